@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from langchain_sire.callbacks import call, inner_config
 from langchain_sire.messages import chat_pieces, of_error, of_message, of_structured, streaming_part, to_messages
+from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
-from sire_core.keywords import kind_of
 from sire_core.models.base import CheckedModel, check_language_model
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema

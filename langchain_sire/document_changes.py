@@ -98,7 +98,7 @@ class DocumentChanges:
         if not gone:
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
-        report = await self.index.adelete(gone, missing_ok=missing_ok or seen, only_shown=seen)
+        report = await self.index.adelete(gone, missing_ok=missing_ok or seen, visible_only=seen)
         await self._follow(report)
         return report
 

@@ -107,7 +107,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         gone = [name for name in dict.fromkeys(ids) if name in there]
         if gone and self.index.allow is not None:
             self.flush()
-            self.index.delete(gone, missing_ok=True, only_shown=True)
+            self.index.delete(gone, missing_ok=True, visible_only=True)
         else:
             self._pending.put(dict.fromkeys(gone))
         return DeleteResponse(num_deleted=len(gone), num_failed=0, succeeded=gone, failed=[])

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_sire.chat import as_language_model
 from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
+from sire_core.arguments import named, parameters
 from sire_core.index import Index
-from sire_core.keywords import named, parameters
 from sire_core.recipes.registry import recipe_of
-from sire_core.storage.side_files import read_checked, write_checked
+from sire_core.storage.json_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -90,7 +90,7 @@ def make_index(
 ) -> Index:
     """An index with LangChain's models in the places of ours; where the user has a vector store, searched in it."""
     if show_progress and "progress" not in options:
-        from sire_core.bars import Bars
+        from sire_core.progress import Bars
 
         options["progress"] = Bars()
     if vector_store is not None:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from sire_core.errors import StorageError
 from sire_core.index import Index
 from sire_core.storage.file_lock import file_lock
-from sire_core.storage.side_files import ADVICE, read_checked, write_checked
+from sire_core.storage.json_files import ADVICE, read_checked, write_checked
 from sire_core.types import Document, Passage
 
 __all__ = ["Pending", "pending_of"]

@@ -17,10 +17,10 @@ from langchain_sire.callbacks import child_runs
 from langchain_sire.document_changes import DocumentChanges
 from langchain_sire.documents import from_texts, hit_to_langchain
 from langchain_sire.opening import SPELLINGS, open_index, read_settings, refuse_store_searches, write_settings
+from sire_core.arguments import named
 from sire_core.errors import IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.index import Index
-from sire_core.keywords import named
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
 

@@ -130,7 +130,7 @@ class DocumentChanges:
     async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
-            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True, only_shown=True))
+            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True))
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 

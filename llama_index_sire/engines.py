@@ -9,8 +9,8 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.opening import SEARCH_FIELDS, SPELLINGS
+from sire_core.arguments import named, parameters
 from sire_core.errors import ConfigurationError
-from sire_core.keywords import named, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -22,11 +22,11 @@ from llama_index_sire.changes import NodeChange, PoolSnapshot, document_ids, nod
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.opening import Ledger, resolve_llm
-from sire_core.bars import Bars
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
+from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import UnitKind

@@ -14,14 +14,14 @@ from llama_index.core.settings import Settings
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.vector_store import VectorStoreMirror, over_vector_store
+from sire_core.arguments import named, parameters
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
-from sire_core.keywords import named, parameters
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of
 from sire_core.storage.folder import Folder
+from sire_core.storage.json_files import read_checked, write_checked
 from sire_core.storage.manifest import Manifest
-from sire_core.storage.side_files import read_checked, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
@@ -170,7 +170,7 @@ def open_index(
     """
     manifest = Manifest() if persist_dir is None else Manifest.from_json(Folder(persist_dir).read_manifest())
     if show_progress and "progress" not in options:
-        from sire_core.bars import Bars
+        from sire_core.progress import Bars
 
         options["progress"] = Bars()
     if recipe is None and (remembered := read_settings(persist_dir).get(RECIPE)):

@@ -15,8 +15,8 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 
 from llama_index_sire.calls import call, overrides
 from llama_index_sire.nodes import to_node
+from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
-from sire_core.keywords import kind_of
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat

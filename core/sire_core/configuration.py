@@ -51,7 +51,7 @@ class Configuration:
     lock_timeout: float = 10.0
     allow: Filter | None = None
     runner: Runner | str | None = None
-    named_models: WrapModel | None = None
+    wrap_model: WrapModel | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -158,7 +158,7 @@ class Configuration:
 
 
 def _check_recipe(given: object) -> None:
-    from sire_core.keywords import kind_of
+    from sire_core.arguments import kind_of
     from sire_core.protocols import Recipe
 
     if not isinstance(given, Recipe):

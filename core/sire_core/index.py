@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.bars import ProgressLike, progress_of
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_changes import IndexChanges
 from sire_core.index_searches import IndexSearches
 from sire_core.index_writer import IndexWriter
+from sire_core.progress import ProgressLike, progress_of
 from sire_core.session import Session
 from sire_core.types import Document, Failure
 
@@ -61,7 +61,7 @@ class Index(IndexChanges, IndexSearches):
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
             on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`. The
             resulting index is the same.
-        named_models: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its
+        wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its
             calls. None uses the model as it is.
     """
 
@@ -85,7 +85,7 @@ class Index(IndexChanges, IndexSearches):
         lock_timeout: float = 10.0,
         allow: FilterLike = None,
         runner: Runner | str | None = None,
-        named_models: WrapModel | None = None,
+        wrap_model: WrapModel | None = None,
     ) -> None:
         configuration = Configuration(
             path=Path(path) if path is not None else None,
@@ -105,7 +105,7 @@ class Index(IndexChanges, IndexSearches):
             lock_timeout=lock_timeout,
             allow=parse_filter(allow),
             runner=runner,
-            named_models=named_models,
+            wrap_model=wrap_model,
         )
         self._begin(configuration)
 

@@ -63,25 +63,25 @@ class IndexChanges:
         """See `update`."""
         return await self._writer.put(documents, may_replace=True)
 
-    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False) -> BuildReport:
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False) -> BuildReport:
         """Remove documents and everything derived from them.
 
         Args:
             doc_ids: Ids of the documents.
             missing_ok: Ignore unknown ids.
-            only_shown: Keep passages that `allow` hides, and treat documents that it hides as unknown.
+            visible_only: Keep passages that `allow` hides, and treat documents that it hides as unknown.
 
         Raises:
             CorpusError: An id is unknown; nothing is deleted.
             IndexMissingError: There is no index, and `missing_ok` is set.
         """
-        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, only_shown=only_shown))
+        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, visible_only=visible_only))
 
     async def adelete(
-        self, doc_ids: Iterable[str], *, missing_ok: bool = False, only_shown: bool = False
+        self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False
     ) -> BuildReport:
         """See `delete`."""
-        return await self._writer.delete(doc_ids, missing_ok=missing_ok, only_shown=only_shown)
+        return await self._writer.delete(doc_ids, missing_ok=missing_ok, visible_only=visible_only)
 
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
         """Remove single passages by the ids they were added with, and everything derived from them.

@@ -68,7 +68,7 @@ class IndexWriter:
                 await self.prepare()
         return report
 
-    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, only_shown: bool) -> BuildReport:
+    async def delete(self, doc_ids: Iterable[str], *, missing_ok: bool, visible_only: bool) -> BuildReport:
         """Remove documents."""
         from sire_core.corpus.changes import plan_delete, plan_delete_shown
 
@@ -76,7 +76,7 @@ class IndexWriter:
         allow, chunker = self._configuration.allow, self._configuration.chunker_object()
         if missing_ok:
             self._session.files()  # nothing is made where there is nothing to delete
-        if only_shown and allow is not None:
+        if visible_only and allow is not None:
             return await self.apply(
                 lambda stored, chunks: plan_delete_shown(
                     stored, chunks, wanted, allow, missing_ok=missing_ok, chunker=chunker
@@ -97,8 +97,8 @@ class IndexWriter:
 
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and what only it derived."""
-        from sire_core.build.finish import finish_in_thread
         from sire_core.build.mirroring import sync_mirrors
+        from sire_core.build.shielded import run_shielded
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
@@ -117,8 +117,8 @@ class IndexWriter:
             gone = [owner for built in manifest.recipes for owner in built.owners if owner not in staying]
             after = replace(manifest, generation=manifest.generation + 1, recipes=kept)
             commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
-            await finish_in_thread(lambda: files.store.commit(commit))
-            await finish_in_thread(files.publish)
+            await run_shielded(lambda: files.store.commit(commit))
+            await run_shielded(files.publish)
             self._session.changed(files.manifest())
             await sync_mirrors(files, None, self._configuration.mirrors)
 
@@ -126,14 +126,14 @@ class IndexWriter:
         """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
         import gc
 
-        from sire_core.build.finish import finish_in_thread
         from sire_core.build.mirroring import purge
+        from sire_core.build.shielded import run_shielded
 
         self._session.built()
         files = self._session.files()
         gc.collect()  # a snapshot that nobody uses any more, but in a cycle, would still be reading
         async with self._writing(files):
-            await finish_in_thread(files.purge)
+            await run_shielded(files.purge)
         await self.push()
         await purge(self._configuration.mirrors)
 
@@ -194,19 +194,19 @@ class IndexWriter:
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
         from sire_core.build.apply import apply_plan
-        from sire_core.build.finish import finish_in_thread
-        from sire_core.build.memory import LARGE, give_back, rare_collections
+        from sire_core.build.memory import LARGE, rare_collections, trim_memory
         from sire_core.build.mirroring import sync_mirrors
+        from sire_core.build.shielded import run_shielded
 
         files = self._session.files(create=True)
         async with self._writing(files):
             with rare_collections():
                 report = await apply_plan(files, plan, self._configuration)
                 if large := report.added + report.updated > LARGE:
-                    give_back()
-                await finish_in_thread(files.publish)
+                    trim_memory()
+                await run_shielded(files.publish)
             if large:
-                give_back()
+                trim_memory()
             self._session.changed(files.manifest())
             missed = await sync_mirrors(files, self._session.meant(files.manifest()), self._configuration.mirrors)
         return replace(report, failures=(*report.failures, *missed)) if missed else report

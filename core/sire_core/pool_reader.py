@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.vectors.store_scores import FollowedIndex
     from sire_core.search.view import PoolView
-    from sire_core.storage.behind import Behind
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.later_reads import LaterReads
+    from sire_core.storage.lazy_reads import LazyReader
     from sire_core.storage.manifest import BuiltRecipe, Manifest
+    from sire_core.storage.pending_units import PendingUnits
     from sire_core.storage.pool import Pool
 
 __all__ = ["PoolReader"]
@@ -77,10 +77,10 @@ class PoolReader:
         self._meant = meant
         self._vectors = vectors
         self._last: _Read | None = None
-        self._behind: Behind | None = None
+        self._behind: PendingUnits | None = None
         self._lock = threading.RLock()
 
-    def leave_to_parent(self) -> None:
+    def after_fork(self) -> None:
         """In a process that was just forked: no thread is reading."""
         self._lock = threading.RLock()
 
@@ -142,7 +142,7 @@ class PoolReader:
         return await asyncio.to_thread(self._held if self._files().folder is not None else self._settled)
 
     def _held(self) -> tuple[PoolView, Recipe]:
-        from sire_core.storage.later_reads import LaterReads
+        from sire_core.storage.lazy_reads import LazyReader
         from sire_core.storage.manifest import Manifest
         from sire_core.storage.pools import Pools
         from sire_core.storage.store import Store
@@ -154,7 +154,7 @@ class PoolReader:
         commit = store.hold()
         manifest = Manifest.from_json(store.manifest())
         built = self._meant(manifest)
-        later = LaterReads(store, commit, tuple(built.owners))
+        later = LazyReader(store, commit, tuple(built.owners))
         if (commit, built) != (read.commit, read.built):
             # A commit came in between, or its writer has not published it (it may have died before): read it anyway.
             with self._lock:
@@ -170,13 +170,13 @@ class PoolReader:
             return self._held()
 
     def _settled(self) -> tuple[PoolView, Recipe]:
-        from sire_core.storage.later_reads import LaterReads
+        from sire_core.storage.lazy_reads import LazyReader
 
         files, last = self._files(), self._last
         with files.store.snapshot():
             manifest, built = self._built()
             pool = files.pools.get(built, manifest.generation)
-            later = LaterReads(files.store, files.store.commits()[0], tuple(built.owners))
+            later = LazyReader(files.store, files.store.commits()[0], tuple(built.owners))
             later.read_now()
             return self._view(pool, manifest, built, later, None if last is None else last.view)
 
@@ -187,10 +187,10 @@ class PoolReader:
 
     def _read(self, stamp: tuple[object, object], last: _Read | None) -> _Read:
         from sire_core.protocols import PreparedRanker
-        from sire_core.storage.forks import leaves_to_parent
-        from sire_core.storage.later_reads import LaterReads
+        from sire_core.storage.fork_handlers import register_after_fork
+        from sire_core.storage.lazy_reads import LazyReader
 
-        leaves_to_parent(self)
+        register_after_fork(self)
         files = self._files()
         tries = 0
         while True:
@@ -202,7 +202,7 @@ class PoolReader:
                 if last is not None and (commit, built) == (last.commit, last.built) and last.view.intact():
                     return last._replace(stamp=stamp)
                 pool = files.pools.get(built, manifest.generation)
-            later = LaterReads(files.store, commit, tuple(built.owners))
+            later = LazyReader(files.store, commit, tuple(built.owners))
             try:
                 view, recipe = self._view(pool, manifest, built, later, None if last is None else last.view)
             except EmbedderMismatchError:
@@ -219,7 +219,7 @@ class PoolReader:
             return _Read(stamp, commit, built, view, recipe)
 
     def _view(
-        self, pool: Pool, manifest: Manifest, built: BuiltRecipe, later: LaterReads, before: PoolView | None
+        self, pool: Pool, manifest: Manifest, built: BuiltRecipe, later: LazyReader, before: PoolView | None
     ) -> tuple[PoolView, Recipe]:
         from sire_core.recipes.registry import registered_recipe
         from sire_core.search.view import PoolView
@@ -228,20 +228,20 @@ class PoolReader:
         recipe = self._configuration.recipe_object or registered_recipe(built)
         if embedder is not None:
             recipe.check_embedder(embedder)
-        model, wrap = self._configuration.language_model, self._configuration.named_models
+        model, wrap = self._configuration.language_model, self._configuration.wrap_model
         followed = self._followed(self._files(), tuple(built.owners))
         return PoolView(pool, embedder, model, later.edges, later.notes, followed, before, wrap), recipe
 
     def _followed(self, files: IndexFiles, owners: tuple[str, ...]) -> FollowedIndex | None:
         """The user's own store, and what it has still to hear of."""
         from sire_core.search.vectors.store_scores import FollowedIndex
-        from sire_core.storage.behind import Behind
+        from sire_core.storage.pending_units import PendingUnits
 
         vectors = self._vectors()
         if vectors is None:
             return None
         if self._behind is None:
-            self._behind = Behind(files, [mirror.name for mirror in self._configuration.mirrors])
+            self._behind = PendingUnits(files, [mirror.name for mirror in self._configuration.mirrors])
         return FollowedIndex(vectors, partial(self._behind.ids, owners))
 
     def _embedder(self, manifest: Manifest) -> Any:

@@ -164,7 +164,7 @@ class Session:
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
         """How many units of a pool each of the user's stores has still to get."""
-        from sire_core.storage.behind import behind
+        from sire_core.storage.pending_units import behind
 
         names = [mirror.name for mirror in self._configuration.mirrors]
         return {"waiting": {name: len(behind(self.files().store, name, owners)) for name in names}} if names else {}

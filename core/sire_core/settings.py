@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.others import PageText
+from sire_core.untrusted_settings import is_from_page
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -233,11 +233,7 @@ class ResolvedSettings:
 def _refuse_page_text(declared: Field[Any], name: str, value: Any) -> None:
     """A free text may name a model, its server or a file: those who see a page do not decide about these."""
     limits = declared.metadata
-    if (
-        isinstance(value, PageText)
-        and "str" in _names(declared)
-        and not (limits.get("choices") or limits.get("wording"))
-    ):
+    if is_from_page(value) and "str" in _names(declared) and not (limits.get("choices") or limits.get("wording")):
         raise ConfigurationError(
             f"{name} cannot be set on this page: it may name a model, a server or a file, and a page sets numbers, "
             f"switches and choices only. Say it where the page is started (sire explore DIR --set {name}=...), or in "

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.build.failures import check_deltas, check_units, log_dropped, log_failures
-from sire_core.build.finish import finish_in_thread
-from sire_core.build.memory import LARGE, give_back
+from sire_core.build.memory import LARGE, trim_memory
 from sire_core.build.organizing import Job, organize_all
 from sire_core.build.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
+from sire_core.build.shielded import run_shielded
 from sire_core.errors import EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.protocols import Delta
@@ -86,7 +86,7 @@ class Builder:
             return self._keep(work, failures)  # what failed before failed again
         self._context.given.progress("writing", 0, 1)
         with self._timed("commit"):
-            await finish_in_thread(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
+            await run_shielded(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
         self._context.given.progress("writing", 1, 1)
         dropped = tuple(built.name for built in work.stale) if changed else ()
         log_dropped(dropped)
@@ -254,4 +254,4 @@ class Builder:
         finally:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
-                give_back()
+                trim_memory()

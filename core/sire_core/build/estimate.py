@@ -189,7 +189,7 @@ async def _summaries(
     old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, given: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
-    from sire_core.build.trial import known_recipes, try_change
+    from sire_core.build.dry_run import known_recipes, try_change
 
     known = known_recipes(files.manifest(), given, recipe) if files else []
     trial = await try_change(old, new, known, given, recipe)

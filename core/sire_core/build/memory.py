@@ -1,4 +1,4 @@
-"""What a build asks of the interpreter and the allocator: `rare_collections`, `mapped_arrays` and `give_back`."""
+"""What a build asks of the interpreter and the allocator: `rare_collections`, `mapped_arrays` and `trim_memory`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["LARGE", "give_back", "mapped_arrays", "rare_collections"]
+__all__ = ["LARGE", "mapped_arrays", "rare_collections", "trim_memory"]
 
 LARGE = 1000
 """Documents or passages of a change from which on memory is looked after: it takes some milliseconds each time."""
@@ -82,7 +82,7 @@ def _mallopt(name: int, value: int) -> None:
             ctypes.CDLL(None).mallopt(name, value)
 
 
-def give_back() -> None:
+def trim_memory() -> None:
     """Have the allocator return free memory, where it can be asked to.
 
     The arrays of a stage leave holes that glibc keeps for the thread which made them: hundreds of megabytes that the

@@ -73,7 +73,7 @@ def eval_(
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
         builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
         made = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
-        options = replace(made, named_models=models.named)
+        options = replace(made, wrap_model=models.named)
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
         with results.kept(), reporting() as progress:

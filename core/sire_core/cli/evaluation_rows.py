@@ -90,9 +90,9 @@ class Evaluation:
         from sire_core.models.usage_meter import UsageMeter, with_meter
 
         dataset, config, progress = self.dataset, self.config, self.progress
-        meter, named = UsageMeter(), options.named_models
+        meter, named = UsageMeter(), options.wrap_model
         counted = partial(with_meter, meter=meter)
-        options = replace(options, named_models=lambda model: counted(model if named is None else named(model)))
+        options = replace(options, wrap_model=lambda model: counted(model if named is None else named(model)))
         if options.language_model is not None and config.model is not None:
             options = replace(options, language_model=counted(config.model))
         with open_index(options) as index:

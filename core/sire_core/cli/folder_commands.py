@@ -139,8 +139,8 @@ def _take_place(place: Path, new: Path, generation: int) -> None:
         IndexLockedError: Somebody writes to it.
     """
     from sire_core.storage.folder import Folder
-    from sire_core.storage.replacing import replace_folder
-    from sire_core.storage.side_files import copy_adapter_files
+    from sire_core.storage.folder_swap import replace_folder
+    from sire_core.storage.json_files import copy_adapter_files
 
     with Folder(place).writing():
         if manifest_of(place).generation != generation:

@@ -63,7 +63,7 @@ class IndexOptions:
         writes: Whether the index is going to be changed.
         allow: What its readers may see.
         runner: Who does the work that falls into parts.
-        named_models: As in `Index`.
+        wrap_model: As in `Index`.
     """
 
     folder: Path | None = None
@@ -84,7 +84,7 @@ class IndexOptions:
     writes: bool = False
     allow: str | None = None
     runner: str | None = None
-    named_models: WrapModel | None = None
+    wrap_model: WrapModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         extraction="native" if options.native else "joint",
         allow=options.allow,
         runner=options.runner,
-        named_models=options.named_models,
+        wrap_model=options.wrap_model,
     )
 
 

@@ -15,7 +15,7 @@ from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, ope
 from sire_core.cli.output import note
 from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
-from sire_core.others import of_page
+from sire_core.untrusted_settings import from_page
 
 if TYPE_CHECKING:
     from sire_core.index import Index
@@ -54,7 +54,7 @@ def explore(
         options = IndexOptions(
             folder=folder,
             recipe=recipe or None,
-            settings=of_page(parse_settings(on_page)),
+            settings=from_page(parse_settings(on_page)),
             beneath=said,
             embedder=embedder,
             language_model=model,

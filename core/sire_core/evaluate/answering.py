@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.worker_pool import map_all
-from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import LimitExceededError
 from sire_core.evaluate.answer import (
     acc,
@@ -29,6 +28,7 @@ from sire_core.evaluate.answered import CLOSED_BOOK, GOLDEN, AnswerConfig, Answe
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
+from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason.reader import ReaderConfig
 from sire_core.types import UnitKind
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import BudgetedContext, BudgetScorer, literal_ranking, provenance_ranking
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
+from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.passages import check_returns
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Union
 
+from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
-from sire_core.keywords import kind_of
 from sire_core.models.structured import ask_checked
 from sire_core.protocols import Completion, ModelRequest, StreamingModel
 

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.keywords import kind_of
-from sire_core.others import FolderText, is_elsewhere
+from sire_core.untrusted_settings import is_elsewhere, is_from_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def _by_name(spec: str) -> Embedder:
         from sire_core.models.lexical_embedder import LexicalEmbedder
 
         return LexicalEmbedder()
-    theirs = isinstance(spec, FolderText)
+    theirs = is_from_folder(spec)
     form, _, rest = spec.partition(":")
     if theirs and is_elsewhere(rest if form in ("st", "file") else spec):
         raise ConfigurationError(

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.algorithms.wording import count
+from sire_core.arguments import kind_of, parameters
 from sire_core.errors import ConfigurationError
-from sire_core.keywords import kind_of, parameters
 
 __all__ = [
     "StageUsage",

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from sire_core.arguments import named
 from sire_core.errors import ConfigurationError
-from sire_core.keywords import named
 from sire_core.models.base import check_language_model
 from sire_core.models.usage import limits_of
 from sire_core.reason.calls import ModelCalls, StoppedError

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.others import FolderText
 from sire_core.recipes.plugins import PluginError, offered, plugged
 from sire_core.settings import UnknownSettingError, UnusedSettingError
+from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
@@ -93,7 +93,7 @@ def _factory(name: str) -> Callable[..., Recipe] | None:
 
 def remember(recipe: Recipe) -> None:
     """Know a recipe that was given as an object wherever this process meets it again, registered or not."""
-    if any(isinstance(value, FolderText) for value in recipe.config.values()):
+    if any(is_from_folder(value) for value in recipe.config.values()):
         return  # made from what a folder says: nobody here said that
     organizers = [(organizer.name, organizer.settings()) for organizer in recipe.organizers]
     _GIVEN[_key(recipe.name, recipe.config, organizers)] = recipe

@@ -45,7 +45,7 @@ class PoolView(PoolContent):
         load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
         vectors: The user's own store, where it finds what is nearest; None scans the vectors of the pool.
         before: The view of the generation before, for what is carried over.
-        named_models: Makes of a model that a setting names the one that is asked; None takes it as it is.
+        wrap_model: Makes of a model that a setting names the one that is asked; None takes it as it is.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class PoolView(PoolContent):
         load_notes: Callable[[str], Mapping[str, bytes]],
         vectors: FollowedIndex | None = None,
         before: PoolView | None = None,
-        named_models: WrapModel | None = None,
+        wrap_model: WrapModel | None = None,
     ) -> None:
         super().__init__(pool, load_edges, load_notes, before)
         self._embedder = embedder
         self._language_model = language_model
         self._wraps: tuple[WrapModel, ...] | None = ()
-        self._named_models = named_models
+        self._named_models = wrap_model
         self._vectors = vectors
         self._questions: dict[str, FloatArray] = {}
         self._cosines: dict[str, FloatArray] = {}

@@ -15,8 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.extraction.record import from_json, to_json
-from sire_core.storage.call_rows import COLUMNS, SCHEMA, add_checksums, checked, packed, sound, unpacked, unpacked_text
-from sire_core.storage.checked import row_checksum
+from sire_core.storage.cache_schema import (
+    COLUMNS,
+    SCHEMA,
+    add_checksums,
+    checked,
+    packed,
+    sound,
+    unpacked,
+    unpacked_text,
+)
+from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
 

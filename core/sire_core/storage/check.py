@@ -12,7 +12,7 @@ from sire_core.errors import StorageError
 from sire_core.storage.calls import CallStore
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
-from sire_core.storage.side_files import damaged_adapter_files
+from sire_core.storage.json_files import damaged_adapter_files
 from sire_core.storage.store import Store
 
 __all__ = ["Finding", "check_folder"]

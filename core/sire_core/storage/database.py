@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
-from sire_core.storage.forks import leaves_to_parent, left_to_parent
-from sire_core.storage.opening import explained, open_database
+from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
+from sire_core.storage.sqlite_errors import explained, open_database
 
 __all__ = ["Database", "FileStamp"]
 
@@ -64,7 +64,7 @@ class Database:
         self._opened = self._open()
         # Python warns of connections that are not closed; an `Index` does not have to be.
         self._finalizer = weakref.finalize(self, self._opened.close)
-        leaves_to_parent(self)
+        register_after_fork(self)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -107,12 +107,12 @@ class Database:
             self._forked = False
         return self._opened
 
-    def leave_to_parent(self) -> None:
+    def after_fork(self) -> None:
         """In a process that was just forked: let go of the parent's connection without closing it."""
         self._lock = threading.RLock()
         self._known = ()
         if self.path is not None and self._finalizer.detach():
-            left_to_parent(self._opened)
+            keep_for_parent(self._opened)
             self._forked = True
 
     def close(self) -> FileStamp:

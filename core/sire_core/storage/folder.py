@@ -13,7 +13,7 @@ from typing import Any
 from sire_core.errors import IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
 from sire_core.storage.file_lock import file_lock
-from sire_core.storage.side_files import ADVICE, checksum, replace_json
+from sire_core.storage.json_files import ADVICE, checksum, replace_json
 
 __all__ = ["FORMAT", "Folder"]
 

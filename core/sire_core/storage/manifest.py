@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.others import FolderText, of_folder
 from sire_core.types import digest
+from sire_core.untrusted_settings import UntrustedText, from_folder
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
@@ -23,7 +23,7 @@ class BuiltRecipe:
     Attributes:
         name: Name in the registry.
         config: Settings; `REGISTRY[name](**config)` makes the recipe again. Those read from a folder stay marked as
-            such; see `sire_core.others`.
+            such; see `sire_core.untrusted_settings`.
         organizers: (name, settings) of what was built.
         owners: Build fingerprints of the organizers, in the same order.
         extraction: Fingerprint of the records it was built from; empty when it needs none.
@@ -102,7 +102,7 @@ class Manifest:
         recipes = tuple(
             BuiltRecipe(
                 name=r["name"],
-                config=of_folder(r["config"]),
+                config=from_folder(r["config"]),
                 organizers=tuple((name, settings) for name, settings in r["organizers"]),
                 owners=tuple(r["owners"]),
                 extraction=r["extraction"],
@@ -113,7 +113,7 @@ class Manifest:
         return cls(
             generation=data["generation"],
             embedder=embedder["fingerprint"],
-            embedder_spec=FolderText(embedder["spec"]),
+            embedder_spec=UntrustedText(embedder["spec"]),
             dimension=embedder["dimension"],
             extractor=data["extractor"],
             chunker=data["chunker"],

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.storage.checked import CheckedTable, CheckedWrites, require_complete, verified
+from sire_core.storage.checksums import CheckedTable, CheckedWrites, require_complete, verified
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.storage.derived import DerivedFiles
     from sire_core.types import Unit
 
-__all__ = ["FollowingPool", "PoolChange", "updated"]
+__all__ = ["PoolChange", "UpdatedPool", "updated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _New:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowingPool:
+class UpdatedPool:
     """A pool after a commit. What stays is not copied in memory: it is written from where it lies.
 
     Attributes:
@@ -119,7 +119,7 @@ class FollowingPool:
         }
 
 
-def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> FollowingPool | None:
+def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPool | None:
     """A pool after a commit, as `Pool.make` would derive it from the store.
 
     Args:
@@ -188,7 +188,7 @@ def _merged(
     new: _New,
     number: Mapping[str, int],
     change: PoolChange,
-) -> FollowingPool:
+) -> UpdatedPool:
     numbers = [[number[chunk] for chunk in unit.chunk_ids] for unit in new.units]
     firsts = np.minimum.reduceat(indices, np.cumsum(lengths) - lengths)
     codes = {name: code for code, name in enumerate(pool.kind_names)}
@@ -218,7 +218,7 @@ def _merged(
         "kind_names": tuple(codes),
         **change.update.following(CorpusColumns)[1].columns(),
     }
-    return FollowingPool(
+    return UpdatedPool(
         generation=change.generation,
         before=pool,
         columns=columns,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sire_core.errors import StorageError
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.pool import Pool
-from sire_core.storage.pool_update import FollowingPool, PoolChange, updated
+from sire_core.storage.pool_update import PoolChange, UpdatedPool, updated
 from sire_core.types import BUILT_IN_KINDS
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Pools:
             return pool
         return None
 
-    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> FollowingPool | None:
+    def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> UpdatedPool | None:
         """The pool of one generation before with the last commit applied, if both are at hand."""
         if self._change is None or self._change.generation != generation:
             return None

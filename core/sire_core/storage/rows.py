@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
-from sire_core.storage.checked import SUMS_SCHEMA, CheckedTable, CheckedWrites, damage, verified
+from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, damage, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES
 from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table

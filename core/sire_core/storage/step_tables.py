@@ -8,11 +8,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from sire_core.storage.checked import CheckedTable, damage, row_checksum
+from sire_core.storage.checksums import CheckedTable, damage, row_checksum
 
 if TYPE_CHECKING:
     from sire_core.protocols import TableChange
-    from sire_core.storage.checked import CheckedWrites
+    from sire_core.storage.checksums import CheckedWrites
     from sire_core.storage.database import Database
 
 __all__ = ["STEP_SCHEMA", "STEP_TABLES", "StepTables", "drop_tables", "write_table"]

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
-from sire_core.storage.checked import CheckedWrites, require_complete, verified
+from sire_core.storage.checksums import CheckedWrites, require_complete, verified
 from sire_core.storage.commit import Commit
-from sire_core.storage.corpus_reads import CorpusReads
+from sire_core.storage.corpus_cache import CorpusCache
 from sire_core.storage.database import Database
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
 from sire_core.storage.outbox import Outbox, note_changes
@@ -67,7 +67,7 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
         self._verification = Verification(self._db)
-        self._corpus = CorpusReads(self)
+        self._corpus = CorpusCache(self)
         self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close(self) -> Verified | None:

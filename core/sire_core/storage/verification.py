@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sire_core.storage.checked import check_table, damage
+from sire_core.storage.checksums import check_table, damage
 from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.rows import TABLES, is_right_vector
 

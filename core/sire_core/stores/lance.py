@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.storage.forks import leaves_to_parent
+from sire_core.storage.fork_handlers import register_after_fork
 from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 
@@ -51,7 +51,7 @@ class LanceStore:
         self._name = table
         self._lock = threading.Lock()
         self._stalled = False
-        leaves_to_parent(self)
+        register_after_fork(self)
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class LanceStore:
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda: self._top(vector, n, where))
 
-    def leave_to_parent(self) -> None:
+    def after_fork(self) -> None:
         """In a process that was just forked: nobody holds the lock. LanceDB starts its own threads again, if it can."""
         from lancedb import background_loop
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.storage.forks import leaves_to_parent, left_to_parent
+from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.stores.client_calls import check_width, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
@@ -62,7 +62,7 @@ class PostgresStore:
         self._table = f'"{table}"'  # names may be words of SQL
         self._width = width
         self._free: list[psycopg.Connection[Any]] = []
-        leaves_to_parent(self)
+        register_after_fork(self)
 
     @property
     def name(self) -> str:
@@ -109,9 +109,9 @@ class PostgresStore:
         """Ids of the `n` nearest units; see `VectorIndex`."""
         return await self._run(lambda db: self._top(db, vector, n, where))
 
-    def leave_to_parent(self) -> None:
+    def after_fork(self) -> None:
         """In a process that was just forked: forget the parent's connections without a word to the server."""
-        left_to_parent(self._free)
+        keep_for_parent(self._free)
         self._free = []
 
     def close(self) -> None:

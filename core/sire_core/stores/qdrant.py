@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.storage.forks import leaves_to_parent, left_to_parent
+from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.storage.uuids import from_uuid, to_uuid
 from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
@@ -53,7 +53,7 @@ class QdrantStore:
         self._collection = collection
         self._width = width
         self._checked = 0
-        leaves_to_parent(self)
+        register_after_fork(self)
 
     @property
     def name(self) -> str:
@@ -160,7 +160,7 @@ class QdrantStore:
             check_width(self.description, int(getattr(held, "size", width)), width)
             self._checked = width
 
-    def leave_to_parent(self) -> None:
+    def after_fork(self) -> None:
         """In a process that was just forked: forget the parent's client of a server, and who held the lock."""
         _locks.pop(self._opened, None)
         self._forked = self._is_remote()
@@ -168,7 +168,7 @@ class QdrantStore:
     @property
     def _client(self) -> QdrantClient:
         if self._forked:
-            left_to_parent(self._opened)
+            keep_for_parent(self._opened)
             self._opened, self._forked = type(self._opened)(**self._opened.init_options), False
         return self._opened
 

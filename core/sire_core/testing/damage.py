@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from sire_core.storage.checked import CheckedWrites
+from sire_core.storage.checksums import CheckedWrites
 from sire_core.storage.rows import NOTES
 from sire_core.storage.step_tables import STEP_TABLES
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sire_core.build.finish import finish_in_thread
+from sire_core.build.shielded import run_shielded
 from sire_core.errors import IndexLockedError
 from sire_core.index import Index
 from sire_core.storage.store import Store
@@ -63,9 +63,9 @@ async def test_the_event_loop_goes_on_while_the_index_commits(tmp_path, slow_com
 
 
 async def test_errors_and_results_of_finished_work():
-    assert await finish_in_thread(lambda: 7) == 7
+    assert await run_shielded(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        await finish_in_thread(lambda: 1 // 0)
+        await run_shielded(lambda: 1 // 0)
 
 
 async def test_a_build_that_is_cancelled_while_it_embeds_can_be_repeated(tmp_path):

@@ -15,11 +15,11 @@ from sire_core.cli.recipe_options import parse_settings
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync
-from sire_core.others import FolderText, of_page
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.page.explorer import Asking
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
+from sire_core.untrusted_settings import UntrustedText, from_page
 
 DOCUMENTS = [
     Document("a", "Ada Holm founded Brackwater Press. It printed maps.", title="Ada Holm"),
@@ -196,7 +196,7 @@ def asked_on_page(tmp_path, monkeypatch):
         return ScriptedModel(["0"] * 9)
 
     monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
-    theirs = {"rerank": FolderText("model"), "rerank_model": FolderText("their@http://127.0.0.1:9/v1")}
+    theirs = {"rerank": UntrustedText("model"), "rerank_model": UntrustedText("their@http://127.0.0.1:9/v1")}
     for recipe in (recipe_by_name("flat"), recipe_by_name("sire", max_names=4, **theirs)):
         with Index(tmp_path / "ix", recipe=recipe) as index:
             index.build(DOCUMENTS)
@@ -243,11 +243,11 @@ def test_a_page_may_set_words_that_name_nobody():
         ("sirerag", {"instruction": "briefly"}),
         ("smart", {"perspective": "1", "cap": "third"}),
     ):
-        assert {**recipe_by_name(recipe, **of_page(settings)).config, **settings} == recipe_by_name(
+        assert {**recipe_by_name(recipe, **from_page(settings)).config, **settings} == recipe_by_name(
             recipe, **settings
         ).config
     with pytest.raises(ConfigurationError, match="cap is one of third or a whole number of at least 0 or None"):
-        recipe_by_name("smart", **of_page({"cap": "half"}))
+        recipe_by_name("smart", **from_page({"cap": "half"}))
 
 
 @pytest.mark.parametrize(

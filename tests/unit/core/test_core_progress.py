@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.bars import Bars, progress_of
 from sire_core.cli.output import bar
+from sire_core.progress import Bars, progress_of
 from sire_core.testing.contents import sample_corpus
 from sire_core.testing.scripted_model import ScriptedModel
 

@@ -7,7 +7,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
-from sire_core.others import FolderText
+from sire_core.untrusted_settings import UntrustedText
 
 
 class NotFoundError(Exception):
@@ -74,7 +74,7 @@ async def test_what_the_hub_knows_is_downloaded(loaded):
 async def test_what_only_an_index_names_is_not_downloaded(loaded):
     loaded.there, loaded.cached = ("org/model", "org/other"), ("org/other",)
     with pytest.raises(ConfigurationError, match=r"not on this machine.*--embedder st:NAME"):
-        await resolve_embedder(FolderText("st:org/model")).embed(["x"])
+        await resolve_embedder(UntrustedText("st:org/model")).embed(["x"])
     with pytest.raises(ConfigurationError, match="far enough"):
-        await resolve_embedder(FolderText("st:org/other")).embed(["x"])
+        await resolve_embedder(UntrustedText("st:org/other")).embed(["x"])
     assert (loaded.asked, loaded.loaded) == ([], [("org/other", {"local_files_only": True})])

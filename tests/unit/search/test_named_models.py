@@ -14,7 +14,6 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.others import FolderText
 from sire_core.reason import ReasoningLimits, collect, reason
 from sire_core.recipes import recipe_by_name, recipe_of
 from sire_core.recipes.iier import checkpoint
@@ -25,6 +24,7 @@ from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.http_server import LoopbackServer
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripted_server import ScriptedServer
+from sire_core.untrusted_settings import UntrustedText
 
 QUESTION = "Who directed The Long Tide?"
 CORPUS = [
@@ -97,7 +97,7 @@ def test_a_process_that_named_a_model_need_not_say_it_again(tmp_path, monkeypatc
     ],
 )
 async def test_no_folder_decides_what_is_loaded(tmp_path, recipe, settings):
-    theirs = {name: FolderText(value) for name, value in settings.items()}
+    theirs = {name: UntrustedText(value) for name, value in settings.items()}
     with Index(tmp_path / "ix", recipe=recipe_by_name(recipe, **theirs), embedder=HashEmbedder()) as index:
         await index.abuild(CORPUS)  # nothing is asked of it here
         with pytest.raises(ConfigurationError, match=f"--set {list(settings)[-1]}="):
@@ -134,7 +134,7 @@ async def test_what_the_refusal_says_works(tmp_path, monkeypatch, recipe, settin
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=Judge))
     monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
     monkeypatch.setattr(checkpoint, "load_chain_scorer", scorer)
-    theirs = {name: FolderText(value) for name, value in settings.items()}
+    theirs = {name: UntrustedText(value) for name, value in settings.items()}
     path = tmp_path / "ix"
     with Index(path, recipe=recipe_by_name(recipe, **theirs, **kept), embedder=HashEmbedder()) as index:
         await index.abuild(CORPUS)
@@ -160,16 +160,16 @@ def test_the_embedder_of_a_folder_brings_no_code_and_downloads_nothing(tmp_path)
         (model / "modules.json").write_text(json.dumps([{"idx": 0, "path": "", "type": kind}]))
         assert resolve_embedder(f"st:{model}")
         if plain:
-            assert resolve_embedder(FolderText(f"st:{model}"))
+            assert resolve_embedder(UntrustedText(f"st:{model}"))
             continue
         for spec in (f"st:{model}", str(model)):
             with pytest.raises(ConfigurationError, match=r"code of their own.*--embedder st:"):
-                resolve_embedder(FolderText(spec))
+                resolve_embedder(UntrustedText(spec))
     dense = [{"idx": 0, "path": "", "type": "sentence_transformers.models.Dense"}]
     (model / "modules.json").write_text(json.dumps(dense))
     (model / "config.json").write_text('{"activation_function": "os.abort"}')
     with pytest.raises(ConfigurationError, match="code of their own"):
-        resolve_embedder(FolderText(f"st:{model}"))
+        resolve_embedder(UntrustedText(f"st:{model}"))
     for place in (
         "file://host/share",
         "file:\\\\host\\share",
@@ -180,7 +180,7 @@ def test_the_embedder_of_a_folder_brings_no_code_and_downloads_nothing(tmp_path)
         "st:\\??\\UNC\\host\\m",
     ):
         with pytest.raises(ConfigurationError, match="another machine"):
-            resolve_embedder(FolderText(place))
+            resolve_embedder(UntrustedText(place))
 
 
 def main_script(call):

@@ -12,7 +12,7 @@ from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
-from sire_core.storage.checked import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
+from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
 from sire_core.storage.database import Database
 from sire_core.storage.verification import Verification
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -13,7 +13,7 @@ from sire_core.errors import (
     StorageError,
 )
 from sire_core.index import Index
-from sire_core.storage.checked import row_checksum
+from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document

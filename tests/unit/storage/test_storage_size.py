@@ -13,7 +13,7 @@ from sire_core.derive import local_runner
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes.smart import network_change
 from sire_core.storage.calls import CallStore
-from sire_core.storage.checked import row_checksum
+from sire_core.storage.checksums import row_checksum
 
 WORDS = "river mill bridge harbour tower market castle garden railway museum".split()
 

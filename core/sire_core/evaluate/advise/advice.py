@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.wording import count
-from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.corpus_look import ENGLISH, CorpusLook, look
 from sire_core.evaluate.advise.own_questions import OwnQuestion, own_questions
+from sire_core.progress import ProgressLike, progress_of
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Progress

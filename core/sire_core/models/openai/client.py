@@ -19,10 +19,10 @@ from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
 from sire_core.models.usage import estimate_tokens
 from sire_core.models.usage_meter import UsageSink
-from sire_core.others import refuse_folder_text
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
+from sire_core.untrusted_settings import refuse_untrusted
 
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
@@ -285,7 +285,7 @@ def named_model(setting: str, name: str) -> OpenAIChat:
     Raises:
         ConfigurationError: Only an index folder says so; or the package `openai` is missing.
     """
-    refuse_folder_text(setting, name)
+    refuse_untrusted(setting, name)
     return _chat_model(name)
 
 

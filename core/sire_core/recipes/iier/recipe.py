@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.others import FolderText
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
+from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer
@@ -118,7 +118,7 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
                 "The neural scorer needs a checkpoint; train one with `sire train-chains DATASET --to FILE`, or use "
                 "scorer='heuristic'."
             )
-        if isinstance(checkpoint, FolderText):
+        if is_from_folder(checkpoint):
             from sire_core.recipes.iier.scorers import UnreadScorer
 
             return UnreadScorer(checkpoint)

@@ -14,8 +14,8 @@ import numpy as np
 from sire_core.algorithms.voting import parse_order
 from sire_core.models.lexical_features import GOLDEN, mixed
 from sire_core.models.prompt_format import numbered
-from sire_core.others import folder_text_error
 from sire_core.protocols import Prompt
+from sire_core.untrusted_settings import untrusted_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -165,7 +165,7 @@ class UnreadScorer:
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
         """Raises ConfigurationError."""
-        raise folder_text_error("checkpoint", self.checkpoint)
+        raise untrusted_error("checkpoint", self.checkpoint)
 
 
 @dataclass(frozen=True, slots=True)

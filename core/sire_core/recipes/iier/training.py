@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.bars import ProgressLike, progress_of
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extras import need_torch
+from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes.iier.chain_steps import LOSSES
 from sire_core.recipes.iier.checkpoint import scorer_digest, scorer_of
 from sire_core.recipes.iier.examples import make_examples, match_rate, text_steps

@@ -15,11 +15,11 @@ from sire_core.algorithms.voting import parse_order
 from sire_core.errors import ConfigurationError
 from sire_core.models.hub import hub_options
 from sire_core.models.prompt_format import numbered
-from sire_core.others import refuse_folder_text
 from sire_core.protocols import Prompt
 from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
+from sire_core.untrusted_settings import refuse_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +176,7 @@ class CrossEncoderRerank:
         """
         import asyncio
 
-        refuse_folder_text("cross_encoder", self.model)
+        refuse_untrusted("cross_encoder", self.model)
         positions, scores = await ranking.top(self.pool)
         if len(positions) < 2:
             return ranking

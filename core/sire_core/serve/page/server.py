@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from sire_core.errors import ConfigurationError
-from sire_core.listening import listen
+from sire_core.sockets import listen
 
 if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer

@@ -1,4 +1,4 @@
-"""`Behind`: which units of a pool the user's own vector stores have not got yet."""
+"""`PendingUnits`: which units of a pool the user's own vector stores have not got yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sire_core.storage.store import CORPUS, Store
 if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
 
-__all__ = ["Behind", "behind"]
+__all__ = ["PendingUnits", "behind"]
 
 _logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def behind(store: Store, name: str, owners: Sequence[str]) -> list[str]:
     return store.outbox(name).behind([CORPUS, *owners])
 
 
-class Behind:
+class PendingUnits:
     """The units of a pool that some vector stores have not got yet; read again when that has changed.
 
     Args:

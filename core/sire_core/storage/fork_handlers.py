@@ -6,30 +6,30 @@ import os
 import weakref
 from typing import Protocol
 
-__all__ = ["leaves_to_parent", "left_to_parent"]
+__all__ = ["keep_for_parent", "register_after_fork"]
 
 
 class _Holder(Protocol):
-    def leave_to_parent(self) -> None: ...
+    def after_fork(self) -> None: ...
 
 
 _holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
 _left: list[object] = []
 
 
-def leaves_to_parent(holder: _Holder) -> None:
-    """From now on, in every process that is forked from this one, `holder.leave_to_parent` is called first."""
+def register_after_fork(holder: _Holder) -> None:
+    """From now on, in every process that is forked from this one, `holder.after_fork` is called first."""
     _holders.add(holder)
 
 
-def left_to_parent(connection: object) -> None:
+def keep_for_parent(connection: object) -> None:
     """Keep a connection that the parent uses for as long as the process lives: letting go of it might close it."""
     _left.append(connection)
 
 
 def _after_fork() -> None:
     for holder in list(_holders):
-        holder.leave_to_parent()
+        holder.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""`CorpusReads`: documents and passages of an index, read once and brought along with every commit of this process."""
+"""`CorpusCache`: documents and passages of an index, read once and brought along with every commit of this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sire_core.storage.commit import Commit
     from sire_core.types import Chunk
 
-__all__ = ["CorpusReads"]
+__all__ = ["CorpusCache"]
 
 _MOST = 200_000
 """Passages that are kept between two changes: 1.7 kB each; reading more takes long, but less than a change of these."""
@@ -47,7 +47,7 @@ class CorpusTables(Protocol):
         ...
 
 
-class CorpusReads:
+class CorpusCache:
     """Reads the corpus of a store. What was read is kept for the next change, which mostly comes from here, too.
 
     Args:

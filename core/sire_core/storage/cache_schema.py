@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sire_core.storage.checked import row_checksum
+from sire_core.storage.checksums import row_checksum
 
 __all__ = ["COLUMNS", "SCHEMA", "add_checksums", "checked", "packed", "sound", "unpacked", "unpacked_text"]
 

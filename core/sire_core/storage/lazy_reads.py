@@ -1,4 +1,4 @@
-"""`LaterReads`: edges and notes that a view reads when it needs them, of the generation that it shows."""
+"""`LazyReader`: edges and notes that a view reads when it needs them, of the generation that it shows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sire_core.errors import SnapshotExpiredError
 from sire_core.storage.store import Store
 from sire_core.types import Edge
 
-__all__ = ["LaterReads"]
+__all__ = ["LazyReader"]
 
 
-class LaterReads:
+class LazyReader:
     """Reads of one commit.
 
     Args:
