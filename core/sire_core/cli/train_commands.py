@@ -14,7 +14,7 @@ from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.output import check_writable, count, note, reporting, say, say_json, write_text
 from sire_core.cli.recipe_options import parse_settings
-from sire_core.cli.training import Taught, run_training
+from sire_core.cli.training import TrainingSource, run_training
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SCORERS = ("light", "encoder")
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TrainingOptions:
     """Options of how a scorer is trained. Without `--epochs` 40 passes of the light one, 3 of the encoder."""
 
     scorer: Annotated[
@@ -101,7 +101,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class TrainingData:
     """Options of what a scorer learns from, and is measured on."""
 
     questions: Annotated[
@@ -136,18 +136,18 @@ class Material:
         ),
     ] = None
 
-    def taught(self, place: Path) -> Taught:
-        """What is learned from.
+    def source(self, place: Path) -> TrainingSource:
+        """What a scorer is trained on.
 
         Args:
             place: A data set, or an index folder.
 
         Raises:
-            ConfigurationError: See `Taught`; or a setting is not KEY=VALUE.
+            ConfigurationError: See `TrainingSource`; or a setting is not KEY=VALUE.
         """
         half, file = read_questions_option(self.questions)
         settings = parse_settings(self.settings)
-        return Taught(place, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
+        return TrainingSource(place, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
 
 
 @grouped
@@ -162,8 +162,8 @@ def train_chains(
         ),
     ],
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Output file of the checkpoint (safetensors).")],
-    lesson: Lesson,
-    material: Material,
+    options: TrainingOptions,
+    data_options: TrainingData,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Train a scorer for the chains of iier.
@@ -178,14 +178,14 @@ def train_chains(
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
     from sire_core.extras import need_torch
-    from sire_core.recipes.iier.checkpoint import write_checkpoint
+    from sire_core.recipes.iier.neural import write_checkpoint
 
     need_torch("Training")
     check_writable("--to", to)
-    taught = material.taught(place)
-    config = lesson.config(taught.settings.get("max_length"))
+    source = data_options.source(place)
+    config = options.config(source.settings.get("max_length"))
     with reporting() as progress:
-        trained = run_training(taught, config, progress)
+        trained = run_training(source, config, progress)
     card = write_checkpoint(to, trained.weights, trained.card)
     _warn(card["metrics"])
     if as_json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.errors import ConfigurationError
@@ -17,12 +17,14 @@ from sire_core.evaluate.answer import CLOSED_ANSWERS
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
+    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
 
 __all__ = [
     "BudgetScorer",
     "BudgetedContext",
+    "ChainRanker",
     "all_at_k",
     "evidence_match",
     "literal_ranking",
@@ -119,35 +121,30 @@ def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
     return slots
 
 
-async def evidence_match(index: Index, dataset: DataSet) -> float | None:
-    """Share of the gold passages that stand on some chain of their question, averaged over the questions.
+@runtime_checkable
+class ChainRanker(Protocol):
+    """A ranker that finds evidence along chains of passages."""
 
-    A document in several passages counts once, by any of them, unless the data set names passages (`GoldNodes`).
+    async def gold_on_chains(self, questions: Sequence[Question], view: Any, /) -> Sequence[float]:
+        """Return the share of each question's gold passages that are on one of its chains, 0..1."""
+
+
+async def evidence_match(index: Index, dataset: DataSet) -> float | None:
+    """Share of the gold passages that are on a chain of their question, a mean over questions.
 
     Args:
-        index: With a recipe that ranks by `EvidenceChains`.
-        dataset: Questions; those without gold passages are not asked.
+        index: With a recipe whose ranker is a `ChainRanker`.
+        dataset: Questions; those without gold passages are ignored.
 
     Returns:
-        0..100; None when the recipe has no chains, or no question has gold passages.
+        0..100; None if the recipe has no chains, or no question has gold passages.
     """
-    from sire_core.recipes.iier.evidence_chains import EvidenceChains
-    from sire_core.recipes.iier.graph import ChainGraph
-    from sire_core.recipes.iier.labels import GoldNodes
-
     snapshot = await index.asnapshot()
-    ranker, view = snapshot.recipe.ranker, snapshot.view
-    asked = [question for question in dataset.questions if question.supporting]
-    if not isinstance(ranker, EvidenceChains) or not asked:
+    ranker = snapshot.recipe.ranker
+    questions = [question for question in dataset.questions if question.supporting]
+    if not isinstance(ranker, ChainRanker) or not questions:
         return None
-    graph = ChainGraph.of(view)
-    gold = GoldNodes.of(view, graph, view.pool)
-    names = [name.decode() for name in view.ids[graph.positions]]
-    shares = []
-    for question in asked:
-        on_chains = {chunk for chain in await ranker.chains(question.question, view) for chunk in chain.chunk_ids}
-        groups = gold.groups(question)
-        shares.append(sum(any(names[node] in on_chains for node in group) for group in groups) / len(groups))
+    shares = await ranker.gold_on_chains(questions, snapshot.view)
     return 100.0 * sum(shares) / len(shares)
 
 

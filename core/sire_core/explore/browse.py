@@ -9,6 +9,8 @@ import numpy as np
 
 from sire_core.algorithms.wording import shorten
 from sire_core.explore.paths import Names
+from sire_core.knowledge.columns import EdgeColumns
+from sire_core.knowledge.kinds import RELATES
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -203,14 +205,14 @@ def _joined(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: st
 
 
 def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[tuple[str, str], ...]:
-    from sire_core.recipes.msrag.relation_graph import RelationGraph
-
-    position = names.position(entity_id)
-    if position is None:
+    """Ids and texts of the relations that end at an entity, in pool order."""
+    if names.position(entity_id) is None:
         return ()
-    near = RelationGraph.of(snapshot.view).incidence.relations_of.get(position, ())
-    kept = [int(found) for found in near if names.allowed is None or names.allowed[int(found)]]
-    return tuple((unit.id, shorten(unit.text, 160)) for unit in snapshot.view.units(kept))
+    view = snapshot.view
+    ends: EdgeColumns = view.derived("relation ends", lambda: EdgeColumns.of_blocks(view.notes(f"{RELATES}/")))
+    relations = {name.decode() for name in ends.sources[ends.targets == entity_id.encode()].tolist()}
+    positions = sorted(position for position in map(names.position, relations) if position is not None)
+    return tuple((unit.id, shorten(unit.text, 160)) for unit in view.units(positions))
 
 
 def _titled(snapshot: SearchSnapshot, position: int) -> tuple[str, str]:

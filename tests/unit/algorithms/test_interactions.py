@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.neighbors import nearest_neighbors
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.iier.chains import arrange_chains, greedy_cover
-from sire_core.recipes.iier.interactions import keyword_pairs, semantic_pairs, structural_pairs
+from sire_core.recipes.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
+from sire_core.recipes.iier.rank import arrange_chains, greedy_cover
 
 KEYWORDS = [
     {"mayan ruins", "guatemala", "tikal", "stela", "rain"},
@@ -43,25 +43,25 @@ def holders(*asked):
 
 def test_oracle_I1_keyword_edges():
     three = {(0, 1): 3, (0, 3): 4, (1, 3): 3, (2, 4): 3}
-    assert pairs_of(KEYWORDS, least=3) == three
-    assert pairs_of(KEYWORDS, least=2) == three | {(0, 2): 2, (1, 2): 2, (2, 3): 2}
+    assert pairs_of(KEYWORDS, min_shared=3) == three
+    assert pairs_of(KEYWORDS, min_shared=2) == three | {(0, 2): 2, (1, 2): 2, (2, 3): 2}
 
 
 @settings(max_examples=50, deadline=None)
 @given(
     keywords=st.lists(st.sets(st.integers(0, 8), max_size=5), max_size=12),
-    least=st.integers(1, 3),
-    cap=st.one_of(st.none(), st.integers(1, 6)),
+    min_shared=st.integers(1, 3),
+    max_nodes=st.one_of(st.none(), st.integers(1, 6)),
 )
-def test_keyword_pairs_are_those_of_all_comparisons(keywords, least, cap):
+def test_keyword_pairs_are_those_of_all_comparisons(keywords, min_shared, max_nodes):
     count = [sum(word in found for found in keywords) for word in range(9)]
-    rare = [{word for word in found if cap is None or count[word] <= cap} for found in keywords]
+    rare = [{word for word in found if max_nodes is None or count[word] <= max_nodes} for found in keywords]
     expected = {
         (i, j): len(rare[i] & rare[j])
         for i, j in itertools.combinations(range(len(rare)), 2)
-        if len(rare[i] & rare[j]) >= least
+        if len(rare[i] & rare[j]) >= min_shared
     }
-    pairs, counts = keyword_pairs(*rows(keywords), least, cap)
+    pairs, counts = keyword_pairs(*rows(keywords), min_shared, max_nodes)
     found = [tuple(pair) for pair in pairs.tolist()]
     assert found == sorted(expected)
     assert dict(zip(found, counts.tolist(), strict=True)) == expected
@@ -69,9 +69,9 @@ def test_keyword_pairs_are_those_of_all_comparisons(keywords, least, cap):
 
 def test_impossible_thresholds_are_refused():
     with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs(*rows([{0}]), least=0)
+        keyword_pairs(*rows([{0}]), min_shared=0)
     with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs(*rows([{0}]), cap=0)
+        keyword_pairs(*rows([{0}]), max_nodes=0)
 
 
 def test_oracle_I2_greedy_cover():

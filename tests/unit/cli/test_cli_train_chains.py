@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sire_core.cli.app import app
-from sire_core.recipes.iier import examples
+from sire_core.recipes.iier import training
 
 PEOPLE = ("Ada Holm", "Bela Brack", "Cora Quist", "Dina Stern", "Edda Voss", "Fina Lund")
 TOWNS = ("Lindle", "Marlow", "Norwick")
@@ -130,7 +130,7 @@ def test_what_is_worse_than_the_heuristic_is_said(tmp_path, monkeypatch):
     async def rate(view, questions, scorer, max_length):
         return 80.0 if isinstance(scorer, HeuristicScorer) else 70.0
 
-    monkeypatch.setattr(examples, "match_rate", rate)
+    monkeypatch.setattr(training, "match_rate", rate)
     data = data_set(tmp_path / "painters")
     words = ("train-chains", data, "--to", tmp_path / "x", "--epochs", 1, "--set", "max_length=2", "--test", data)
     said = run(*words).stderr

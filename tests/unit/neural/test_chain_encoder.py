@@ -56,10 +56,10 @@ def trained(painters, encoder):
 
 
 def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trained, tmp_path):
-    from sire_core.recipes.iier.checkpoint import write_checkpoint
     from sire_core.recipes.iier.graph import ChainGraph
+    from sire_core.recipes.iier.neural import write_checkpoint
+    from sire_core.recipes.iier.rank import frontier
     from sire_core.recipes.iier.recipe import iier
-    from sire_core.recipes.iier.walk import frontier
 
     view, known = painters
     file = tmp_path / "encoder.safetensors"
@@ -79,9 +79,8 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 
 
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer, train_encoder
-    from sire_core.recipes.iier.chain_steps import step_loss
     from sire_core.recipes.iier.examples import text_steps
+    from sire_core.recipes.iier.networks import EncoderScorer, step_loss, train_encoder
 
     view, known = painters
     steps, unreachable = text_steps(view, known, "one_path", None, 4, np.random.default_rng(0))
@@ -108,7 +107,7 @@ def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder)
 
 
 def test_a_path_keeps_its_end_and_a_passage_its_beginning(encoder):
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer
+    from sire_core.recipes.iier.networks import EncoderScorer
 
     model = EncoderScorer.from_folder(encoder, max_tokens=16).eval()
     long = "the painter was born in a town . " * 10
@@ -144,8 +143,8 @@ def test_the_command_trains_an_encoder_and_says_when_the_heuristic_is_better(tmp
 
 
 def test_folders_and_files_that_are_no_encoder(tmp_path, trained):
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer
-    from sire_core.recipes.iier.checkpoint import load_chain_scorer, write_checkpoint
+    from sire_core.recipes.iier.networks import EncoderScorer
+    from sire_core.recipes.iier.neural import load_chain_scorer, write_checkpoint
 
     with pytest.raises(ConfigurationError, match="holds no transformer"):
         EncoderScorer.from_folder(tmp_path)
@@ -172,7 +171,7 @@ def test_an_encoder_stored_in_half_precision_is_trained_in_whole_numbers(painter
 
 
 def test_weights_that_are_no_numbers_are_refused(trained):
-    from sire_core.recipes.iier.encoder_scorer import EncoderChainScorer
+    from sire_core.recipes.iier.neural import EncoderChainScorer
 
     broken = {name: np.full_like(array, np.nan) for name, array in trained.weights.items()}
     with pytest.raises(StorageError, match="no numbers"):
@@ -181,7 +180,7 @@ def test_weights_that_are_no_numbers_are_refused(trained):
 
 @pytest.mark.parametrize("kind", ["Roberta", "MPNet"])
 def test_texts_are_cut_to_the_positions_that_an_encoder_has(encoder, tmp_path, kind):
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer
+    from sire_core.recipes.iier.networks import EncoderScorer
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
     made = transformers.PreTrainedTokenizerFast(
@@ -204,7 +203,7 @@ def test_texts_are_cut_to_the_positions_that_an_encoder_has(encoder, tmp_path, k
 
 
 def test_a_foreign_card_has_no_kernels_loaded(trained, monkeypatch):
-    from sire_core.recipes.iier.encoder_scorer import EncoderChainScorer
+    from sire_core.recipes.iier.neural import EncoderChainScorer
 
     about = trained.card["encoder"]
     config = {**about["config"], "attn_implementation": "evil/repo", "_attn_implementation": "evil/repo"}
@@ -218,7 +217,7 @@ def test_a_foreign_card_has_no_kernels_loaded(trained, monkeypatch):
 def test_threads_read_each_their_own_end_of_a_text(encoder):
     from concurrent.futures import ThreadPoolExecutor
 
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer
+    from sire_core.recipes.iier.networks import EncoderScorer
 
     model = EncoderScorer.from_folder(encoder, max_tokens=8).eval()
     text = "painter born in a town . " * 20 + "the mill lies on the river . " * 20

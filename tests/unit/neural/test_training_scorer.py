@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.recipes.iier.chain_steps import step_loss
-from sire_core.recipes.iier.checkpoint import scorer_digest
 from sire_core.recipes.iier.examples import make_examples, match_rate, without_shared_evidence
-from sire_core.recipes.iier.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, score_features
+from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
+from sire_core.recipes.iier.rank import frontier
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 from sire_core.recipes.iier.training import FIRST_WEIGHTS, TrainingConfig, train_scorer
-from sire_core.recipes.iier.walk import frontier
 
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
 
+from sire_core.recipes.iier.networks import step_loss  # noqa: E402 - needs torch
 
 QUICK = {"epochs": 8, "batch": 8, "rate": 0.03, "max_length": 2}
 
@@ -48,7 +47,7 @@ def test_training_leaves_the_seed_and_the_threads_of_torch_alone(painters):
 
 
 def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
-    from sire_core.recipes.iier.chain_network import SHARPNESS, LightScorer
+    from sire_core.recipes.iier.networks import SHARPNESS, LightScorer
 
     view, known = painters
     examples = make_examples(view, known, "all_shortest", 2)

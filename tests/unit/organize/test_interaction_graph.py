@@ -9,9 +9,9 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.knowledge.kinds import KEYWORD
 from sire_core.recipes import iier
+from sire_core.recipes.iier import INTERACTS
+from sire_core.recipes.iier.derive import InteractionGraph
 from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.interaction_graph import InteractionGraph
-from sire_core.recipes.iier.links import INTERACTS
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord

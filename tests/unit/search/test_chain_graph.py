@@ -14,10 +14,9 @@ from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
+from sire_core.recipes.iier import INTERACTS, WORDS_NOTE
 from sire_core.recipes.iier.graph import FEATURES, ChainGraph
 from sire_core.recipes.iier.keywords import PassageKeywords
-from sire_core.recipes.iier.links import INTERACTS
-from sire_core.recipes.iier.phrases import WORDS_NOTE
 from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 

@@ -14,9 +14,10 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.sire import name_keys, spelled_text
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.evidence_texts import name_words, opening_name, passage_headings, passage_sentences
+from sire_core.recipes.sire.evidence_texts import name_words, passage_headings
 from sire_core.recipes.sire.passage_words import PassageWords
 from sire_core.recipes.sire.spelled_text import SpelledText
+from sire_core.search.passage_text import opening_name, passage_sentences
 from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:

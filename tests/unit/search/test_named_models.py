@@ -16,7 +16,7 @@ from sire_core.models.embedders import resolve_embedder
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.reason import ReasoningLimits, collect, reason
 from sire_core.recipes import recipe_by_name, recipe_of
-from sire_core.recipes.iier import checkpoint
+from sire_core.recipes.iier import neural
 from sire_core.recipes.iier.scorers import HeuristicScorer
 from sire_core.search.selectors.rerank import ask_order
 from sire_core.testing.chat_frames import json_response, whole_answer
@@ -133,7 +133,7 @@ async def test_what_the_refusal_says_works(tmp_path, monkeypatch, recipe, settin
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=Judge))
     monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
-    monkeypatch.setattr(checkpoint, "load_chain_scorer", scorer)
+    monkeypatch.setattr(neural, "load_chain_scorer", scorer)
     theirs = {name: UntrustedText(value) for name, value in settings.items()}
     path = tmp_path / "ix"
     with Index(path, recipe=recipe_by_name(recipe, **theirs, **kept), embedder=HashEmbedder()) as index:

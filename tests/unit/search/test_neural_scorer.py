@@ -8,11 +8,17 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
-from sire_core.recipes.iier.checkpoint import FORMAT, load_chain_scorer, read_checkpoint, write_checkpoint
 from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.neural_scorer import EDGE_FEATURES, PAIR_FEATURES
+from sire_core.recipes.iier.neural import (
+    EDGE_FEATURES,
+    FORMAT,
+    PAIR_FEATURES,
+    load_chain_scorer,
+    read_checkpoint,
+    write_checkpoint,
+)
+from sire_core.recipes.iier.rank import ChainQuestion, frontier
 from sire_core.recipes.iier.recipe import iier
-from sire_core.recipes.iier.walk import ChainQuestion, frontier
 from sire_core.testing.hash_embedder import HashEmbedder
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
@@ -114,7 +120,7 @@ def test_scores_are_those_of_the_formula(view, checkpoint):
 
 
 def test_a_title_among_the_keywords_is_told_from_its_reverse(view, checkpoint):
-    from sire_core.recipes.iier.neural_scorer import edge_features, title_keywords
+    from sire_core.recipes.iier.neural import edge_features, title_keywords
 
     state, graph = state_of(view)
     edge = edge_features(state, graph, title_keywords(graph, view))

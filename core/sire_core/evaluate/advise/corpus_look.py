@@ -17,7 +17,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.languages import has_unspaced_script, language_of
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.recipes.sire.evidence_texts import opening_name
+from sire_core.search.passage_text import opening_name
 
 if TYPE_CHECKING:
     from sire_core.protocols import IntArray

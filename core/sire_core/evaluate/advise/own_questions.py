@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.recipes.sire.evidence_texts import passage_sentences
+from sire_core.search.passage_text import passage_sentences
 
 if TYPE_CHECKING:
     from sire_core.evaluate.advise.corpus_look import CorpusLook

@@ -1,40 +1,183 @@
-"""From labels to rows of features: what a scorer is trained on."""
+"""Training examples for scorers: labels from shortest paths between gold passages (IIER, section 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.errors import CorpusError
-from sire_core.recipes.iier.chain_steps import TextStep
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.keywords import MOST_KEYWORDS, KeywordFinder
-from sire_core.recipes.iier.labels import GoldNodes, path_labels
-from sire_core.recipes.iier.neural_scorer import edge_features, pair_features, title_keywords
-from sire_core.recipes.iier.node_cosines import NodeCosines
-from sire_core.recipes.iier.walk import ChainQuestion, find_seeds, frontier, walk_chains
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.recipes.iier.graph import ChainGraph, GoldNodes, NodeCosines
+from sire_core.recipes.iier.keywords import MAX_KEYWORDS, KeywordFinder
+from sire_core.recipes.iier.neural import edge_features, pair_features, title_keywords
+from sire_core.recipes.iier.rank import ChainQuestion, find_seeds, frontier, walk_chains
 from sire_core.search.similarities import KnownSimilarities
 
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
-    from sire_core.recipes.iier.evidence_chains import EvidenceChains
-    from sire_core.recipes.iier.labels import Decision
+    from sire_core.recipes.iier.rank import EvidenceChains
     from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
 __all__ = [
+    "LABELS",
+    "LOSSES",
+    "UNREACHABLE",
+    "Decision",
     "Examples",
     "KnownQuestion",
+    "PathLabels",
+    "TextStep",
+    "hops_to",
     "known_questions",
     "make_examples",
     "match_rate",
+    "path_labels",
+    "shortest_path",
+    "step_labels",
     "text_steps",
     "without_shared_evidence",
 ]
+
+
+LOSSES = ("listwise", "bce")
+"""`listwise`: softmax cross-entropy over the candidates of a decision, its right ones sharing the mass. `bce`: every
+candidate alone."""
+
+
+LABELS = ("all_shortest", "one_path")
+"""`one_path` (the paper): the next node of the extracted path is right, every other one wrong, even other evidence.
+`all_shortest`: every candidate is right that is one hop nearer to the target, and so is other evidence."""
+UNREACHABLE = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A chain that has to go on, and where to.
+
+    Attributes:
+        chain: Nodes so far, the first a passage of evidence.
+        target: The passage of evidence that the path leads to.
+        hops: From the chain's last node to the target, 1 or more.
+        candidates: Neighbours of the last node that are not in the chain, ascending, `[c]`.
+        positive: Which of them are right, `[c]`; at least one.
+    """
+
+    chain: tuple[int, ...]
+    target: int
+    hops: int
+    candidates: IntArray
+    positive: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class PathLabels:
+    """Decisions of one question.
+
+    Attributes:
+        decisions: In the order of the pairs of evidence, then along the path.
+        unreachable: Ordered pairs of evidence without a path within the limit.
+    """
+
+    decisions: tuple[Decision, ...]
+    unreachable: int
+
+
+def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
+    """Hops from every node to one, by breadth-first search over an undirected graph.
+
+    Args:
+        indptr: Edges of node i are `neighbors[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
+        neighbors: `[m]`; every edge is there from both ends.
+        target: The node.
+        limit: Nodes further away are not looked for; None for no limit.
+
+    Returns:
+        int32 `[n]`; `UNREACHABLE` where there is no path within the limit.
+    """
+    hops = np.full(len(indptr) - 1, UNREACHABLE, dtype=np.int32)
+    hops[target] = 0
+    border, reached = np.array([target], dtype=np.int64), 0
+    while len(border) and (limit is None or reached < limit):
+        reached += 1
+        found = np.unique(np.concatenate([neighbors[indptr[node] : indptr[node + 1]] for node in border.tolist()]))
+        border = found[hops[found] == UNREACHABLE]
+        hops[border] = reached
+    return np.asarray(hops)
+
+
+def shortest_path(indptr: IntArray, neighbors: IntArray, hops: IntArray, start: int) -> tuple[int, ...]:
+    """The path of least hops to the node that `hops` leads to; of several the one with the smallest node numbers."""
+    path = [start]
+    while hops[path[-1]]:
+        around = neighbors[indptr[path[-1]] : indptr[path[-1] + 1]]
+        path.append(int(around[hops[around] == hops[path[-1]] - 1].min()))
+    return tuple(path)
+
+
+def path_labels(
+    indptr: IntArray,
+    neighbors: IntArray,
+    evidence: Sequence[int],
+    labels: str = "all_shortest",
+    *,
+    max_hops: int | None = None,
+) -> PathLabels:
+    """Decisions along a shortest path from every passage of evidence to every other one (oracle I5).
+
+    Decisions that any answer, or none, would fit are left out.
+    """
+    if labels not in LABELS:
+        raise ConfigurationError(f"labels is one of {', '.join(LABELS)}, not {labels!r}.")
+    if max_hops is not None and max_hops < 1:
+        raise ConfigurationError(f"max_hops must be at least 1, not {max_hops}.")
+    wanted = list(dict.fromkeys(evidence))
+    distances = {target: hops_to(indptr, neighbors, target, max_hops) for target in wanted}
+    decisions: list[Decision] = []
+    unreachable = 0
+    for start in wanted:
+        for target in wanted:
+            if start == target:
+                continue
+            hops = distances[target]
+            if hops[start] == UNREACHABLE:
+                unreachable += 1
+                continue
+            path = shortest_path(indptr, neighbors, hops, start)
+            decisions += _along(path, indptr, neighbors, hops, wanted, labels)
+    return PathLabels(tuple(decisions), unreachable)
+
+
+def _along(
+    path: Sequence[int], indptr: IntArray, neighbors: IntArray, hops: IntArray, evidence: Sequence[int], labels: str
+) -> Iterator[Decision]:
+    for place in range(1, len(path)):
+        chain, last, following = tuple(path[:place]), path[place - 1], path[place]
+        around = neighbors[indptr[last] : indptr[last + 1]]
+        candidates = around[~np.isin(around, chain)]
+        positive = step_labels(candidates, hops, int(hops[last]), evidence, following if labels == "one_path" else None)
+        if not positive.all():
+            yield Decision(chain, path[-1], int(hops[last]), candidates, positive)
+
+
+def step_labels(
+    candidates: IntArray, hops: IntArray, here: int, evidence: Sequence[int], following: int | None
+) -> BoolArray:
+    """Which candidates are right.
+
+    Args:
+        candidates: `[c]`, none of them in the chain.
+        hops: To the target, from `hops_to`.
+        here: Hops from the chain's last node.
+        evidence: Passages of evidence; those among the candidates are right in `all_shortest`.
+        following: The only right one (`one_path`); None: all that are one hop nearer, and evidence (`all_shortest`).
+    """
+    if following is not None:
+        return np.asarray(candidates == following)
+    return np.asarray((hops[candidates] == here - 1) | np.isin(candidates, evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +198,20 @@ class KnownQuestion:
 async def known_questions(
     view: PoolView, questions: Sequence[Question], ranker: EvidenceChains
 ) -> tuple[KnownQuestion, ...]:
-    """Prepare the questions that name gold documents; keywords are found by rules, as no model can be trained with.
-
-    Args:
-        view: The pool; it holds the documents. Of a document in several passages the one counts that the data set
-            names, otherwise the one most similar to the question.
-        questions: From a data set.
-        ranker: Its settings of seeds are used.
-    """
+    """Prepare the questions that name gold documents; keywords are found by rules, as no model can be trained with."""
     graph = ChainGraph.of(view)
     finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
-    gold = GoldNodes.of(view, graph, view.pool)
+    gold = GoldNodes.of(view, graph)
     found = []
     for question in questions:
         if not question.supporting:
             continue
         vector = await view.embed_query(question.question)
         cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
-        asked = finder.keywords(question.question)[:MOST_KEYWORDS]
+        asked = finder.keywords(question.question)[:MAX_KEYWORDS]
         seeds = find_seeds(asked, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
         evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]
-        known = ChainQuestion(question.question, vector, cosines, seeds.asked, seeds.coverage)
+        known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
         found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
     return tuple(found)
 
@@ -99,6 +235,26 @@ def without_shared_evidence(
     """The questions of `training` that share no gold passage with a held-out one: no test page is trained on."""
     pages = {node for known in held_out for node in known.evidence}
     return tuple(known for known in training if pages.isdisjoint(known.evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A chain that has to go on, as texts.
+
+    Attributes:
+        question: The question.
+        path: Passages of the chain, one after the other.
+        candidates: Passages that it could take.
+        edges: What joins the last passage of the chain with each: structural, semantic and keyword weight, float32
+            `[c, 3]`.
+        positive: Which of them are right, `[c]`.
+    """
+
+    question: str
+    path: str
+    candidates: tuple[str, ...]
+    edges: FloatArray
+    positive: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +282,7 @@ class Examples:
 
 
 def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None) -> Examples:
-    """Label the shortest paths of questions and describe every candidate on them as the walk would.
-
-    Args:
-        view: The pool.
-        questions: To learn from.
-        labels: See `labels.LABELS`.
-        max_hops: See `path_labels`.
-
-    Raises:
-        CorpusError: No question has two passages of evidence with a path between them.
-    """
+    """Label the shortest paths of questions and describe every candidate on them as the walk would."""
     graph = ChainGraph.of(view)
     titles = title_keywords(graph, view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
@@ -159,23 +305,7 @@ def text_steps(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[TextStep, ...], int]:
-    """Label the shortest paths of questions, as `make_examples` does, for an encoder.
-
-    Args:
-        view: The pool.
-        questions: To learn from.
-        labels: See `labels.LABELS`.
-        max_hops: See `path_labels`.
-        most: Candidates of a step at most: the right ones, of the others half by similarity to the question, half by
-            chance.
-        rng: Of that chance.
-
-    Returns:
-        The steps, and how many pairs of evidence gave none.
-
-    Raises:
-        CorpusError: See `make_examples`.
-    """
+    """Label the shortest paths of questions, as `make_examples` does, for an encoder."""
     graph = ChainGraph.of(view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
 
@@ -200,11 +330,7 @@ def text_steps(
 def _labelled(
     graph: ChainGraph, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None
 ) -> tuple[list[tuple[KnownQuestion, Decision]], int]:
-    """Every decision with its question, and how many pairs of evidence gave none.
-
-    Raises:
-        CorpusError: There is no decision.
-    """
+    """Every decision with its question, and how many pairs of evidence gave none."""
     found: list[tuple[KnownQuestion, Decision]] = []
     unreachable = 0
     for known in questions:

@@ -1,23 +1,25 @@
-"""The interaction graph of a pool as arrays: what evidence chains walk on, and what scorers are trained on."""
+"""The interaction graph of a pool in compressed sparse rows, and cosines of its nodes with a question."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.recipes.iier.keyword_table import KeywordTable
-from sire_core.recipes.iier.links import PassageLinks
-from sire_core.recipes.iier.recipe import GRAPH_NOTE
-from sire_core.recipes.iier.table import InteractionTable
+from sire_core.recipes.iier import GRAPH_NOTE
+from sire_core.recipes.iier.table import InteractionTable, KeywordTable, PassageLinks
+from sire_core.search.ranking import best_first
+from sire_core.search.similarities import KnownSimilarities
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, View
+    from sire_core.corpus.benchmarks import Question
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Similarities, View
+    from sire_core.search.view import PoolView
 
-__all__ = ["FEATURES", "ChainGraph"]
+__all__ = ["FEATURES", "ChainGraph", "GoldNodes", "NodeCosines"]
 
 FEATURES = ("structural", "similarity", "keywords")
 """Columns of `ChainGraph.features`: w_struc (0 or 1), w_sim (a cosine, 0 where there is no semantic edge) and w_kw
@@ -32,12 +34,12 @@ class ChainGraph:
         positions: Row of every node in the pool, int64 `[n]`, ascending.
         vectors: Unit-length vectors of the nodes, float32 `[n, d]`.
         indptr: Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`. Every edge is there from both ends.
-        neighbors: Where edges lead, int64 `[m]`, ascending within a node; never the node itself, no node twice.
-        features: What an edge is made of, float32 `[m, 3]`, see `FEATURES`.
+        neighbors: Targets of edges, int64 `[m]`, ascending within a node, without repetitions and loops.
+        features: Weights of edges, float32 `[m, 3]`, see `FEATURES`.
         keyword_indptr: Keywords of node i are `keyword_numbers[keyword_indptr[i]:keyword_indptr[i + 1]]`.
-        keyword_numbers: int64.
-        posting_indptr: The other way round: nodes of keyword j are `postings[posting_indptr[j]:posting_indptr[j + 1]]`.
-        postings: int64, ascending within a keyword.
+        keyword_numbers: Keyword numbers, int64.
+        posting_indptr: Inverse of these: nodes of keyword j are `postings[posting_indptr[j]:posting_indptr[j + 1]]`.
+        postings: Nodes, int64, ascending within a keyword.
         keyword_of: Number of a keyword by its key (`name_key` of the phrase).
         keys: Keys by number.
     """
@@ -61,19 +63,18 @@ class ChainGraph:
 
     @classmethod
     def of(cls, view: View) -> ChainGraph:
-        """The graph of a pool, made once per snapshot; without edges where the pool has no `InteractionGraph`."""
+        """Return the graph of a pool, made once per snapshot; without edges if the pool has no `InteractionGraph`."""
         graph: ChainGraph = view.derived("chain graph", lambda: _read(view))
         return graph
 
     def around(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """All edges of some nodes.
+        """All edges of nodes, in their order.
 
         Args:
             nodes: `[a]`, repetitions allowed.
 
         Returns:
-            For every edge the place of its node in `nodes`, and the number of the edge (a row of `neighbors` and
-            `features`); in the order of `nodes`, then of the neighbours.
+            Index into `nodes`, and row of `neighbors` and `features`, of every edge, `[edges]` each.
         """
         starts, counts = self.indptr[nodes], self.indptr[nodes + 1] - self.indptr[nodes]
         owners = np.repeat(np.arange(len(nodes)), counts)
@@ -82,11 +83,11 @@ class ChainGraph:
         return owners.astype(np.int64), edges.astype(np.int64)
 
     def edge(self, left: int, right: int) -> FloatArray:
-        """Features of the edge between two nodes, `[3]`; zeros where there is none."""
+        """Features of the edge between two nodes, `[3]`; zeros if there is none."""
         start, stop = int(self.indptr[left]), int(self.indptr[left + 1])
-        place = start + int(np.searchsorted(self.neighbors[start:stop], right))
-        found = place < stop and self.neighbors[place] == right
-        return self.features[place] if found else np.zeros(len(FEATURES), dtype=np.float32)
+        row = start + int(np.searchsorted(self.neighbors[start:stop], right))
+        exists = row < stop and self.neighbors[row] == right
+        return self.features[row] if exists else np.zeros(len(FEATURES), dtype=np.float32)
 
     def keywords(self, node: int) -> IntArray:
         """Keyword numbers of a node."""
@@ -123,7 +124,7 @@ def _read(view: View) -> ChainGraph:
 def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, FloatArray]:
     left, right = links.pairs.T
     features = np.stack((links.structural, links.similarity, links.keywords), axis=1).astype(np.float32)
-    # Pairs are ascending, so a node's edges are those that end at it, by their beginnings, and then those that begin.
+    # Pairs are ascending: first come a node's edges that end at it, by source, then those that start at it.
     order = np.argsort(right, kind="stable")
     ends, begins = np.bincount(right, minlength=size), np.bincount(left, minlength=size)
     indptr = np.concatenate(([0], np.cumsum(ends + begins))).astype(np.int64)
@@ -138,3 +139,85 @@ def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, Floa
 
 def _pointers(rows: IntArray, size: int) -> IntArray:
     return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
+
+
+class NodeCosines:
+    """Cosines of a question with all nodes, read like an array: `cosines[nodes]`, `np.asarray(cosines)`."""
+
+    __slots__ = ("_similarities",)
+
+    def __init__(self, similarities: Similarities) -> None:
+        self._similarities = similarities
+
+    @classmethod
+    def of(cls, similarities: Similarities, positions: IntArray) -> NodeCosines:
+        """Select the cosines of nodes, the units at `positions`, from those of all units."""
+        if len(positions) == len(similarities):
+            return cls(similarities)
+        return cls(KnownSimilarities(similarities.all()[positions]))
+
+    def __len__(self) -> int:
+        return len(self._similarities)
+
+    def __getitem__(self, nodes: Any) -> Any:
+        """Return the cosine of one node, or those of several."""
+        numbers = np.asarray(nodes)
+        cosines = self._similarities.at(numbers.ravel()).reshape(numbers.shape)
+        return cosines if numbers.ndim else cosines[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        return np.asarray(self._similarities.all().astype(dtype or np.float32, copy=bool(copy)))
+
+    def best(self, n: int, allowed: BoolArray | None = None) -> IntArray:
+        """Return the `n` nearest `allowed` nodes (`[nodes]`; None for all), best first, ties by node."""
+        if n < 1:
+            return np.empty(0, dtype=np.int64)
+        if allowed is None:
+            return self._similarities.best(n)[0]
+        return best_first(np.where(allowed, self._similarities.all(), -np.inf).astype(np.float32), n)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldNodes:
+    """Nodes and texts of documents, to find gold passages.
+
+    Attributes:
+        nodes: Nodes by document id, ascending.
+        texts: Text of every node.
+    """
+
+    nodes: Mapping[str, Sequence[int]]
+    texts: Sequence[str]
+
+    @classmethod
+    def of(cls, view: PoolView, graph: ChainGraph) -> GoldNodes:
+        """Read a pool, once per snapshot."""
+
+        def read() -> GoldNodes:
+            nodes: dict[str, list[int]] = {}
+            texts = []
+            for node, position in enumerate(graph.positions.tolist()):
+                unit, documents = view.pool.unit(position)
+                texts.append(unit.text)
+                for document in documents:
+                    nodes.setdefault(document, []).append(node)
+            return cls(nodes, texts)
+
+        gold: GoldNodes = view.derived("gold nodes", read)
+        return gold
+
+    def groups(self, question: Question) -> list[Sequence[int]]:
+        """Groups of nodes, one per piece of evidence; any node of a group is the evidence.
+
+        If the data set names passages of a document (`metadata["evidence"]`: texts by document id), every passage that
+        was indexed unchanged is a group; otherwise the document is one group.
+        """
+        named = question.metadata.get("evidence")
+        named = named if isinstance(named, Mapping) else {}
+        groups: list[Sequence[int]] = []
+        for document in question.supporting:
+            nodes = self.nodes.get(document, ())
+            texts = dict.fromkeys(text for text in named.get(document) or () if isinstance(text, str))
+            passages = [[node for node in nodes if self.texts[node] == text] for text in texts]
+            groups.extend([passage for passage in passages if passage] or [nodes])
+        return groups

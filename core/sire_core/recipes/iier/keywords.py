@@ -15,7 +15,8 @@ from sire_core.algorithms.words import signs
 from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.spans import find_spans, tidy
 from sire_core.protocols import Prompt
-from sire_core.recipes.iier.phrases import WORDS_NOTE, PassagePhrases
+from sire_core.recipes.iier import WORDS_NOTE
+from sire_core.recipes.iier.table import PassagePhrases
 
 if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, IntArray, LanguageModel, View
@@ -75,16 +76,12 @@ _INSTRUCTIONS = (
 _LONGEST = 10
 """Words of the longest known phrase that is looked for."""
 _NOBODY = np.zeros(0, dtype=np.int64)
-MOST_KEYWORDS = 64
+MAX_KEYWORDS = 64
 """As many as the bits of a coverage set."""
 
 
 async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
-    """Ask a model for the keywords of a question, as many as it finds; one call (paper, appendix A.1).
-
-    Raises:
-        ModelError: The model declined, the call failed, or its answer cannot be read.
-    """
+    """Ask a model for the keywords of a question, as many as it finds; one call (paper, appendix A.1)."""
     from pydantic import BaseModel, Field
 
     class QuestionKeywords(BaseModel):
@@ -148,7 +145,7 @@ class KeywordFinder:
             start = query.find(name)
             if start >= 0 and taken.find(1, start, start + len(name)) < 0:
                 found.setdefault(start, name)
-        return list(dict.fromkeys(found[start] for start in sorted(found)))[:MOST_KEYWORDS]
+        return list(dict.fromkeys(found[start] for start in sorted(found)))[:MAX_KEYWORDS]
 
     def _known(self, phrase: str) -> IntArray:
         number = self.graph.keyword_of.get(name_key(phrase))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import Ablation, register_ablations
+from sire_core.recipes.iier import GRAPH_NOTE
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.types import Edge
 
-__all__ = ["DENSITIES", "GRAPH_NOTE", "SCORERS", "ChainScoring", "iier", "make_scorer"]
-
-GRAPH_NOTE = "interactions-2"
-"""Key of the note that stores the graph of passages; its number changes with the layout."""
+__all__ = ["DENSITIES", "SCORERS", "ChainScoring", "iier", "make_scorer"]
 
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
@@ -68,8 +66,8 @@ def iier(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect; no checkpoint for the neural scorer.
         StorageError: The checkpoint cannot be read.
     """
-    from sire_core.recipes.iier.evidence_chains import ChainLines, EvidenceChains
-    from sire_core.recipes.iier.interaction_graph import InteractionGraph
+    from sire_core.recipes.iier.derive import InteractionGraph
+    from sire_core.recipes.iier.rank import ChainLines, EvidenceChains
 
     chosen = ResolvedSettings(settings, Component(InteractionGraph), Component(ChainScoring), Component(EvidenceChains))
     scoring = chosen.make(ChainScoring)
@@ -90,18 +88,7 @@ def iier(**settings: Any) -> Recipe:
 
 
 def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
-    """A scorer by name.
-
-    Args:
-        name: One of `SCORERS`.
-        checkpoint: File of a trained scorer; `neural` needs it. One that only an index folder names is not read, which
-            a search says.
-        seed: For `random`.
-
-    Raises:
-        ConfigurationError: Unknown name, or no checkpoint for `neural`.
-        StorageError: The checkpoint cannot be read.
-    """
+    """A scorer by name."""
     from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 
     if name == "heuristic":
@@ -122,7 +109,7 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
             from sire_core.recipes.iier.scorers import UnreadScorer
 
             return UnreadScorer(checkpoint)
-        from sire_core.recipes.iier.checkpoint import load_chain_scorer
+        from sire_core.recipes.iier.neural import load_chain_scorer
 
         return load_chain_scorer(checkpoint)
     raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
-    from sire_core.recipes.iier.graph import ChainGraph
-    from sire_core.recipes.iier.node_cosines import NodeCosines
+    from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 
 __all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "UnreadScorer", "WalkState", "count_bits"]
 
@@ -238,11 +237,7 @@ class ModelScorer:
         return f"llm/1:{self.shown}:{self.heuristic.fingerprint}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        """Score all candidates: heuristic scores, and 1 more for what the model names.
-
-        Raises:
-            ModelError: A call failed.
-        """
+        """Score all candidates: heuristic scores, and 1 more for what the model names."""
         scores = np.array(await self.heuristic.score(state, graph, view))
         model = view.language_model
         if model is None:

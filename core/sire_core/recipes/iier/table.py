@@ -1,36 +1,401 @@
-"""`InteractionTable`: an interaction graph as arrays, the only form in which it is stored."""
+"""The stored form of an interaction graph: links, keywords, words and nearest neighbours of passages as arrays.
+
+The paper does not store its graph; everything here is ours, so that a change of few documents updates few rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.grouping import by_appearance, ranges
 from sire_core.algorithms.neighbor_updates import NeighborLists
+from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
+from sire_core.algorithms.text import phrase_words
+from sire_core.extraction.headings import base_title
+from sire_core.knowledge.kinds import KEYWORD
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
-from sire_core.recipes.iier.keyword_table import KeywordTable
-from sire_core.recipes.iier.links import PassageLinks
+from sire_core.recipes.iier import INTERACTS
+from sire_core.types import Edge, digest, hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.types import Edge
+    from sire_core.types import Unit
 
-__all__ = ["InteractionTable"]
+    Pairs = NDArray[np.int64]
+
+__all__ = [
+    "InteractionTable",
+    "KeywordTable",
+    "PassageLinks",
+    "PassagePhrases",
+    "RowMapping",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RowMapping:
+    """Maps row numbers of passages from before a change to after it, and back.
+
+    Attributes:
+        passages: Ids after the change, `[n]`.
+        new_rows: By row before the change the row after it, -1 for a deleted passage.
+        old_rows: By row after the change the row before it, -1 for a new passage, `[n]`.
+    """
+
+    passages: NDArray[np.bytes_]
+    new_rows: NDArray[np.int64]
+    old_rows: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
+        """Compare the ids of two corpora."""
+        row_of = {passage: row for row, passage in enumerate(after.tolist())}
+        new_rows = np.array([row_of.get(passage, -1) for passage in before.tolist()], dtype=np.int64)
+        old_rows = np.full(len(after), -1, dtype=np.int64)
+        stayed = np.flatnonzero(new_rows >= 0)
+        old_rows[new_rows[stayed]] = stayed
+        return cls(after, new_rows, old_rows)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the passages that stayed keep their order."""
+        return bool((np.diff(self.new_rows[self.new_rows >= 0]) > 0).all())
+
+
+_NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageLinks:
+    """Edges between passages with their three weights; 0 where an edge is not of a kind.
+
+    Attributes:
+        pairs: Rows of passages, the smaller one first, distinct and ascending, `[m, 2]`.
+        structural: 1 for neighbours in a document, `[m]`.
+        similarity: Cosines of semantic edges, `[m]`.
+        near: Direction of a semantic edge, see `INTERACTS`, `[m]`.
+        keywords: Number of shared keywords, `[m]`.
+    """
+
+    pairs: NDArray[np.int64]
+    structural: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    near: NDArray[np.int64]
+    keywords: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        size: int,
+        structural: Pairs = _NO_PAIRS,
+        semantic: tuple[Pairs, NDArray[np.float64], NDArray[np.int64]] | None = None,
+        shared: tuple[Pairs, NDArray[np.int64]] | None = None,
+        kw_min: int = 1,
+    ) -> PassageLinks:
+        """Join edges of several kinds; pairs that share fewer than `kw_min` keywords are no edge by themselves."""
+        near_pairs, cosines, near = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
+        kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
+        by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
+        codes = np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]])
+        codes.sort(kind="stable")  # three sorted runs
+        codes = codes[np.diff(codes, prepend=-1) > 0]
+        known = _contains(codes, by_keyword)
+        return cls(
+            pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int64),
+            structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.int64)),
+            similarity=_spread(codes, by_meaning, cosines),
+            near=_spread(codes, by_meaning, near),
+            keywords=_spread(codes, by_keyword[known], counts[known]),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Number of edges of each kind; one edge may be of several kinds."""
+        kinds = {"structural": self.structural, "similarity": self.similarity, "keywords": self.keywords}
+        return {name: int(np.count_nonzero(column)) for name, column in kinds.items()}
+
+    def edges(self, passages: NDArray[np.str_]) -> Iterator[Edge]:
+        """Yield the edges one by one, for exports."""
+        ends = passages[self.pairs].tolist()
+        columns = [column.tolist() for column in (self.structural, self.similarity, self.near, self.keywords)]
+        for (source, target), structural, similarity, near, keywords in zip(ends, *columns, strict=True):
+            metadata = {"structural": structural, "similarity": similarity, "near": near, "keywords": keywords}
+            weight = structural + similarity + keywords / 5
+            yield Edge(INTERACTS, source, target, weight, {name: value for name, value in metadata.items() if value})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, for a note."""
+        return {
+            "pairs": self.pairs.astype(np.int32),
+            "structural": self.structural.astype(np.uint8),
+            "similarity": self.similarity,
+            "near": self.near.astype(np.uint8),
+            "shared": self.keywords.astype(np.int32),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PassageLinks:
+        """Inverse of `arrays`."""
+        return cls(
+            pairs=arrays["pairs"].astype(np.int64),
+            structural=arrays["structural"].astype(np.int64),
+            similarity=arrays["similarity"],
+            near=arrays["near"].astype(np.int64),
+            keywords=arrays["shared"].astype(np.int64),
+        )
+
+
+def _codes(pairs: Pairs, size: int) -> NDArray[np.int64]:
+    return np.asarray(pairs[:, 0] * max(size, 1) + pairs[:, 1], dtype=np.int64)
+
+
+def _contains(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of `some` are in `codes`, which is ascending."""
+    if not len(codes):
+        return np.zeros(len(some), dtype=bool)
+    return np.asarray(codes[np.minimum(np.searchsorted(codes, some), len(codes) - 1)] == some, dtype=bool)
+
+
+def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """Scatter values of `some` to their places in `codes`; 0 elsewhere."""
+    spread = np.zeros(len(codes), dtype=values.dtype)
+    spread[np.searchsorted(codes, some)] = values
+    return spread
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordTable:
+    """Keywords of passages in compressed sparse rows.
+
+    The keywords of a passage are ordered by the ids of their edges. Keywords and phrases are numbered by the first
+    passage that holds them, so that equal corpora have equal tables.
+
+    Attributes:
+        indptr: Keywords of passage i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
+        numbers: Keyword numbers.
+        spellings: Number of the phrase as the passage spells it, aligned with `numbers`.
+        keys: `name_key` of every keyword, by number.
+        phrases: Distinct phrases, by number.
+    """
+
+    indptr: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    spellings: NDArray[np.int64]
+    keys: Sequence[str]
+    phrases: PackedTexts
+
+    @classmethod
+    def without_keywords(cls, size: int) -> KeywordTable:
+        """A table of passages without keywords."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(size + 1, dtype=np.int64), nothing, nothing, (), PackedTexts.of(()))
+
+    def updated(self, old_rows: NDArray[np.int64], fresh: Iterable[tuple[int, Mapping[str, str]]]) -> KeywordTable:
+        """Return the table after a change.
+
+        Args:
+            old_rows: Row of every passage before the change, `[n]`; ignored for the passages in `fresh`.
+            fresh: Row after the change, and phrases by key, of every passage that was read again.
+        """
+        number = {key: i for i, key in enumerate(self.keys)}
+        spelling = {phrase: i for i, phrase in enumerate(self.phrases)}
+        nodes, sizes, added, written = array("q"), array("q"), array("q"), array("q")
+        for node, written_as in fresh:
+            nodes.append(node)
+            sizes.append(len(written_as))
+            for key in sorted(written_as, key=_target):
+                added.append(number.setdefault(key, len(number)))
+                written.append(spelling.setdefault(written_as[key], len(spelling)))
+        rows = old_rows.copy()
+        rows[np.array(nodes)] = np.arange(len(nodes)) + len(self.indptr) - 1
+        lengths = np.concatenate([np.diff(self.indptr), np.array(sizes)])
+        counts = lengths[rows]
+        taken = ranges((np.cumsum(lengths) - lengths)[rows], counts)
+        every, spelled = np.concatenate([self.numbers, added])[taken], np.concatenate([self.spellings, written])[taken]
+        numbers, first = by_appearance(every)
+        spellings, first_spelled = by_appearance(spelled)
+        keys, phrases = list(number), list(spelling)
+        return KeywordTable(
+            indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            numbers=numbers,
+            spellings=spellings,
+            keys=[keys[i] for i in every[first].tolist()],
+            phrases=PackedTexts.of([phrases[i] for i in spelled[first_spelled].tolist()]),
+        )
+
+    def edges(self, passages: Sequence[str]) -> Iterator[Edge]:
+        """Yield edges from passages to their keywords."""
+        ends = self.indptr.tolist()
+        for passage, start, end in zip(passages, ends, ends[1:], strict=False):
+            for number, spelling in zip(
+                self.numbers[start:end].tolist(), self.spellings[start:end].tolist(), strict=True
+            ):
+                metadata = {"phrase": self.phrases[spelling]}
+                yield Edge(KEYWORD, passage, _target(self.keys[number]), 1.0, metadata)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, for a note."""
+        return {
+            "keyword_indptr": self.indptr,
+            "keyword_numbers": self.numbers.astype(np.int32),
+            "keyword_spellings": self.spellings.astype(np.int32),
+            "keyword_count": np.array([len(self.keys)]),
+            "keys": join_words(self.keys),
+            "phrases": self.phrases.letters,
+            "phrase_ends": self.phrases.ends,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> KeywordTable:
+        """Inverse of `arrays`."""
+        return cls(
+            indptr=arrays["keyword_indptr"],
+            numbers=arrays["keyword_numbers"].astype(np.int64),
+            spellings=arrays["keyword_spellings"].astype(np.int64),
+            keys=split_words(arrays["keys"], int(arrays["keyword_count"][0])),
+            phrases=PackedTexts(arrays["phrases"], arrays["phrase_ends"]),
+        )
+
+
+def _target(key: str) -> str:
+    return digest(KEYWORD, key)
+
+
+@dataclass(frozen=True, slots=True)
+class PassagePhrases:
+    """Inverted indexes over the titles and the texts of passages.
+
+    Attributes:
+        passages: Ids of the chunk units, in corpus order, `[n]`.
+        words: Words of titles and texts; see `phrase_words`.
+        titles: Whole titles, with and without their bracketed part.
+    """
+
+    passages: NDArray[np.bytes_]
+    words: WordIndex
+    titles: WordIndex
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> PassagePhrases:
+        """Index passages in order."""
+        empty = cls.empty()
+        passages = np.array([unit.id for unit in units], dtype="S24")
+        return empty.updated(units, RowMapping.between(empty.passages, passages))
+
+    @classmethod
+    def empty(cls) -> PassagePhrases:
+        """No passages."""
+        return cls(np.zeros(0, dtype="S24"), WordIndex.empty(), WordIndex.empty())
+
+    def updated(self, units: Sequence[Unit], mapping: RowMapping) -> PassagePhrases:
+        """Return the indexes after a change."""
+        new = np.flatnonzero(mapping.old_rows < 0).tolist()
+        # Generators: the words of a passage take more memory than its text.
+        words = ((node, phrase_words(units[node].index_text).split()) for node in new)
+        titles = ((node, _titles(units[node].title)) for node in new)
+        return PassagePhrases(
+            passages=mapping.passages,
+            words=self.words.updated(mapping.new_rows, len(units), words),
+            titles=self.titles.updated(mapping.new_rows, len(units), titles),
+        )
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        arrays = {"passages": self.passages, **self.words.arrays("words"), **self.titles.arrays("titles")}
+        return pack_arrays(arrays)
+
+    @classmethod
+    def from_note(cls, note: bytes | None) -> PassagePhrases | None:
+        """Inverse of `to_note`; None for None."""
+        if note is None:
+            return None
+        arrays = unpack_arrays(note)
+        return cls(arrays["passages"], WordIndex.of_arrays("words", arrays), WordIndex.of_arrays("titles", arrays))
+
+
+def _titles(title: str) -> list[str]:
+    return [phrase for phrase in (phrase_words(title), phrase_words(base_title(title))) if phrase]
+
+
+@dataclass(frozen=True, slots=True)
+class WordIndex:
+    """Postings by hash of a word or phrase; the words themselves are not stored.
+
+    Attributes:
+        hashes: Hashes of the words, ascending, uint64 `[v]`.
+        bounds: Passages of word i are `nodes[bounds[i]:bounds[i + 1]]`, `[v + 1]`.
+        nodes: Rows of passages, ascending within a word.
+    """
+
+    hashes: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls) -> WordIndex:
+        """No passages."""
+        return cls(np.zeros(0, dtype=np.uint64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+    def updated(self, new_rows: NDArray[np.int64], size: int, fresh: Iterable[tuple[int, Iterable[str]]]) -> WordIndex:
+        """Return the index after a change: row after it by row before it, number of rows, words of new rows."""
+        number: dict[str, int] = {}
+        added, owners = array("i"), array("i")
+        for node, words in fresh:
+            for word in dict.fromkeys(words):
+                added.append(number.setdefault(word, len(number)))
+                owners.append(node)
+        new = np.array([hash64(word) for word in number], dtype=np.uint64)
+        hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
+        hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
+        moved = new_rows[self.nodes]
+        ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.bounds))[moved >= 0]
+        codes = np.concatenate(
+            (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new)[np.array(added)] * size + np.array(owners))
+        )
+        codes.sort(kind="stable")  # a long sorted run and a short one: cheap
+        ranks, nodes = np.divmod(codes, max(size, 1))
+        counts = np.bincount(ranks, minlength=len(hashes))
+        return WordIndex(
+            hashes=hashes[counts > 0],
+            bounds=np.concatenate(([0], np.cumsum(counts[counts > 0]))).astype(np.int64),
+            nodes=nodes.astype(np.int32),
+        )
+
+    def holders(self, word: str) -> NDArray[np.int64]:
+        """Passages that contain a word, ascending; none for an empty word."""
+        if not word or not len(self.hashes):
+            return np.zeros(0, dtype=np.int64)
+        value = np.uint64(hash64(word))
+        row = int(np.searchsorted(self.hashes, value))
+        if row == len(self.hashes) or self.hashes[row] != value:
+            return np.zeros(0, dtype=np.int64)
+        return self.nodes[self.bounds[row] : self.bounds[row + 1]].astype(np.int64)
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return all arrays, with names that begin with `name`."""
+        return {f"{name}_hashes": self.hashes, f"{name}_bounds": self.bounds, f"{name}_nodes": self.nodes}
+
+    @classmethod
+    def of_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> WordIndex:
+        """Inverse of `arrays`."""
+        return cls(arrays[f"{name}_hashes"], arrays[f"{name}_bounds"], arrays[f"{name}_nodes"])
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionTable:
-    """Everything that an `InteractionGraph` says, and the lists that its semantic edges come from.
+    """An `InteractionGraph`, and the neighbour lists from which its semantic edges are made.
 
     Attributes:
         fingerprints: Fingerprints of the embedder and of the extractor.
         passages: Ids of the chunk units, in corpus order, `[n]`.
-        links: The edges between passages, in numbers of these.
-        keywords: The edges from passages to keywords.
-        lists: The nearest passages of every passage; of none where there are no semantic edges, or approximate ones.
+        links: Edges between passages, by row.
+        keywords: Edges from passages to keywords.
+        lists: Nearest neighbours of every passage; empty without semantic edges or if these are approximate.
     """
 
     fingerprints: tuple[str, str]
@@ -41,7 +406,7 @@ class InteractionTable:
 
     @classmethod
     def empty(cls, n_sim: int) -> InteractionTable:
-        """No passages; `n_sim` nearest ones each."""
+        """A table without passages, for `n_sim` neighbours each."""
         return cls(
             fingerprints=("", ""),
             passages=np.zeros(0, dtype="S24"),
@@ -51,15 +416,15 @@ class InteractionTable:
         )
 
     def __iter__(self) -> Iterator[Edge]:
-        """All edges: between passages, and to keywords; made as they are asked for."""
+        """Yield all edges: between passages, and to keywords."""
         passages = self.passages.astype(str)
         yield from self.links.edges(passages)
         yield from self.keywords.edges(passages.tolist())
 
     def to_note(self) -> bytes:
-        """Bytes for the store."""
+        """Serialize for the store."""
         arrays: dict[str, NDArray[Any]] = {
-            "fingerprints": np.array([maker.encode() for maker in self.fingerprints]),
+            "fingerprints": np.array([fingerprint.encode() for fingerprint in self.fingerprints]),
             "passages": self.passages,
             "neighbors": self.lists.indices.astype(np.int32),
             "products": self.lists.products,
@@ -71,11 +436,11 @@ class InteractionTable:
 
     @classmethod
     def from_note(cls, note: bytes | None) -> InteractionTable | None:
-        """What `to_note` wrote; None where nothing was."""
+        """Inverse of `to_note`; None for None."""
         if note is None:
             return None
         arrays = unpack_arrays(note)
-        embedder, extractor = (maker.decode() for maker in arrays["fingerprints"].tolist())
+        embedder, extractor = (fingerprint.decode() for fingerprint in arrays["fingerprints"].tolist())
         return cls(
             fingerprints=(embedder, extractor),
             passages=arrays["passages"],

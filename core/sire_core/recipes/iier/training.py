@@ -12,21 +12,41 @@ import numpy as np
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extras import need_torch
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.recipes.iier.chain_steps import LOSSES
-from sire_core.recipes.iier.checkpoint import scorer_digest, scorer_of
-from sire_core.recipes.iier.examples import make_examples, match_rate, text_steps
-from sire_core.recipes.iier.labels import LABELS
-from sire_core.recipes.iier.neural_scorer import EDGE_FEATURES, PAIR_FEATURES, NeuralScorer
+from sire_core.recipes.iier.derive import InteractionGraph
+from sire_core.recipes.iier.examples import (
+    LABELS,
+    LOSSES,
+    known_questions,
+    make_examples,
+    match_rate,
+    text_steps,
+    without_shared_evidence,
+)
+from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, NeuralScorer, scorer_digest, scorer_of
+from sire_core.recipes.iier.rank import EvidenceChains
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
+from sire_core.settings import Component
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.corpus.benchmarks import Question
     from sire_core.recipes.iier.examples import KnownQuestion
     from sire_core.recipes.iier.scorers import ChainScorer
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
-__all__ = ["FIRST_WEIGHTS", "EncoderConfig", "TrainedScorer", "TrainingConfig", "train_scorer"]
+__all__ = [
+    "FIRST_WEIGHTS",
+    "ChainQuestions",
+    "EncoderConfig",
+    "TrainedScorer",
+    "TrainingConfig",
+    "measure_scorer",
+    "prepare_questions",
+    "train_scorer",
+    "training_settings",
+]
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
@@ -130,6 +150,67 @@ class TrainedScorer:
         return scorer_of(self.weights, {**self.card, "digest": scorer_digest(self.weights, self.card)})
 
 
+@dataclass(frozen=True, slots=True)
+class ChainQuestions:
+    """Questions over a pool, prepared for training.
+
+    Attributes:
+        view: The pool.
+        training: Questions to learn from.
+        held_out: Questions to measure on.
+        left_out: Number of training questions dropped because a held-out question has one of their gold passages.
+    """
+
+    view: PoolView
+    training: tuple[KnownQuestion, ...]
+    held_out: tuple[KnownQuestion, ...] = ()
+    left_out: int = 0
+
+
+def training_settings(*, with_graph: bool) -> tuple[str, ...]:
+    """Settings of `iier` that training depends on; those of the graph only if the graph is built for training."""
+    seeds = ("max_length", "seed_match", "fallback_seeds", "similar_seeds")
+    return (*seeds, *(Component(InteractionGraph).fields() if with_graph else ()))
+
+
+async def prepare_questions(
+    snapshot: SearchSnapshot, training: Sequence[Question], held_out: Sequence[Question] = ()
+) -> ChainQuestions:
+    """Find keywords, seeds and gold passages of questions that name gold documents.
+
+    Args:
+        snapshot: Of an index with a recipe that ranks by `EvidenceChains`.
+        training: Questions to learn from.
+        held_out: Questions to measure on.
+
+    Raises:
+        ConfigurationError: The recipe has no chains.
+    """
+    ranker = snapshot.recipe.ranker
+    if not isinstance(ranker, EvidenceChains):
+        raise ConfigurationError(f"The recipe {snapshot.recipe.name} has no chains; index with --recipe iier.")
+    known = await known_questions(snapshot.view, training, ranker)
+    held = await known_questions(snapshot.view, held_out, ranker)
+    kept = without_shared_evidence(known, held)
+    return ChainQuestions(snapshot.view, kept, held, len(known) - len(kept))
+
+
+async def measure_scorer(
+    trained: TrainedScorer, view: PoolView, questions: Sequence[KnownQuestion]
+) -> dict[str, float]:
+    """Match rates of a trained scorer (`neural`), the heuristic and the random one, in percent."""
+    config = trained.card["config"]
+    scorers = {
+        "neural": trained.scorer,
+        "heuristic": HeuristicScorer(),
+        "random": RandomScorer(config["seed"]),
+    }
+    return {
+        name: round(await match_rate(view, questions, scorer, config["max_length"]), 2)
+        for name, scorer in scorers.items()
+    }
+
+
 async def train_scorer(
     view: PoolView,
     questions: Sequence[KnownQuestion],
@@ -191,7 +272,7 @@ class _Lessons:
 
 
 def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Lessons:
-    from sire_core.recipes.iier.chain_network import train_epochs
+    from sire_core.recipes.iier.networks import train_epochs
 
     examples = make_examples(view, learn, config.labels, config.max_hops)
     card = {
@@ -226,8 +307,8 @@ def _encoder(
     encoder: EncoderConfig,
     progress: Callable[[int, int], None],
 ) -> _Lessons:
-    from sire_core.recipes.iier.chain_encoder import EncoderScorer, train_encoder
-    from sire_core.recipes.iier.encoder_scorer import EncoderChainScorer
+    from sire_core.recipes.iier.networks import EncoderScorer, train_encoder
+    from sire_core.recipes.iier.neural import EncoderChainScorer
 
     rng = np.random.default_rng([config.seed, 2])
     steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)

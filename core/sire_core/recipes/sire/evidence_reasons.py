@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.wording import excerpt
-from sire_core.recipes.sire.evidence_texts import name_words, passage_headings, titled_sentences
+from sire_core.recipes.sire.evidence_texts import name_words, passage_headings
+from sire_core.search.passage_text import titled_sentences
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:

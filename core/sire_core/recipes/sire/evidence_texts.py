@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.text import split_sentences
-from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
-from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.models.lexical_features import split_words
 
 if TYPE_CHECKING:
@@ -20,60 +18,19 @@ __all__ = [
     "LONGEST_NAME",
     "longer_keys",
     "name_words",
-    "opening_name",
     "passage_headings",
-    "passage_sentences",
     "phrase_keys",
-    "titled_sentences",
 ]
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
-_LONGEST_SENTENCE = 400
-_SHORTEST_SENTENCE = 25
 _UPPER_MARK = 1
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-# A name at the start of a text, as far as the verb or bracket that begins to say what it is.
-_DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
-_NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
 _NO_HEADING = frozenset("*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
 _LONGEST_HEADING = 90
 _HEADING_WORDS = 12
-_OPENING = 160
-_OPENING_WORDS = 9
-
-
-def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
-    """What a passage is called, by itself or in its first line, and the sentences of the rest of its text.
-
-    Numbers of sentences count these, wherever they are kept.
-    """
-    title, rest = (title, text) if title else title_line(text)
-    return title, passage_sentences(rest)
-
-
-def passage_sentences(text: str) -> list[str]:
-    """Sentences of a passage, of 25 to about 400 letters: short ones are joined, long ones cut where lines end."""
-    found: list[str] = []
-    for sentence in split_sentences(text):
-        for piece in [sentence] if len(sentence) <= _LONGEST_SENTENCE else _cut(sentence):
-            if found and min(len(piece), len(found[-1])) < _SHORTEST_SENTENCE:
-                found[-1] = f"{found[-1]} {piece}"
-            else:
-                found.append(piece)
-    return found
-
-
-def _cut(sentence: str) -> list[str]:
-    pieces: list[str] = []
-    for line in filter(None, map(str.strip, sentence.split("\n"))):
-        if pieces and len(pieces[-1]) + len(line) < _LONGEST_SENTENCE:
-            pieces[-1] = f"{pieces[-1]}\n{line}"
-        else:
-            pieces.append(line)
-    return pieces
 
 
 def passage_headings(title: str, text: str) -> list[str]:
@@ -99,23 +56,6 @@ def _could_be_heading(line: str) -> bool:
     numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
     apart = line[0] not in _NO_HEADING and line[-1] not in _HEADING_END
     return apart and not numbered and len(line.split()) <= _HEADING_WORDS
-
-
-def opening_name(text: str) -> str:
-    """The name that a text opens with when its first sentence says what it is (`Aylwin is a 1920 film`); else empty."""
-    start = text.lstrip(" \t\r\n\"'\u201c#*-")[:_OPENING]
-    match = _DEFINED.search(start)
-    name = start[: match.start()].strip(" \"'\u201d") if match else ""
-    words = name.split()
-    if not words or len(words) > _OPENING_WORDS or "\n" in name or re.search(r"\w{4}\. ", name):
-        return ""
-    if words[0].lower() in ("the", "a", "an"):
-        words = words[1:]
-    if not words or words[0].lower() in _NO_NAME:
-        return ""
-    proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
-    first = words[0][0].isupper() or words[0][0].isdigit()
-    return " ".join(words) if first and proper >= max(1, (len(words) + 1) // 2) else ""
 
 
 def name_words(name: str) -> list[str]:

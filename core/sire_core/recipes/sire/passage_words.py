@@ -20,7 +20,8 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
 from sire_core.protocols import CarriedFiles
-from sire_core.recipes.sire.evidence_texts import name_words, opening_name, passage_headings, titled_sentences
+from sire_core.recipes.sire.evidence_texts import name_words, passage_headings
+from sire_core.search.passage_text import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
 
 if TYPE_CHECKING:

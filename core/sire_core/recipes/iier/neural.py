@@ -1,15 +1,19 @@
-"""`NeuralScorer`: the trained scorer of chain steps in numpy, and what it knows of a step (IIER section 3.2)."""
+"""Trained scorers of chain steps, and their checkpoints (IIER, section 3.2)."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.text import name_key
-from sire_core.errors import EmbedderMismatchError, StorageError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.extraction.headings import base_title
 from sire_core.recipes.iier.scorers import count_bits, newly_covered
 
@@ -18,16 +22,23 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, FloatArray, IntArray, View
     from sire_core.recipes.iier.graph import ChainGraph
-    from sire_core.recipes.iier.scorers import WalkState
+    from sire_core.recipes.iier.scorers import ChainScorer, WalkState
 
 __all__ = [
     "EDGE_FEATURES",
+    "FORMAT",
     "PAIR_FEATURES",
+    "EncoderChainScorer",
     "NeuralScorer",
     "edge_features",
+    "load_chain_scorer",
     "pair_features",
+    "read_checkpoint",
     "score_features",
+    "scorer_digest",
+    "scorer_of",
     "title_keywords",
+    "write_checkpoint",
 ]
 
 PAIR_FEATURES = (
@@ -57,10 +68,6 @@ EDGE_FEATURES = (
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
     """How question, chain and candidate lie to each other. A row depends on its own chain and candidate only.
 
-    Args:
-        state: Chains and candidates.
-        graph: Their vectors.
-
     Returns:
         float32 `[c, len(PAIR_FEATURES)]`.
     """
@@ -89,11 +96,6 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
 
 def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> FloatArray:
     """What joins the last passage of a chain with a candidate.
-
-    Args:
-        state: Chains and candidates.
-        graph: Their keywords.
-        titles: See `title_keywords`.
 
     Returns:
         float32 `[c, len(EDGE_FEATURES)]`.
@@ -167,11 +169,7 @@ class NeuralScorer:
 
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
-        """The scorer of a checkpoint.
-
-        Raises:
-            StorageError: Weights or features are others than this version computes, or the card names no embedder.
-        """
+        """The scorer of a checkpoint."""
         known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
         if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
             raise StorageError(
@@ -195,21 +193,13 @@ class NeuralScorer:
         return f"neural/1:{self.card.get('digest', '')}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        """Score all candidates of all chains; a few products of short matrices.
-
-        Raises:
-            EmbedderMismatchError: The scorer was trained on vectors of another embedder.
-        """
+        """Score all candidates of all chains; a few products of short matrices."""
         self._check(view.embedder_fingerprint, graph.vectors.shape[1])
         pair, edge = pair_features(state, graph), edge_features(state, graph, title_keywords(graph, view))
         return score_features(self.weights, pair, edge)
 
     def check_embedder(self, embedder: Embedder) -> None:
-        """Refuse an embedder before anything is embedded.
-
-        Raises:
-            EmbedderMismatchError: The scorer was trained on vectors of another one.
-        """
+        """Refuse an embedder before anything is embedded."""
         self._check(embedder.fingerprint, embedder.dimension)
 
     def _check(self, given: str, found: int) -> None:
@@ -223,7 +213,7 @@ class NeuralScorer:
 
 
 def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:
-    """Scores of feature rows, `[c]`; the forward pass of `sire_core.recipes.iier.chain_network.LightScorer`.
+    """Scores of feature rows, `[c]`; the forward pass of `sire_core.recipes.iier.networks.LightScorer`.
 
     Args:
         weights: See `NeuralScorer`.
@@ -260,3 +250,177 @@ def _fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
 def _family(fingerprint: str) -> str:
     """What a scorer depends on: the default embedder is fitted to its corpus, and its digest is the corpus's."""
     return fingerprint.partition(":")[0] if fingerprint.startswith("lexical-") else fingerprint
+
+
+_KEPT = 50_000
+"""Vectors of passages that are kept between questions; more are forgotten together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderChainScorer:
+    """Question, path, candidate and edge as four vectors, and an MLP over them. Needs torch and transformers.
+
+    It reads texts, so that an index of any embedder can walk with it. A passage is encoded once per snapshot.
+
+    Attributes:
+        model: An `EncoderScorer` of `sire_core.recipes.iier.networks`, ready to walk with.
+        card: See `checkpoint`; without a digest, as in training, no vector is kept.
+    """
+
+    model: Any
+    card: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> EncoderChainScorer:
+        """The scorer of a checkpoint."""
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise StorageError("holds weights that are no numbers: its training failed. Train it again.")
+        try:
+            from sire_core.recipes.iier.networks import EncoderScorer
+        except ImportError as error:
+            raise ConfigurationError(
+                'A scorer with a text encoder walks with torch: pip install "sire-rag[torch,local]"'
+            ) from error
+        return cls(EncoderScorer.from_checkpoint(weights, card.get("encoder", {})), card)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of weights and card."""
+        return f"encoder/1:{self.card.get('digest', '')}"
+
+    async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
+        """Score all candidates of all chains: one pass of the encoder for the paths, one for passages not seen yet."""
+        import asyncio
+
+        return await asyncio.to_thread(self._scores, state, graph, view)
+
+    def _scores(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
+        question: FloatArray = self.model.vectors([state.query])[0]
+        paths = ["\n".join(_texts(graph, view, chain)) for chain in state.chains]
+        found: FloatArray = self.model.scores(
+            question,
+            self.model.vectors(paths, keep_end=True),
+            self._passages(state.candidates, graph, view),
+            state.features.astype(np.float32),
+            state.owners,
+        )
+        return found
+
+    def _passages(self, nodes: IntArray, graph: ChainGraph, view: View) -> FloatArray:
+        """Vectors of passages, `[c, size]`."""
+        digest = self.card.get("digest", "")
+        kept: dict[int, FloatArray] = view.derived(f"chain encoder {digest}", dict) if digest else {}
+        wanted = np.unique(nodes).tolist()
+        known = {node: kept[node] for node in wanted if node in kept}
+        new = [node for node in wanted if node not in known]
+        if new:
+            known.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
+            if len(kept) + len(new) > _KEPT:
+                kept.clear()
+            kept.update((node, known[node]) for node in new)
+        return np.stack([known[node] for node in nodes.tolist()])
+
+
+def _texts(graph: ChainGraph, view: View, nodes: IntArray) -> list[str]:
+    return [unit.index_text for unit in view.units(graph.positions[nodes])]
+
+
+FORMAT = "chain-scorer/1"
+"""`format` of every card; another one is another meaning of the weights."""
+_CARD = "card"
+_AGAIN = "Train it again with `sire train-chains DATASET --to FILE`."
+
+
+def load_chain_scorer(path: str | Path) -> ChainScorer:
+    """Read a trained scorer, of whichever kind."""
+    weights, card = read_checkpoint(path)
+    try:
+        return scorer_of(weights, card)
+    except StorageError as error:
+        raise StorageError(f"{path} {error}") from error
+
+
+def scorer_of(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> ChainScorer:
+    """The scorer that weights and card describe."""
+    if card.get("kind") == "encoder":
+        return EncoderChainScorer.of(weights, card)
+
+    return NeuralScorer.of(weights, card)
+
+
+def scorer_digest(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> str:
+    """Digest of the weights and of all that the card says besides it; the same training gives the same one."""
+    rest = {name: value for name, value in card.items() if name != "digest"}
+    found = hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=16)
+    for name in sorted(weights):
+        array = np.ascontiguousarray(weights[name], dtype="<f4")
+        found.update(f"\0{name}\0{array.shape}\0".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
+def write_checkpoint(
+    path: str | Path, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write a scorer; the file appears whole or not at all."""
+    library = _safetensors()
+    full = {**json.loads(json.dumps(card)), "format": FORMAT}
+    full["digest"] = scorer_digest(weights, full)
+    path = Path(path)
+    part = path.with_name(f".{path.name}.part")
+    arrays = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
+    try:
+        try:
+            # One entry: with several, the library writes them in no fixed order.
+            library.save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, library.SafetensorError) as error:
+        raise StorageError(f"{path} cannot be written ({error}). Name a file in a folder that exists.") from error
+    return full
+
+
+def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]], Mapping[str, Any]]:
+    """Read a scorer: weights by name and the card."""
+    if not Path(path).is_file():
+        raise StorageError(
+            f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
+        )
+    library = _safetensors()
+    try:
+        with library.safe_open(str(path), framework="numpy") as file:
+            card = json.loads((file.metadata() or {})[_CARD])
+            weights = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 - no mapping
+    except KeyError as error:
+        raise StorageError(f"{path} is a safetensors file, but of no chain scorer: it has no card. {_AGAIN}") from error
+    except (OSError, ValueError, library.SafetensorError) as error:
+        raise StorageError(f"{path} is damaged or no checkpoint ({error}). {_AGAIN}") from error
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        found = card.get("format") if isinstance(card, dict) else card
+        raise StorageError(f"{path} has the format {found!r}, this version reads {FORMAT!r}. {_AGAIN}")
+    if any(array.dtype != np.float32 for array in weights.values()) or card.get("digest") != scorer_digest(
+        weights, card
+    ):
+        raise StorageError(f"{path} is damaged: its weights are not those that its card was written for. {_AGAIN}")
+    return MappingProxyType(weights), MappingProxyType(card)
+
+
+class _Library:
+    """The three names of safetensors that are used here."""
+
+    def __init__(self) -> None:
+        from safetensors import SafetensorError, safe_open
+        from safetensors.numpy import save_file
+
+        self.SafetensorError: type[Exception] = SafetensorError
+        self.safe_open: Any = safe_open
+        self.save_file: Any = save_file
+
+
+def _safetensors() -> _Library:
+    try:
+        return _Library()
+    except ImportError as error:
+        # Not the extra with torch: the light scorer is read and searched without.
+        raise ConfigurationError("Trained scorers need safetensors: pip install safetensors") from error

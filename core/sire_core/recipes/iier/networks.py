@@ -1,9 +1,10 @@
-"""The full scorer of the paper: a shared text encoder, an edge MLP and a scoring MLP (IIER section 3.2, eq. 1-4)."""
+"""The networks of the trained scorers, and their training loops. Imports torch."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,159 @@ import torch
 from torch import nn
 
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.recipes.iier.chain_network import deterministic
-from sire_core.recipes.iier.chain_steps import step_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, IntArray
-    from sire_core.recipes.iier.chain_steps import TextStep
+    from sire_core.protocols import BoolArray, FloatArray, IntArray
+    from sire_core.recipes.iier.examples import TextStep
 
-__all__ = ["EncoderScorer", "train_encoder"]
+__all__ = [
+    "SHARPNESS",
+    "EncoderScorer",
+    "LightScorer",
+    "deterministic",
+    "step_loss",
+    "train_encoder",
+    "train_epochs",
+]
+
+
+def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
+    """Mean loss of a batch of decisions.
+
+    Args:
+        scores: Tensor `[c]` of logits.
+        positive: Tensor `[c]`, 1.0 for candidates that are right; every decision has one.
+        owners: Tensor `[c]` of decision numbers, int64, 0 to `decisions - 1`.
+        decisions: How many.
+        loss: One of `LOSSES`.
+    """
+    totals = torch.zeros(decisions, dtype=scores.dtype)
+    if loss == "bce":
+        each = torch.nn.functional.binary_cross_entropy_with_logits(scores, positive, reduction="none")
+        counts = totals.index_add(0, owners, torch.ones_like(scores))
+        return (totals.index_add(0, owners, each) / counts).mean()
+    largest = torch.full((decisions,), -torch.inf, dtype=scores.dtype).scatter_reduce(
+        0, owners, scores.detach(), "amax"
+    )
+    normalizer = largest + totals.index_add(0, owners, (scores - largest[owners]).exp()).log()
+    shares = positive / totals.index_add(0, owners, positive)[owners]
+    return (normalizer - totals.index_add(0, owners, shares * scores)).mean()
+
+
+SHARPNESS = 15.0
+"""Logits per unit of score. Scores keep the size of the heuristic's, whose steps differ by hundredths."""
+
+
+class LightScorer(nn.Module):
+    """Edge MLP and scoring MLP over `pair_features` and `edge_features`, beside a linear part.
+
+    It starts as a heuristic: the linear part has such weights and the scoring MLP answers 0. Training moves away from
+    there as far as the labels ask for, so an edge that a corpus never shows keeps the heuristic's worth.
+
+    Args:
+        pairs: Number of pair features.
+        edges: Number of edge features.
+        start: First weights of the linear part, those of the pair features before those of the edge features.
+        hidden: Width of the scoring MLP.
+        edge_hidden: Width of the edge MLP, and of what it answers.
+    """
+
+    def __init__(self, pairs: int, edges: int, start: Sequence[float], hidden: int = 32, edge_hidden: int = 16) -> None:
+        super().__init__()
+        self.edge = nn.Sequential(nn.Linear(edges, edge_hidden), nn.ReLU(), nn.Linear(edge_hidden, edge_hidden))
+        self.score = nn.Sequential(nn.Linear(pairs + edge_hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.direct = nn.Linear(pairs + edges, 1, bias=False)
+        with torch.no_grad():
+            for parameter in self.score[2].parameters():
+                parameter.zero_()
+            self.direct.weight.copy_(torch.tensor([list(start)]))
+
+    def forward(self, pair: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
+        """Logits of candidates, `[c]`: `SHARPNESS` times their scores.
+
+        Args:
+            pair: `[c, pairs]`.
+            edge: `[c, edges]`.
+        """
+        step = self.score(torch.cat((pair, self.edge(edge)), dim=1))
+        logits: torch.Tensor = SHARPNESS * (step + self.direct(torch.cat((pair, edge), dim=1)))[:, 0]
+        return logits
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """The weights by name, copied."""
+        return {name: tensor.detach().numpy().copy() for name, tensor in self.state_dict().items()}
+
+
+def train_epochs(
+    rows: tuple[FloatArray, FloatArray],
+    positive: BoolArray,
+    owners: IntArray,
+    start: Sequence[float],
+    *,
+    epochs: int,
+    batch: int,
+    rate: float,
+    hold: float,
+    hidden: int,
+    loss: str,
+    seed: int,
+) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+    """Train a `LightScorer`; the weights before the first pass, and after each.
+
+    Args:
+        rows: Pair features `[c, pairs]` and edge features `[c, edges]` of the candidates.
+        positive: Whether a candidate is right, `[c]`.
+        owners: Decision of every candidate, ascending from 0, `[c]`.
+        start: See `LightScorer`.
+        epochs: Passes over the decisions.
+        batch: Decisions per step.
+        rate: Learning rate of AdamW.
+        hold: Weight of the squared distance from the first weights.
+        hidden: Width of the scoring MLP.
+        loss: One of `chain_loss.LOSSES`.
+        seed: Of the first weights and the order.
+    """
+    pair, edge = rows
+    with deterministic(seed):
+        model = LightScorer(pair.shape[1], edge.shape[1], start, hidden)
+    first_values = [parameter.detach().clone() for parameter in model.parameters()]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
+    rng = np.random.default_rng([seed, 1])
+    bounds = np.searchsorted(owners, np.arange(int(owners[-1]) + 2))
+    yield model.arrays()
+    for _ in range(epochs):
+        with deterministic(seed):
+            order = rng.permutation(len(bounds) - 1)
+            for first in range(0, len(order), batch):
+                chosen = order[first : first + batch]
+                part = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in chosen])
+                own = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
+                logits = model(torch.from_numpy(pair[part]), torch.from_numpy(edge[part]))
+                right = torch.from_numpy(positive[part].astype(np.float32))
+                value = step_loss(logits, right, torch.from_numpy(own), len(chosen), loss)
+                for parameter, first_value in zip(model.parameters(), first_values, strict=True):
+                    value = value + hold * ((parameter - first_value) ** 2).sum()
+                optimizer.zero_grad()
+                value.backward()
+                optimizer.step()
+        yield model.arrays()
+
+
+@contextmanager
+def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
+    """A seed while the block runs, and a number of threads; torch's own are as before when it ends."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
 
 _EDGE = 3
 """Features of an edge: structural, semantic and keyword weight (eq. 2)."""
@@ -52,16 +196,7 @@ class EncoderScorer(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: str | Path, max_tokens: int = 512, seed: int = 0) -> EncoderScorer:
-        """An encoder that was trained for its language, and new MLPs.
-
-        Args:
-            folder: A folder of transformers or sentence-transformers, or a name that the library knows.
-            max_tokens: See the class.
-            seed: Of the first weights of the MLPs.
-
-        Raises:
-            ConfigurationError: transformers is missing, or the folder holds no model with a fast tokenizer.
-        """
+        """An encoder that was trained for its language, and new MLPs."""
         library = _transformers()
         inner = Path(folder) / "0_Transformer"  # where older sentence-transformers keep it
         place = str(inner if inner.is_dir() else folder)
@@ -76,16 +211,7 @@ class EncoderScorer(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any]) -> EncoderScorer:
-        """The scorer that was saved.
-
-        Args:
-            weights: From `arrays`.
-            about: From `about`.
-
-        Raises:
-            ConfigurationError: transformers is missing.
-            StorageError: They do not fit; the message goes on from the name of the file.
-        """
+        """The scorer that was saved."""
         library = _transformers()
         from tokenizers import Tokenizer
 
@@ -146,12 +272,7 @@ class EncoderScorer(nn.Module):
         return logits
 
     def embed(self, texts: Sequence[str], *, keep_end: bool = False) -> torch.Tensor:
-        """Mean of the last layer over the tokens of each text, `[n, size]`.
-
-        Args:
-            texts: Longer ones are cut.
-            keep_end: Whether the beginning is cut off instead of the end.
-        """
+        """Mean of the last layer over the tokens of each text, `[n, size]`."""
         with _TOKENIZING:  # the side belongs to the tokenizer, which searches in several threads share
             self._tokenizer.truncation_side = "left" if keep_end else "right"
             tokens = self._tokenizer(
@@ -202,21 +323,7 @@ def train_encoder(
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[EncoderScorer]:
-    """Train a scorer; it is given before the first pass and after each, changed in place and ready to walk with.
-
-    Args:
-        model: Changed in place.
-        steps: What is right at each, and what is not.
-        epochs: Passes over the steps.
-        batch: Steps at once.
-        rates: Learning rates of AdamW: a small one for the encoder, which knows its language, a large one for the MLPs.
-        loss: One of `chain_loss.LOSSES`.
-        seed: Of order and dropout.
-        progress: Called as `progress(done, total)` after every batch, in steps of all passes.
-
-    Raises:
-        ConfigurationError: The loss is no number any more.
-    """
+    """Train a scorer; it is given before the first pass and after each, changed in place and ready to walk with."""
     heads = [*model.edge.parameters(), *model.score.parameters()]
     optimizer = torch.optim.AdamW(
         [{"params": list(model.encoder.parameters()), "lr": rates[0]}, {"params": heads, "lr": rates[1]}]
