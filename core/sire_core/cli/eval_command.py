@@ -82,12 +82,14 @@ def eval_(
                     run_existing(dataset_dir, asking.file, names, options, config, progress, results, asking.half)
                 ]
             elif compared.clusters:
-                dataset = _grouped(asking.of(load_dataset(dataset_dir)), asking, models.asked, progress)
+                dataset = asking.of(load_dataset(dataset_dir, asking.chunks))
+                dataset = _grouped(dataset, asking, models.asked, progress)
                 _say_clusters(dataset, options, shown.json_file, progress)
                 return
             else:
-                dataset = asking.of(load_dataset(dataset_dir))
-                cut = compared.chunk_tokens is not None or asking.sentence_groups
+                dataset = asking.of(load_dataset(dataset_dir, asking.chunks))
+                options = replace(options, no_chunking=options.no_chunking and not dataset.whole)
+                cut = not options.no_chunking or asking.sentence_groups
                 results.begin(dataset, len(BASELINES) + len(names), config, cut=cut)
                 dataset = _grouped(dataset, asking, models.asked, progress)
                 tables = _tables(Evaluation(dataset, options, config, progress), names, compared, results, rows)

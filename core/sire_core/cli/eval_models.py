@@ -170,12 +170,15 @@ class Results:
 
         measurable = dataset.sample(config.limit, config.seed).measurable
         if self._shown.plot is not None and measurable:
-            check_chart(rows, with_gold=any(question.supporting for question in measurable))
+            check_chart(rows, with_gold=any(question.has_gold for question in measurable))
         if self._shown.compare:
             check_comparison(dataset.name)
         asked = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
         note(f"{dataset.name}: {size}, {asked}.")
+        if dataset.unread:
+            first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
+            note(f"{count(len(dataset.unread), 'file')} could not be read, such as {first}", "yellow")
 
     def table(self) -> Callable[[EvalRow], None]:
         """Start a table; what is returned is told of every row that is finished."""

@@ -49,9 +49,9 @@ def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
             f"{asked.file}: --questions is for an index folder, and {place} is none; of a data set it takes "
             f"{', '.join(HALVES)}."
         )
-    if existing and (builds or asked.untitled or asked.titles_in_text):
+    if existing and (builds or asked.untitled or asked.titles_in_text or asked.chunks):
         raise ConfigurationError(
-            "An index is only read: leave --ablations, --clusters, --repeats, --to, --untitled and "
+            "An index is only read: leave --ablations, --clusters, --repeats, --to, --chunks, --untitled and "
             "--titles-in-text out."
         )
 
@@ -86,7 +86,18 @@ class QuestionOptions:
             metavar="even|odd|all|FILE",
             help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
             "other. For an index folder, the file of questions, with one JSON object per line: "
-            '{"id", "question", "answers", "supporting"}; supporting lists document ids.',
+            '{"id", "question", "answers", "supporting"}; supporting lists ids of documents or passages; in its place '
+            '"needs" lists quotes: [[{"doc", "quote"}, ...alternatives], ...].',
+        ),
+    ] = None
+    chunks: Annotated[
+        str | None,
+        typer.Option(
+            "--chunks",
+            metavar="files|langchain|llama-index|none",
+            help="Cut the documents into passages like `sire index` (files), with LangChain's header and character "
+            "splitters, with LlamaIndex's SentenceSplitter, or not at all. Default: files where the data set has a "
+            "folder of files or whole documents, otherwise none.",
         ),
     ] = None
     untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False

@@ -167,7 +167,7 @@ def run_existing(
         dataset = load_questions(questions, documents, folder.resolve().name).half(half)
         results.begin(dataset, len(BASELINES) + len(names), config)
         if not dataset.measurable:
-            raise ConfigurationError(f"No question of {questions} has gold passages ('supporting') or answers.")
+            raise ConfigurationError(f"No question of {questions} has gold ('supporting' or 'needs') or answers.")
         copy = replace(copy, embedder=embedder_for(copy, place / "index"))
         if "flat" not in held:
             # Not as a command's change: its checks keep what models made for other recipes, which `flat` leaves alone.

@@ -58,7 +58,9 @@ class Evaluation:
             ConfigurationError: There is nothing to ask, or the folder holds another corpus.
         """
         if not self.dataset.measurable:
-            raise ConfigurationError(f"No question of {self.dataset.name} has gold passages ('supporting') or answers.")
+            raise ConfigurationError(
+                f"No question of {self.dataset.name} has gold ('supporting' or 'needs') or answers."
+            )
         with folder_for(self.options.folder) as folder:
             _refuse_other_corpus(self.dataset, folder)
             embedder = embedder_for(self.options, folder)

@@ -116,7 +116,7 @@ def _in_memory(source: TrainingSource, place: Path, progress: Progress) -> Itera
         embedder=source.embedder,
         # Extractions belong to the passages that are trained on; other sets have other ids.
         extractions=source.extractions if place == source.place else None,
-        no_chunking=True,
+        no_chunking=not dataset.whole,
         writes=True,
     )
     with open_index(options, progress) as index:

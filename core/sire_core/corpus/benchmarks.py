@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sire_core.algorithms.wording import count
 from sire_core.clean_text import clean_text
@@ -16,11 +16,23 @@ from sire_core.corpus.validation import clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.types import Metadata
 
-__all__ = ["Question", "question_from_record", "read_questions"]
+__all__ = ["Question", "Quote", "question_from_record", "read_questions"]
 
 _SHOWN = 10
-_OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "type", "hops"})
+_OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "needs", "type", "hops"})
 _MUSIQUE_TYPE = re.compile(r"(\d+hop\d*)__")
+
+
+class Quote(NamedTuple):
+    """A sentence that answers a part of a question.
+
+    Attributes:
+        doc: Id of the document that it stands in.
+        text: The sentence, word for word; white space and the marks of Markdown and RST do not count.
+    """
+
+    doc: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,8 @@ class Question:
         id: Unique in its file.
         question: The question.
         answers: Accepted answers, the preferred one first; empty when none is known.
-        supporting: Ids of the documents that the answer needs.
+        supporting: Ids of the documents or passages that the answer needs.
+        needs: The parts of the answer, each as quotes of which one is enough.
         type: The set's own word for the kind of question, such as `bridge` or `comparison`.
         hops: Number of documents to combine; 0 if unknown.
         metadata: Other keys of our own format.
@@ -47,15 +60,21 @@ class Question:
     hops: int = 0
     metadata: Metadata = field(default_factory=dict)
     closed: bool = False
+    needs: tuple[tuple[Quote, ...], ...] = ()
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether it is known where the answer stands."""
+        return bool(self.supporting or self.needs)
 
 
 def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> tuple[Question, ...]:
     """Read the questions of a file.
 
-    Formats: our own `questions.jsonl` (`{"id", "question", "answers", "supporting", "type", "hops"}`), official
-    HotpotQA and 2WikiMultiHopQA (`.json`) and MuSiQue (`.jsonl`). The supporting ids of official files are those that
-    `read_documents` gives the passages of the same file. MuSiQue's unanswerable questions are left out. Identical
-    repeats are merged.
+    Formats: our own `questions.jsonl` (`{"id", "question", "answers", "supporting", "type", "hops"}`; `needs` in place
+    of `supporting` is `[[{"doc", "quote"}, ...alternatives], ...]`), official HotpotQA and 2WikiMultiHopQA (`.json`)
+    and MuSiQue (`.jsonl`). The supporting ids of official files are those that `read_documents` gives the passages of
+    the same file. MuSiQue's unanswerable questions are left out. Identical repeats are merged.
 
     Args:
         path: The file.
@@ -106,6 +125,7 @@ def question_from_record(record: Any, default_id: str = "") -> Question:
         supporting=_strings(record.get("supporting"), "supporting"),
         type=json_string(record.get("type"), "type"),
         hops=_hops(record.get("hops")),
+        needs=_needs(record.get("needs")),
         metadata=clean_metadata({k: v for k, v in record.items() if k not in _OWN_KEYS}, "the question"),
     )
 
@@ -166,6 +186,23 @@ def _strings(value: Any, name: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise CorpusError(f"'{name}' must be a list of strings")
     return tuple(json_string(item, name) for item in value)
+
+
+def _needs(value: Any) -> tuple[tuple[Quote, ...], ...]:
+    shape = "'needs' must be [[{'doc', 'quote'}, ...alternatives], ...], no list empty and no quote blank"
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(need, list) and need for need in value):
+        raise CorpusError(shape)
+    if not all(isinstance(quote, Mapping) for need in value for quote in need):
+        raise CorpusError(shape)
+    needs = tuple(
+        tuple(Quote(json_string(quote.get("doc"), "doc"), json_string(quote.get("quote"), "quote")) for quote in need)
+        for need in value
+    )
+    if not all(quote.doc and quote.text.strip() for need in needs for quote in need):
+        raise CorpusError(shape)
+    return needs
 
 
 def _hops(value: Any) -> int:

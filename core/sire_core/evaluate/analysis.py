@@ -88,7 +88,8 @@ async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: Lang
     questions = {question.id: question for question in dataset.questions}
     texts = dataset.texts
     counts = {"graph": 0, "recall": 0, "rerank": 0}
-    for result in row.with_gold:
+    results = [result for result in row.with_gold if not result.needs]  # relations are known by document
+    for result in results:
         complete = None
         if model is not None and classify_error(result, stated) in ("recall", "graph"):
             complete = {}
@@ -104,7 +105,7 @@ async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: Lang
             counts[kind] += 1
     total = sum(counts.values())
     shares = {name: round(100 * number / total, 1) if total else 0.0 for name, number in counts.items()}
-    return {**shares, "errors": total, "questions": len(row.with_gold)}
+    return {**shares, "errors": total, "questions": len(results)}
 
 
 async def missing_triples(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.benchmarks import Question, read_questions
+from sire_core.corpus.chunks import chunk_document
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.evaluate.chunkings import CHUNKINGS, split_corpus
 from sire_core.evaluate.paper_sets import paper_set
-from sire_core.types import Document
+from sire_core.types import Document, Failure
 
 __all__ = ["HALVES", "DataSet", "Question", "load_dataset", "load_questions"]
 
@@ -20,9 +22,15 @@ HALVES = ("even", "odd", "all")
 """Which questions are asked, by position: even ones to develop on, odd ones to report."""
 
 _SHOWN = 3
+_LONG = 4_000
+"""Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages."""
+_QUESTIONS = (
+    "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
+    "[[{'doc', 'quote'}, ...alternatives], ...]"
+)
 _WANTED = (
-    "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) or a folder corpus/ of files, and with "
-    "questions*.jsonl (a line: {'id', 'question', 'answers', 'supporting'}), or an official file of HotpotQA, "
+    "A data set is a folder with corpus.jsonl (a line: {'id', 'title', 'text'}) or a folder docs/ of files, and with "
+    f"questions*.jsonl (a line: {_QUESTIONS}), or an official file of HotpotQA, "
     "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG or IIRC."
 )
 
@@ -35,20 +43,24 @@ class DataSet:
         name: Name of the folder or file.
         documents: The corpus.
         questions: Recall is a mean over those with gold passages, answer metrics over those with answers.
+        whole: Whether the documents are whole files, which the index cuts into passages.
+        unread: Files of the corpus that could not be read, and why.
     """
 
     name: str
     documents: tuple[Document, ...]
     questions: tuple[Question, ...]
+    whole: bool = False
+    unread: tuple[Failure, ...] = ()
 
     @property
     def measurable(self) -> tuple[Question, ...]:
         """Questions with gold passages or answers."""
-        return tuple(question for question in self.questions if question.supporting or question.answers)
+        return tuple(question for question in self.questions if question.has_gold or question.answers)
 
     @property
     def passages(self) -> int:
-        """Number of passages; a document that is not cut is one."""
+        """Number of passages; a document that is not cut yet is one."""
         return sum(len(document.chunks) or 1 for document in self.documents)
 
     @property
@@ -111,43 +123,69 @@ class DataSet:
         return replace(self, questions=tuple(questions[i] for i in chosen))
 
 
-def load_dataset(path: str | Path) -> DataSet:
+def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
     """Read a data set.
 
     Args:
-        path: A folder with `corpus.jsonl` (or a folder `corpus` of files as users have them; a document's id is then
-            its path below it) and one or more `questions*.jsonl`, whose questions are pooled in the order of the files'
-            names; or an official HotpotQA, 2WikiMultiHopQA or MuSiQue file, whose passages are pooled; or what
-            `paper_set` reads.
+        path: A folder with `corpus.jsonl` (or a folder `docs` or `corpus` of files as users have them, which are read
+            like `sire index` reads them; a document's id is then its path below it) and one or more `questions*.jsonl`,
+            whose questions are pooled in the order of the files' names; or an official HotpotQA, 2WikiMultiHopQA or
+            MuSiQue file, whose passages are pooled; or what `paper_set` reads.
+        chunks: How documents are cut into passages: `files` as `sire index` does, `langchain` or `llama-index` by the
+            splitters of these frameworks, `none` not at all. None takes `files` for files and for a corpus.jsonl of
+            whole documents (4,000 characters and more in the median), else `none`.
 
     Raises:
-        CorpusError: Something is missing, cannot be read or does not fit together. Nothing is skipped: a benchmark with
-            holes gives wrong figures.
+        CorpusError: Something is missing, cannot be read or does not fit together. No line is skipped: a benchmark with
+            holes gives wrong figures. Files that cannot be read are in `DataSet.unread`.
+        ConfigurationError: There is no such way to cut, or its package is not installed.
     """
+    if chunks is not None and chunks not in CHUNKINGS:
+        raise ConfigurationError(f"--chunks is one of {', '.join(CHUNKINGS)}, not {chunks!r}.")
     path = Path(path)
     if not path.exists():
         raise CorpusError(f"Not found: {path}. {_WANTED}")
-    documents, questions = paper_set(path) or _own_format(path)
-    _check_gold(path, documents, questions)
-    return DataSet(path.resolve().name if path.is_dir() else path.stem, documents, questions)
+    name = path.resolve().name if path.is_dir() else path.stem
+    official = paper_set(path)
+    found = _own_format(path) if official is None else DataSet("", *official)
+    folder = None if official is not None else _folder_of(path)
+    if chunks in ("langchain", "llama-index"):
+        documents, unread = split_corpus(folder or found.documents, chunks)
+        found = replace(found, documents=documents, unread=unread, whole=False)
+    elif chunks is not None:
+        found = replace(found, whole=chunks == "files")
+    _check_gold(path, found.documents, found.questions)
+    return replace(found, name=name)
 
 
-def _own_format(path: Path) -> tuple[tuple[Document, ...], tuple[Question, ...]]:
+def _folder_of(path: Path) -> Path | None:
+    """The folder of files that a data set has in place of a corpus.jsonl."""
+    if (path / "corpus.jsonl").is_file():
+        return None
+    return next((path / name for name in ("docs", "corpus") if (path / name).is_dir()), None)
+
+
+def _own_format(path: Path) -> DataSet:
     corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
-    if not corpus.is_file() and (path / "corpus").is_dir():
-        corpus = path / "corpus"
+    folder = _folder_of(path)
+    corpus = folder or corpus
     missing = [] if corpus.exists() else ["corpus.jsonl"]
     missing += [] if files else ["questions*.jsonl"]
     if missing:
         raise CorpusError(f"{path} has no {' and no '.join(missing)}. {_WANTED}")
-    return _read_corpus(corpus), _pool(files)
+    read = read_documents(corpus)
+    if read.failures and folder is None:
+        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in read.failures[:_SHOWN])
+        raise CorpusError(f"{count(len(read.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
+    whole = folder is not None or median(len(document.text) for document in read.documents) >= _LONG
+    return DataSet(path.name, read.documents, _pool(files), whole=whole, unread=read.failures)
 
 
 def load_questions(path: str | Path, documents: Sequence[Document], name: str) -> DataSet:
     """Questions of a file over documents that are indexed already.
 
     Args:
-        path: A line: {'id', 'question', 'answers', 'supporting'}.
+        path: A line: {'id', 'question', 'answers', 'supporting' or 'needs'}.
         documents: The corpus.
         name: Of the data set.
 
@@ -156,20 +194,10 @@ def load_questions(path: str | Path, documents: Sequence[Document], name: str) -
     """
     path = Path(path)
     if not path.is_file():
-        raise CorpusError(
-            f"Not found: {path}. A questions file has lines {{'id', 'question', 'answers', 'supporting'}}."
-        )
+        raise CorpusError(f"Not found: {path}. A questions file has lines {_QUESTIONS}.")
     questions = _pool([path])
     _check_gold(path, documents, questions)
     return DataSet(name, tuple(documents), questions)
-
-
-def _read_corpus(path: Path) -> tuple[Document, ...]:
-    corpus = read_documents(path)
-    if corpus.failures:
-        first = "; ".join(f"{failure.where}: {failure.reason}" for failure in corpus.failures[:_SHOWN])
-        raise CorpusError(f"{count(len(corpus.failures), 'passage')} of {path} cannot be used: {first}. {_WANTED}")
-    return corpus.documents
 
 
 def _pool(files: Iterable[Path]) -> tuple[Question, ...]:
@@ -182,11 +210,16 @@ def _pool(files: Iterable[Path]) -> tuple[Question, ...]:
 
 
 def _check_gold(path: Path, documents: Sequence[Document], questions: Sequence[Question]) -> None:
-    known = {document.id for document in documents}
-    lost = Counter(question.id for question in questions for doc_id in question.supporting if doc_id not in known)
+    """Refuse gold ids of nothing. A need whose documents are not there counts as missed; see `EvalRow.unmet`."""
+    wanted = {name for question in questions for name in question.supporting}
+    lost = wanted - {document.id for document in documents}
+    lost -= {passage.id for document in documents for passage in document.passages} if lost else set()
+    lost -= {str(document.metadata.get("source")) for document in documents} if lost else set()
+    if lost:  # ids that a search shows
+        lost -= {chunk.id for document in documents if document.chunks for chunk in chunk_document(document)}
     if lost:
-        examples = [doc_id for question in questions for doc_id in question.supporting if doc_id not in known][:_SHOWN]
+        without = [question for question in questions if not lost.isdisjoint(question.supporting)]
         raise CorpusError(
-            f"{len(lost)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
-            f"({', '.join(map(repr, examples))}); 'supporting' must hold ids of its documents."
+            f"{len(without)} of {len(questions)} questions of {path} name gold passages that are not in the corpus "
+            f"({', '.join(map(repr, sorted(lost)[:_SHOWN]))}); 'supporting' must hold ids of its documents or passages."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answered import CLOSED_BOOK
 from sire_core.evaluate.published import published_rows
@@ -73,10 +74,11 @@ __all__ = [
 def format_table(rows: Sequence[EvalRow]) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.
 
-    Columns: the setup, R@k of the passages that a search returns, its difference to `hybrid` at 5 with the 95 %
-    interval (a star where zero lies outside), all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off
-    where 5 or 10 is not measured), the two budget metrics, a model's answers, build seconds and median milliseconds of
-    a search. A metric that no question counts for is shown as "-".
+    Columns: the setup, R@k of the passages that a search returns, R@5 of questions on one and on several documents
+    where there are both, its difference to `hybrid` at 5 with the 95 % interval (a star where zero lies outside),
+    all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off where 5 or 10 is not measured), the two
+    budget metrics, a model's answers, build seconds and median milliseconds of a search. A metric that no question
+    counts for is shown as "-".
     """
     names = list(dict.fromkeys(row.dataset for row in rows))
     return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
@@ -191,9 +193,13 @@ def _block(rows: Sequence[EvalRow]) -> str:
 
 
 def _foot(rows: Sequence[EvalRow]) -> list[str]:
-    """Which F1 was used; nothing without answers."""
+    """Which F1 was used, and how many needs nothing can meet."""
     rules = {row.answers["F1 rule"] for row in rows if "F1 rule" in row.answers}
-    return ["", *(_RULES[name] for name in sorted(rules))] if rules else []
+    lines = [_RULES[name] for name in sorted(rules)]
+    if unmet := max(row.unmet for row in rows):
+        needs = sum(len(result.needs) for result in rows[0].results)
+        lines.append(f"{unmet:,} of {count(needs, 'need')} stand in no passage of the index and count as missed.")
+    return ["", *lines] if lines else []
 
 
 def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
@@ -226,8 +232,10 @@ def _distinct(numbers: Iterable[int]) -> str:
 def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
     deep = 10 if 10 in ks else ks[-1]
+    groups = row.by_documents(focus)
     found = {
         **{f"R@{k}": _rate(row.recall_passages(k)) for k in ks},
+        **({f"R@{focus} {name}": _rate(value) for name, value in groups.items()} if len(groups) > 1 else {}),
         "vs hybrid": _difference(row),
         f"all@{focus}": _rate(row.all_at(focus)),
         f"nDCG@{deep}": _rate(row.ndcg(deep)),

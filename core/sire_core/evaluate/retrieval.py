@@ -1,15 +1,16 @@
-"""Metrics of a ranking against gold passages, and of a context of so many tokens. Every one is in 0..1.
+"""Metrics of a ranking against gold, and of a context of so many tokens. Every one is in 0..1.
 
-A ranking is a list of distinct passage ids. Hits become one in two ways: `provenance_ranking` credits a synthetic
-unit with the passages it was made from, `literal_ranking` credits one made from several documents with nothing.
+A ranking is a list of ids of documents or passages. Hits become one in three ways: `passage_ranking` has a slot for
+every passage, `provenance_ranking` credits a synthetic unit with what it was made from, `literal_ranking` credits one
+made from several documents with nothing. Gold is a list of needs: an id, or a set of ids of which one is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.errors import ConfigurationError
@@ -25,10 +26,13 @@ __all__ = [
     "BudgetScorer",
     "BudgetedContext",
     "ChainRanker",
+    "Gold",
     "all_at_k",
     "evidence_match",
+    "first_met",
     "literal_ranking",
     "ndcg_at_k",
+    "passage_ranking",
     "provenance_ranking",
     "recall_at_k",
     "reciprocal_rank",
@@ -36,18 +40,39 @@ __all__ = [
 ]
 
 
+Gold = Collection[Union[str, frozenset[str]]]
+"""What a question needs: ids, or sets of ids of which one is enough."""
+
+IdsOf = Callable[[Hit], Sequence[str]]
+
+
+def _documents(hit: Hit) -> Sequence[str]:
+    return hit.doc_ids
+
+
 def distinct(items: Iterable[str]) -> list[str]:
     """Each item once, at its first place."""
     return list(dict.fromkeys(items))
 
 
-def provenance_ranking(hits: Iterable[Hit]) -> list[str]:
-    """Expand every hit to its document ids in order, each id once."""
-    return distinct(doc_id for hit in hits for doc_id in hit.doc_ids)
+def provenance_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str]:
+    """Expand every hit to its document ids (or to what `ids` returns) in order, each id once."""
+    return distinct(name for hit in hits for name in ids(hit))
 
 
-def literal_ranking(hits: Iterable[Hit]) -> list[str | None]:
-    """Document ids of the hits that say what one document says; a synthetic hit keeps its slot as None.
+def passage_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
+    """Document ids (or what `ids` returns) of passages, one slot each; None for one that brings no new id."""
+    slots: list[str | None] = []
+    seen: set[str] = set()
+    for hit in hits:
+        fresh = [name for name in distinct(ids(hit)) if name not in seen]
+        slots.extend(fresh or [None])
+        seen.update(fresh)
+    return slots
+
+
+def literal_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
+    """Ids, as above, of the hits that say what one document says; a synthetic hit keeps its slot as None.
 
     IndexRAG's recall (section 5.3.2): passages and the knowledge units of documents count for their documents; bridging
     facts, summaries and whatever else was written about several documents take slots and count for nothing. A second
@@ -60,50 +85,59 @@ def literal_ranking(hits: Iterable[Hit]) -> list[str | None]:
         if hit.unit.kind not in (UnitKind.CHUNK, UnitKind.AKU):
             slots.append(None)
             continue
-        fresh = [doc_id for doc_id in distinct(hit.doc_ids) if doc_id not in seen]
+        fresh = [name for name in distinct(ids(hit)) if name not in seen]
         slots.extend(fresh)
         seen.update(fresh)
     return slots
 
 
-def recall_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
-    """R@k: share of the gold passages among the first `k` distinct passages.
+def recall_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
+    """R@k: share of the needs that the first `k` distinct passages meet.
 
     Raises:
-        ValueError: There are no gold passages; such questions must be left out of the mean.
+        ValueError: There is no gold; such questions must be left out of the mean.
     """
-    wanted = _wanted(gold)
-    return len(wanted.intersection(_first(ranking, k))) / len(wanted)
+    return sum(first_met(_first(ranking, k), gold)) / len(_needs(gold))
 
 
-def all_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
-    """1 when every gold passage is among the first `k` distinct passages."""
-    return float(_wanted(gold).issubset(_first(ranking, k)))
+def all_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
+    """1 when the first `k` distinct passages meet every need."""
+    return float(recall_at_k(ranking, gold, k) == 1)
 
 
-def reciprocal_rank(ranking: Sequence[str | None], gold: Collection[str]) -> float:
-    """1 / rank of the first gold passage, 0 when there is none; its mean over questions is MRR."""
-    wanted = _wanted(gold)
-    for rank, item in enumerate(_first(ranking, len(ranking)), start=1):
-        if item in wanted:
-            return 1.0 / rank
-    return 0.0
+def reciprocal_rank(ranking: Sequence[str | None], gold: Gold) -> float:
+    """1 / rank of the first passage that meets a need, 0 when there is none; its mean over questions is MRR."""
+    counts = first_met(_first(ranking, len(ranking)), gold)
+    return next((1.0 / rank for rank, count in enumerate(counts, start=1) if count), 0.0)
 
 
-def ndcg_at_k(ranking: Sequence[str | None], gold: Collection[str], k: int) -> float:
-    """nDCG@k with equal gains: discounted gain of the gold passages among the first `k`, over that of a perfect list.
+def ndcg_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
+    """nDCG@k with equal gains: discounted gain of the needs that the first `k` meet, over that of a perfect list.
 
-    The discount of rank r is 1 / log2(r + 1), as in trec_eval.
+    The discount of rank r is 1 / log2(r + 1), as in trec_eval. A perfect list meets one need per passage; a passage
+    that meets several at once does not count more than that.
     """
-    wanted = _wanted(gold)
-    gains = (1.0 / log2(rank + 1) for rank, item in enumerate(_first(ranking, k), start=1) if item in wanted)
-    return sum(gains) / sum(1.0 / log2(rank + 1) for rank in range(1, min(len(wanted), k) + 1))
+    gains = sum(count / log2(rank + 1) for rank, count in enumerate(first_met(_first(ranking, k), gold), start=1))
+    return min(1.0, gains / sum(1.0 / log2(rank + 1) for rank in range(1, min(len(_needs(gold)), k) + 1)))
 
 
-def _wanted(gold: Collection[str]) -> set[str]:
+def first_met(ranking: Iterable[str | None], gold: Gold) -> list[int]:
+    """For each slot of a ranking the number of needs that it meets and no slot above it met."""
+    left = _needs(gold)
+    counts = []
+    for item in ranking:
+        still = [need for need in left if item not in need] if item is not None else left
+        counts.append(len(left) - len(still))
+        left = still
+    return counts
+
+
+def _needs(gold: Gold) -> list[frozenset[str]]:
+    """The needs as sets; an id that is given twice is one need."""
     if not gold:
         raise ValueError("a question without gold passages has no recall; leave it out of the mean")
-    return set(gold)
+    ids = distinct(need for need in gold if isinstance(need, str))
+    return [*(frozenset((name,)) for name in ids), *(need for need in gold if not isinstance(need, str))]
 
 
 def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
@@ -156,11 +190,13 @@ class BudgetedContext:
         text: White space normalised.
         answer_text: `normalize_answer` of it.
         tokens: Its length; below the budget when the hits ran out.
+        parts: The texts that it was joined from, as they were cut, in rank order.
     """
 
     text: str
     answer_text: str
     tokens: int
+    parts: tuple[str, ...] = ()
 
 
 class BudgetScorer:
@@ -195,25 +231,36 @@ class BudgetScorer:
     def context(self, texts: Iterable[str]) -> BudgetedContext:
         """Join texts in order and cut them at the budget; the last one is truncated."""
         parts: list[BudgetedContext] = []
+        cut: list[str] = []
         left = self.budget
         for text in texts:
             if not left:
                 break
             part = self._prepare(text)
+            shown = text
             if part.tokens > left:
-                part = _prepare(truncate_tokens(text, left))
+                shown = truncate_tokens(text, left)
+                part = _prepare(shown)
             parts.append(part)
+            cut.append(shown)
             left -= part.tokens
         return BudgetedContext(
             " ".join(part.text for part in parts if part.text),
             " ".join(part.answer_text for part in parts if part.answer_text),
             self.budget - left,
+            tuple(cut),
         )
 
-    def recall(self, context: BudgetedContext, gold: Collection[str]) -> float:
-        """Share of the gold passages (document ids) whose text is inside the context, 0..1."""
+    def recall(self, context: BudgetedContext, gold: Collection[str], whole: Collection[str] = ()) -> float:
+        """Share of the gold passages (document ids) whose text is inside the context, 0..1.
+
+        Args:
+            context: What is read.
+            gold: Ids of documents or passages.
+            whole: Ids that have a whole passage inside; these count, too: nobody reads a manual within a budget.
+        """
         wanted = set(gold)
-        return sum(self._is_inside(context, doc_id) for doc_id in wanted) / len(wanted)
+        return sum(doc_id in whole or self._is_inside(context, doc_id) for doc_id in wanted) / len(wanted)
 
     def _is_inside(self, context: BudgetedContext, doc_id: str) -> bool:
         text = self._gold.get(doc_id)

@@ -8,10 +8,12 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.wording import count
-from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answered import AnsweredQuestion
+    from sire_core.evaluate.gold import Needs
+    from sire_core.evaluate.retrieval import Gold
 
 __all__ = ["EvalRow", "QuestionResult", "Setup", "corpus_size"]
 
@@ -71,16 +73,19 @@ class QuestionResult:
     Attributes:
         id: The question's id.
         type: The question's type, or empty.
-        gold: Gold document ids; empty when only an answer is known.
-        documents: The ranking by provenance: documents of the hits in order, each once.
+        gold: Gold document ids, of quotes the document of each need; empty when only an answer is known.
+        documents: The ranking by provenance: documents of the hits in order, each once. Where gold is finer than
+            documents, this and the other rankings hold ids of passages.
         brought_by: Kind of the first unit that brought each of `documents`.
         literal: The ranking by `literal_ranking`; None marks the slot of a synthetic unit.
         kinds: Kind of every hit, in rank order.
         seconds: Wall time of the search, the embedding of the question included.
         recall_at_budget: 0..1, or None without gold or without a budget.
         answer_in_context: 0 or 1, or None when the question is left out.
-        passages: Documents of the first passages that a search returns (`returns="passages"`), in order, each once.
+        passages: The document of every passage that a search returns (`returns="passages"`); None for a further passage
+            of a document that is listed already.
         hops: Number of documents that the question combines, or 0.
+        needs: Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`.
     """
 
     id: str
@@ -93,16 +98,22 @@ class QuestionResult:
     seconds: float
     recall_at_budget: float | None = None
     answer_in_context: float | None = None
-    passages: tuple[str, ...] = ()
+    passages: tuple[str | None, ...] = ()
     hops: int = 0
+    needs: Needs = ()
+
+    @property
+    def wanted(self) -> Gold:
+        """What the rankings are compared with."""
+        return self.needs or self.gold
 
     def recall(self, k: int) -> float:
         """R@k by provenance, 0..1."""
-        return recall_at_k(self.documents, self.gold, k)
+        return recall_at_k(self.documents, self.wanted, k)
 
     def recall_passages(self, k: int) -> float:
         """R@k of the passages that a search returns, 0..1."""
-        return recall_at_k(self.passages, self.gold, k)
+        return recall_at_k(self.passages, self.wanted, k)
 
     @property
     def found(self) -> tuple[Any, ...]:
@@ -152,7 +163,12 @@ class EvalRow:
     @property
     def with_gold(self) -> list[QuestionResult]:
         """Questions with gold passages: those that recall is a mean over."""
-        return [result for result in self.results if result.gold]
+        return [result for result in self.results if result.wanted]
+
+    @property
+    def unmet(self) -> int:
+        """Needs that no passage of the index meets, because their text was not read, or was cut in two."""
+        return sum(not passages for result in self.results for passages in result.needs)
 
     def recall(self, k: int) -> float | None:
         """Mean R@k by provenance."""
@@ -164,19 +180,19 @@ class EvalRow:
 
     def recall_literal(self, k: int) -> float | None:
         """Mean R@k where synthetic units credit nothing."""
-        return self._mean(lambda result: recall_at_k(result.literal, result.gold, k))
+        return self._mean(lambda result: recall_at_k(result.literal, result.wanted, k))
 
     def all_at(self, k: int) -> float | None:
         """Share of questions with every gold passage among the first k passages."""
-        return self._mean(lambda result: all_at_k(result.passages, result.gold, k))
+        return self._mean(lambda result: all_at_k(result.passages, result.wanted, k))
 
     def mrr(self) -> float | None:
         """Mean reciprocal rank of the first gold passage among the passages, times 100."""
-        return self._mean(lambda result: reciprocal_rank(result.passages, result.gold))
+        return self._mean(lambda result: reciprocal_rank(result.passages, result.wanted))
 
     def ndcg(self, k: int) -> float | None:
         """Mean nDCG@k of the passages, times 100."""
-        return self._mean(lambda result: ndcg_at_k(result.passages, result.gold, k))
+        return self._mean(lambda result: ndcg_at_k(result.passages, result.wanted, k))
 
     def recall_at_budget(self) -> float | None:
         """Mean share of gold passages whose text is inside the budget."""
@@ -197,6 +213,10 @@ class EvalRow:
     def by_hops(self, k: int = 5) -> dict[str, float]:
         """Mean R@k of the passages by the number of documents that a question combines ("0": unknown)."""
         return self._grouped(lambda result: str(result.hops), k)
+
+    def by_documents(self, k: int = 5) -> dict[str, float]:
+        """Mean R@k of the passages of questions with one need ("one"), and of those with more ("several")."""
+        return self._grouped(lambda result: "one" if len(result.wanted) == 1 else "several", k)
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """What each kind of unit contributes, kinds in alphabetical order.
@@ -251,6 +271,8 @@ class EvalRow:
             **({"same_as": self.same_as} if self.same_as else {}),
             "by_hops": {name: _rounded(value) for name, value in self.by_hops().items()},
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
+            "by_documents": {name: _rounded(value) for name, value in self.by_documents().items()},
+            **({"unmet": self.unmet} if self.unmet else {}),
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
             },
@@ -268,9 +290,8 @@ class EvalRow:
 
 def _credit_of(kind: str, k: int) -> Callable[[QuestionResult], float]:
     def credit(result: QuestionResult) -> float:
-        gold = set(result.gold)
-        first = zip(result.documents[:k], result.brought_by[:k], strict=True)
-        return sum(by == kind and doc_id in gold for doc_id, by in first) / len(gold)
+        counts = first_met(result.documents[:k], result.wanted)
+        return sum(n for n, by in zip(counts, result.brought_by[:k], strict=True) if by == kind) / len(result.wanted)
 
     return credit
 

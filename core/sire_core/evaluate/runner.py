@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.retrieval import BudgetedContext, BudgetScorer, literal_ranking, provenance_ranking
+from sire_core.evaluate.gold import fold, passage_names, passages_by_need
+from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.passages import check_returns
+from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answered import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
+    from sire_core.evaluate.gold import Needs
+    from sire_core.evaluate.retrieval import BudgetedContext
+    from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.types import Hit
 
@@ -92,7 +98,8 @@ async def evaluate(
     question is timed.
 
     Args:
-        index: What is under test; it must hold the data set's documents.
+        index: What is under test; it must hold the data set's documents. Gold that is finer than documents (quotes, ids
+            of passages) needs an `Index`.
         dataset: Corpus and questions. Questions with neither gold passages nor answers are not asked.
         config: What is measured.
         setup: How the index was made; copied into the row.
@@ -105,13 +112,14 @@ async def evaluate(
     questions = dataset.sample(config.limit, config.seed).measurable
     if not questions:
         raise ConfigurationError(
-            f"No question of {dataset.name} has gold passages ('supporting') or answers; there is nothing to measure."
+            f"No question of {dataset.name} has gold ('supporting' or 'needs') or answers; there is nothing to measure."
         )
     say = progress_of(progress)
+    needs = passages_by_need(cast("Index", index), replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     results = []
     for done, question in enumerate(questions, start=1):
-        results.append(await _ask(index, question, config, scorer))
+        results.append(await _ask(index, question, config, scorer, needs.get(question.id, ())))
         say("questions", done, len(questions))
     return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),
@@ -138,8 +146,11 @@ async def _search(index: SearchableIndex, question: Question, k: int, returns: s
 
 
 async def _ask(
-    index: SearchableIndex, question: Question, config: EvalConfig, scorer: BudgetScorer | None
+    index: SearchableIndex, question: Question, config: EvalConfig, scorer: BudgetScorer | None, needs: Needs
 ) -> QuestionResult:
+    def ids(hit: Hit) -> Sequence[str]:
+        return hit.unit.chunk_ids if needs else hit.doc_ids
+
     start = time.perf_counter()
     hits = await _search(index, question, config.hits, config.returns)
     seconds = time.perf_counter() - start
@@ -148,32 +159,48 @@ async def _ask(
         passages = await _search(index, question, config.hits, "passages")
     brought: dict[str, str] = {}
     for hit in hits:
-        for doc_id in hit.doc_ids:
-            brought.setdefault(doc_id, str(hit.unit.kind))
+        for name in ids(hit):
+            brought.setdefault(name, str(hit.unit.kind))
     budget: dict[str, Any] = {}
     if scorer is not None:
-        context = await _fill(index, question, hits, config, scorer)
+        read, context = await _fill(index, question, hits, config, scorer)
         budget["answer_in_context"] = scorer.answer(context, question.answers)
-        if question.supporting:
-            budget["recall_at_budget"] = scorer.recall(context, question.supporting)
+        if question.has_gold:
+            budget["recall_at_budget"] = _recall_at_budget(question, read, context, scorer)
     return QuestionResult(
         id=question.id,
         type=question.type,
-        gold=tuple(question.supporting),
+        gold=tuple(need[0].doc for need in question.needs) or tuple(dict.fromkeys(question.supporting)),
         documents=tuple(brought),
         brought_by=tuple(brought.values()),
-        literal=tuple(literal_ranking(hits)),
+        literal=tuple(literal_ranking(hits, ids)),
         kinds=tuple(str(hit.unit.kind) for hit in hits),
         seconds=seconds,
-        passages=tuple(provenance_ranking(passages)),
-        hops=question.hops,
+        passages=tuple(passage_ranking(passages, ids)),
+        hops=question.hops or len(question.needs),
+        needs=needs,
         **budget,
+    )
+
+
+def _recall_at_budget(question: Question, hits: Sequence[Hit], context: BudgetedContext, scorer: BudgetScorer) -> float:
+    """The share of the needs whose quote is read, or of the gold ids of which a whole passage is read."""
+    read = [(passage_names(hit.unit, hit.doc_ids), text, hit) for hit, text in zip(hits, context.parts, strict=False)]
+    if not question.needs:
+        whole = [
+            names for names, text, hit in read if hit.unit.kind is UnitKind.CHUNK and len(text) == len(hit.unit.text)
+        ]
+        return scorer.recall(context, question.supporting, set().union(*whole))
+    texts = [(names, fold(text)) for names, text, _ in read]
+    return fmean(
+        any(quote.doc in names and fold(quote.text) in text for quote in need for names, text in texts)
+        for need in question.needs
     )
 
 
 async def _fill(
     index: SearchableIndex, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
-) -> BudgetedContext:
+) -> tuple[Sequence[Hit], BudgetedContext]:
     """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
 
     Twenty propositions are a third of a budget that twenty passages overrun; a comparison at equal budget has to fill
@@ -187,4 +214,4 @@ async def _fill(
         k = max(ceil(1.1 * k * scorer.budget / max(context.tokens, 1)), ceil(1.5 * k))
         hits = await _search(index, question, k, config.returns)
         context = scorer.context(hit.unit.text for hit in hits)
-    return context
+    return hits, context
