@@ -14,6 +14,7 @@ from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_changes import IndexChanges
 from sire_core.index_searches import IndexSearches
 from sire_core.index_writer import IndexWriter
+from sire_core.models.sync import run_sync
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.session import Session
 from sire_core.types import Document, Failure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
     from sire_core.search.view import PoolView
+    from sire_core.storage.pending_documents import PendingDocuments
 
 __all__ = ["Index"]
 
@@ -109,10 +111,12 @@ class Index(IndexChanges, IndexSearches):
         )
         self._begin(configuration)
 
-    def _begin(self, configuration: Configuration, opened: Session | None = None) -> None:
+    def _begin(
+        self, configuration: Configuration, opened: Session | None = None, pending: PendingDocuments | None = None
+    ) -> None:
         self._configuration = configuration
         self._session = Session(configuration, opened)
-        self._writer = IndexWriter(configuration, self._session)
+        self._writer = IndexWriter(configuration, self._session, pending)
         self._others: dict[str, Index] = {}
 
     @property
@@ -154,14 +158,15 @@ class Index(IndexChanges, IndexSearches):
         """
         if recipe not in self._others:
             other = object.__new__(type(self))
-            other._begin(replace(self._configuration, recipe=recipe), self._session)
+            other._begin(replace(self._configuration, recipe=recipe), self._session, self._writer.pending)
             other._others = self._others
             self._others[recipe] = other
         return self._others[recipe]
 
     def stats(self) -> dict[str, Any]:
-        """Counts of documents and units, and what the index was built with."""
-        return self._session.stats()
+        """Counts of documents and units, and what the index was built with; `pending`: changes not indexed yet."""
+        pending = self._writer.pending.changes()
+        return {**self._session.stats(), **({"pending": len(pending)} if pending else {})}
 
     def failures(self) -> list[Failure]:
         """Passages (by title) and summaries of the recipe that failed, and why; the next build tries them again."""
@@ -183,10 +188,12 @@ class Index(IndexChanges, IndexSearches):
             ConfigurationError: The index was opened with `allow`; a view shows everything.
         """
         self._configuration.refuse_limited("a view shows everything")
+        if self._writer.pending:
+            run_sync(self._writer.index_pending(for_search=True))
         return self._session.reader()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
-        """Documents as they were indexed, in corpus order, with their passages (`Document.chunks`).
+        """Documents in corpus order, with their passages (`Document.chunks`); those that wait as they were given.
 
         Args:
             doc_ids: Ids, or one id; None returns all documents. Unknown ids are ignored.
@@ -194,8 +201,17 @@ class Index(IndexChanges, IndexSearches):
         Raises:
             IndexMissingError: There is no index.
         """
-        wanted = {doc_ids} if isinstance(doc_ids, str) else doc_ids
-        return self._session.documents(None if wanted is None else set(wanted))
+        from sire_core.corpus.stored import with_changes
+
+        wanted = None if doc_ids is None else {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
+        changes = self._writer.pending.changes()
+        try:
+            stored = self._session.documents(wanted)
+        except IndexMissingError:
+            if not changes:
+                raise
+            stored = []
+        return with_changes(stored, changes, wanted, self.allow) if changes else stored
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder, for example an index that was built in memory.
@@ -205,6 +221,7 @@ class Index(IndexChanges, IndexSearches):
             StorageError: The folder is not empty.
         """
         self._configuration.refuse_limited("a copy holds everything")
+        run_sync(self._writer.index_pending())
         self._session.files().save(Path(path))
 
     def close(self) -> None:

@@ -83,6 +83,42 @@ class IndexChanges:
         """See `delete`."""
         return await self._writer.delete(doc_ids, missing_ok=missing_ok, visible_only=visible_only)
 
+    def defer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
+        """Store changes now and index them together before the next search, whichever process searches.
+
+        Changes are on disk when this returns, if the index has a folder. The first documents of a new folder are
+        indexed at once, with the recipe and the embedder of this object.
+
+        Args:
+            documents: New documents, and those that replace others with the same id.
+            delete: Ids of documents to delete; unknown ids are ignored.
+
+        Returns:
+            The ids of the documents.
+
+        Raises:
+            CorpusError: Documents contradict each other; nothing is stored.
+            StorageError: The folder cannot be written.
+        """
+        return run_sync(self.adefer(documents, delete=delete))
+
+    async def adefer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
+        """See `defer`."""
+        return await self._writer.defer(documents, delete)
+
+    def flush(self) -> None:
+        """Index what `defer` stored. If this fails, nothing is lost: the next search or change tries again.
+
+        Raises:
+            StorageError: It cannot be indexed by this object; the message says how many changes wait.
+            BuildError: Too many passages failed.
+        """
+        run_sync(self.aflush())
+
+    async def aflush(self) -> None:
+        """See `flush`."""
+        await self._writer.index_pending()
+
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
         """Remove single passages by the ids they were added with, and everything derived from them.
 

@@ -15,6 +15,7 @@ from sire_core.types import Hit
 if TYPE_CHECKING:
     from sire_core.explore.asked import AskedQuestion
     from sire_core.filters import Filter
+    from sire_core.index_writer import IndexWriter
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.session import Session
 
@@ -30,6 +31,7 @@ class IndexSearches:
     """The part of an `Index` that searches it; each method has an async version with the prefix `a`."""
 
     _session: Session
+    _writer: IndexWriter
 
     def search(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> list[Hit]:
         """Find evidence for a question.
@@ -102,6 +104,7 @@ class IndexSearches:
         ask: Callable[[SearchSnapshot], Awaitable[T]],
     ) -> T:
         """Ask the state that is read; if a commit comes in between, one that no commit changes any more."""
+        await self._writer.index_pending(for_search=True)
         with suppress(SnapshotExpiredError):
             return await ask(await read(where))
         for _ in range(_TRIES):  # of files that cannot be locked (a read-only mount), nothing can be held
@@ -158,4 +161,5 @@ class IndexSearches:
 
     async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """See `snapshot`."""
+        await self._writer.index_pending(for_search=True)
         return await self._session.snapshot(parse_filter(filter))

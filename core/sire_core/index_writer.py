@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.configuration import Configuration
-from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, StorageError
 from sire_core.session import Session
+from sire_core.storage.pending_documents import PendingDocuments
 
 if TYPE_CHECKING:
     from sire_core.build.apply import Plan
     from sire_core.build.estimate import Estimate
+    from sire_core.corpus.changes import CorpusChange, StoredDocument
     from sire_core.models.prices import Price
     from sire_core.protocols import Embedder
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.types import BuildReport, Document
+    from sire_core.storage.manifest import Manifest
+    from sire_core.types import BuildReport, Chunk, Document, Failure
 
 __all__ = ["IndexWriter"]
 
@@ -32,11 +35,92 @@ class IndexWriter:
     Args:
         configuration: The arguments of `Index`.
         session: What it has open.
+        pending: Documents that wait to be indexed; None reads them from the folder.
     """
 
-    def __init__(self, configuration: Configuration, session: Session) -> None:
+    def __init__(self, configuration: Configuration, session: Session, pending: PendingDocuments | None = None) -> None:
         self._configuration = configuration
         self._session = session
+        path = configuration.path
+        self.pending = pending or PendingDocuments(None if path is None else path / "pending")
+
+    async def defer(self, documents: Iterable[Document], delete: Iterable[str]) -> list[str]:
+        """Store changes that are indexed before the next search; the first documents of a folder at once."""
+        from sire_core.corpus.validation import check_documents
+
+        given = check_documents(documents)
+        names = [document.id for document in given]
+        if self._configuration.path is not None and not self._is_built():
+            # The folder must say with which embedder and recipe others have to index what waits in it.
+            if given:
+                await self.put(given, may_replace=True)
+            return names
+        self.pending.put({document.id: document for document in given} | dict.fromkeys(delete))
+        return names
+
+    def _is_built(self) -> bool:
+        try:
+            self._session.built()
+        except IndexMissingError:
+            return False
+        except ConfigurationError:  # another recipe is built there
+            return True
+        return True
+
+    async def index_pending(self, *, for_search: bool = False) -> None:
+        """Index what `defer` stored. If this fails, nothing is lost: the next search tries again.
+
+        Args:
+            for_search: Whether any object may be the one that searches: then models and chunker have to be those of
+                the index.
+
+        Raises:
+            StorageError: It cannot be done here; the message says how many changes wait.
+        """
+        if not self.pending:
+            return
+        checked = for_search and self._configuration.path is not None
+        manifest = self._session.built()[0] if checked else None
+        try:
+            configuration = self._configuration if manifest is None else self._for_search(manifest)
+            files = self._session.files(create=True)
+            async with self._writing(files):
+                if await self._index_pending(files, configuration):
+                    await self._publish_to_mirrors(files)
+        except (ConfigurationError, StorageError) as error:
+            count = len(self.pending.changes())
+            kind = type(error) if isinstance(error, StorageError) else StorageError
+            raise kind(
+                f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "
+                f"flush() on the object that they were given to. This one cannot index them: {error}"
+            ) from error
+
+    def _for_search(self, manifest: Manifest) -> Configuration:
+        """The configuration with the chunker of the folder, after a check that its recipes can be updated."""
+        from sire_core.corpus.chunker import SentenceChunker
+
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        return replace(self._configuration, chunker=SentenceChunker(**manifest.chunker) if manifest.chunker else None)
+
+    async def _index_pending(self, files: IndexFiles, configuration: Configuration) -> bool:
+        """Index what waits, with the writer's lock held; returns whether there was anything to do."""
+        from sire_core.corpus.changes import plan_put
+
+        changes = self.pending.changes() if self.pending else {}
+        put = [document for document in changes.values() if document is not None]
+        changed = bool(put or (changes and files.refresh().recipes))
+        if changed:
+
+            def plan(stored: Mapping[str, StoredDocument], _: Sequence[Chunk]) -> CorpusChange:
+                change = plan_put(stored, put, configuration.chunker_object())
+                gone = tuple(name for name, document in changes.items() if document is None and name in stored)
+                return replace(change, drop_documents=gone)
+
+            await self._change(files, plan, configuration)
+        if changes:
+            self.pending.done(changes)
+        return changed
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index hold exactly some documents, and others that stay as they are stored."""
@@ -163,6 +247,7 @@ class IndexWriter:
         from sire_core.recipes.registry import registered_recipe
 
         self._configuration.refuse_limited("a copy holds everything")
+        await self.index_pending()
         embedder = resolve_embedder(embedder)
         manifest, _ = self._session.built()
         files = self._session.files()
@@ -193,23 +278,32 @@ class IndexWriter:
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
-        from sire_core.build.apply import apply_plan
-        from sire_core.build.memory import LARGE, rare_collections, trim_memory
-        from sire_core.build.mirroring import sync_mirrors
-        from sire_core.build.shielded import run_shielded
-
         files = self._session.files(create=True)
         async with self._writing(files):
-            with rare_collections():
-                report = await apply_plan(files, plan, self._configuration)
-                if large := report.added + report.updated > LARGE:
-                    trim_memory()
-                await run_shielded(files.publish)
-            if large:
-                trim_memory()
-            self._session.changed(files.manifest())
-            missed = await sync_mirrors(files, self._session.meant(files.manifest()), self._configuration.mirrors)
+            await self._index_pending(files, self._configuration)  # older than this change
+            report = await self._change(files, plan, self._configuration)
+            missed = await self._publish_to_mirrors(files)
         return replace(report, failures=(*report.failures, *missed)) if missed else report
+
+    async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
+        from sire_core.build.apply import apply_plan
+        from sire_core.build.memory import LARGE, rare_collections, trim_memory
+        from sire_core.build.shielded import run_shielded
+
+        with rare_collections():
+            report = await apply_plan(files, plan, configuration)
+            if large := report.added + report.updated > LARGE:
+                trim_memory()
+            await run_shielded(files.publish)
+        if large:
+            trim_memory()
+        self._session.changed(files.manifest())
+        return report
+
+    async def _publish_to_mirrors(self, files: IndexFiles) -> list[Failure]:
+        from sire_core.build.mirroring import sync_mirrors
+
+        return await sync_mirrors(files, self._session.meant(files.manifest()), self._configuration.mirrors)
 
     async def prepare(self) -> None:
         """Make what the first search would make, if the ranker says that there is something; see `PreparedRanker`."""

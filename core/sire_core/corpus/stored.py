@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.types import Chunk
 
-__all__ = ["StoredDocument", "asked_of", "given_back", "is_allowed"]
+__all__ = ["StoredDocument", "asked_of", "given_back", "is_allowed", "with_changes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,25 @@ def given_back(
         for name, document in documents.items()
         if allow is None or name in pieces
     ]
+
+
+def with_changes(
+    stored: Iterable[Document], changes: Mapping[str, Document | None], wanted: set[str] | None, allow: Filter | None
+) -> list[Document]:
+    """Documents as they will be when pending changes are indexed.
+
+    Args:
+        stored: Documents of the index.
+        changes: New contents by id; None for a document that is deleted.
+        wanted: Ids; None means all documents.
+        allow: Documents of which not every passage passes are left out.
+    """
+    found: dict[str, Document | None] = {document.id: document for document in stored}
+    for name, document in changes.items():
+        if wanted is None or name in wanted:
+            shown = document is not None and (allow is None or all(passes(allow, asked_of(document))))
+            found[name] = document if shown else None
+    return [document for document in found.values() if document is not None]
 
 
 def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:

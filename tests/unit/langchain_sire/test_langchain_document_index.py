@@ -14,10 +14,10 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField
 
 from langchain_sire import SireDocumentIndex, SireRetriever
-from langchain_sire.pending import Pending
 from sire_core.errors import BuildError, CorpusError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
+from sire_core.storage.pending_documents import PendingDocuments as Pending
 from sire_core.testing.damage import DAMAGES, damage
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document as SireDocument
@@ -32,22 +32,11 @@ LANTERN = doc("lantern", "The Salt Lantern is a film. Petra Quillon wrote The Sa
 OTTO = doc("otto", "Otto Brack commanded a steamship. Otto Brack was born in Lindlemouth.")
 
 
-class Counted(SireDocumentIndex):
-    """Counts builds."""
-
-    builds: int = 0
-
-    def flush(self):
-        before = self.generation
-        super().flush()
-        self.builds += self.generation - before
-
-    @property
-    def generation(self):
-        try:
-            return self.index.stats()["generation"]
-        except StorageError:
-            return 0
+def generation(documents):
+    try:
+        return documents.index.stats()["generation"]
+    except StorageError:
+        return 0
 
 
 def test_it_is_a_retriever_and_a_document_index():
@@ -78,25 +67,25 @@ def test_trap_derived_units_do_not_survive_their_documents():
 
 
 def test_trap_slices_are_indexed_together_before_the_next_search():
-    index = Counted(index=Index(recipe="flat", chunker=None))
+    index = SireDocumentIndex(index=Index(recipe="flat", chunker=None))
     for start in range(0, 300, 100):
         index.upsert([doc(str(n), f"Passage number {n}.") for n in range(start, start + 100)])
     index.delete(["0", "1"])
-    assert index.generation == 0
+    assert generation(index) == 0
     index.invoke("Which passage?")
-    assert index.builds == 1
+    assert generation(index) == 1
     assert index.index.stats()["documents"] == 298
     index.invoke("Which passage?")
-    assert index.builds == 1
+    assert generation(index) == 1
 
 
 def test_bulk_indexes_once_at_its_end():
-    index = Counted(index=Index(recipe="flat"))
+    index = SireDocumentIndex(index=Index(recipe="flat"))
     with index.bulk():
         index.upsert([PETRA])
         index.upsert([OTTO])
-        assert index.generation == 0
-    assert index.builds == index.generation == 1
+        assert generation(index) == 0
+    assert generation(index) == 1
     assert index.index.stats()["documents"] == 2
 
 
@@ -198,12 +187,15 @@ def test_what_waits_is_hidden_by_ids_and_titles_as_what_is_stored(tmp_path, allo
     assert [d.id for d in reader.get(["a0", "b0"])] == ["a0"]
 
 
-def test_a_deletion_that_waits_where_nothing_was_built_makes_no_index(tmp_path):
+def test_a_deletion_where_nothing_was_built_makes_no_index(tmp_path):
     index = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    assert index.delete(["petra"])["num_deleted"] == 0
+    assert index.invoke("Petra?") == []
+    assert not (tmp_path / "i" / "index.sqlite").exists()
+    index = SireDocumentIndex.open(recipe="flat")
     index.upsert([PETRA])
     index.delete(["petra"])
     assert index.invoke("Petra?") == []
-    assert not (tmp_path / "i" / "index.sqlite").exists()
 
 
 def test_an_index_begins_without_documents_in_any_folder(tmp_path):
@@ -216,7 +208,7 @@ def test_an_index_begins_without_documents_in_any_folder(tmp_path):
 
 
 def _add(path, name):
-    store = SireDocumentIndex.open(path)
+    store = SireDocumentIndex.open(path, recipe="flat")
     for number in range(20):
         store.upsert([doc(f"{name}{number}", f"Text {name} {number}.")])
 
@@ -236,11 +228,11 @@ def test_trap_no_document_is_lost_where_several_write_to_one_folder(tmp_path, wo
     assert {d.id for d in index.invoke("Text")} == set(names)
 
 
-def test_what_waits_before_the_first_build_survives_too(tmp_path):
-    SireDocumentIndex.open(tmp_path / "new" / "i").upsert([PETRA])
-    assert SireDocumentIndex.open(tmp_path / "new" / "i", recipe="flat").invoke("Petra?")[0].metadata["sire"][
-        "doc_ids"
-    ] == ["petra"]
+def test_the_first_documents_of_a_folder_are_indexed_with_what_they_were_given_to(tmp_path):
+    SireDocumentIndex.open(tmp_path / "new" / "i", HashEmbedder(), recipe="flat").upsert([PETRA])
+    retriever = SireRetriever.load(tmp_path / "new" / "i", HashEmbedder())
+    assert [d.id for d in retriever.invoke("Petra?")] == ["petra"]
+    assert retriever.index.recipe_name == "flat"
 
 
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
@@ -373,5 +365,5 @@ def test_damage_to_what_waits_is_an_error_that_says_what_to_do(tmp_path, case):
 def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("x")
-    with pytest.raises(StorageError, match="Cannot write"):
+    with pytest.raises(StorageError, match="Name another place"):
         SireDocumentIndex.open(blocked / "i").upsert([PETRA])

@@ -1,4 +1,4 @@
-"""Documents that were handed to a `SireDocumentIndex` and are not indexed yet."""
+"""Documents that an index was given and that are not indexed yet; the next search in any process indexes them."""
 
 from __future__ import annotations
 
@@ -8,42 +8,37 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from sire_core.errors import StorageError
-from sire_core.index import Index
-from sire_core.storage.file_lock import file_lock
 from sire_core.storage.json_files import ADVICE, read_checked, write_checked
 from sire_core.types import Document, Passage
 
-__all__ = ["Pending", "pending_of"]
+__all__ = ["PendingDocuments"]
 
 _NEVER = Document("")
-_lock = threading.Lock()
-_known: WeakKeyDictionary[Index, Pending] = WeakKeyDictionary()
-_of_folders: WeakValueDictionary[Path, Pending] = WeakValueDictionary()
 _PATIENCE = 60.0
-"""Seconds to wait for others who note changes; each takes the time of a write."""
+"""Seconds to wait for other writers of pending changes; each takes the time of one write."""
 
 
-class Pending:
-    """The last word on each document: a new text, or that it is gone. Safe between threads and processes.
+class PendingDocuments:
+    """The latest change of each document: its new content, or None if it is deleted.
+
+    Safe between threads and processes.
 
     With a folder every change is on disk before `put` returns: a record manager that notes a document as indexed must
     not be wrong because the process ended before the next search.
 
     Args:
         path: A folder inside the index folder, with a numbered file per change; None keeps everything in memory.
-
-    Attributes:
-        flushing: Held by who indexes what waits.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.flushing = threading.Lock()
         self._path = path
         self._lock = threading.RLock()
         self._memory: dict[str, Document | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._memory) if self._path is None else self._path.exists()
 
     def put(self, changes: Mapping[str, Document | None]) -> None:
         """Note documents by id; None deletes.
@@ -65,8 +60,10 @@ class Pending:
         Raises:
             StorageError: What was noted is damaged.
         """
-        with self._lock:
-            return dict(self._memory) if self._path is None else _read(self._path)
+        if self._path is None:
+            with self._lock:
+                return dict(self._memory)
+        return _read(self._path) if self._path.exists() else {}
 
     def done(self, changes: Mapping[str, Document | None]) -> None:
         """Forget what was indexed, unless it changed again in the meantime.
@@ -88,24 +85,14 @@ class Pending:
             if self._path is None:
                 yield
                 return
+            from sire_core.storage.file_lock import file_lock
+
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise _unwritable(self._path, error) from error
             with file_lock(self._path.parent, f"{self._path.name}.lock", _PATIENCE):
                 yield
-
-
-def pending_of(index: Index) -> Pending:
-    """What waits for an index; shared by all retrievers over the same object or folder, configured copies included."""
-    with _lock:
-        if index not in _known:
-            path = None if index.path is None else index.path.resolve() / "pending"
-            found = None if path is None else _of_folders.get(path)
-            _known[index] = Pending(path) if found is None else found
-            if path is not None:
-                _of_folders[path] = _known[index]
-        return _known[index]
 
 
 def _row(name: str, document: Document | None) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""What one process hands to an index, every other process finds at its next search."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from sire_core.errors import StorageError
+from sire_core.index import Index
+from sire_core.types import Document as SireDocument
+
+
+def doc(name, text, **metadata):
+    return Document(id=name, page_content=text, metadata={"source": f"{name}.md", **metadata})
+
+
+DOCUMENTS = [doc(name, f"Text of the document {name}.") for name in ("one", "two", "three")]
+
+_LIBRARY = """
+import json, sys
+from langchain_sire import SireRetriever
+retriever = SireRetriever.load(sys.argv[1], k=50)
+for line in sys.stdin:
+    print(json.dumps(sorted(d.page_content for d in retriever.invoke(line))), flush=True)
+"""
+
+
+def texts(*names):
+    return sorted(f"Text of the document {name}." for name in names)
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def command_line(path):
+    found = json.loads(
+        run("-c", "from sire_core.cli import main; main()", "query", str(path), "document", "-k", "50", "--json")
+    )
+    return sorted(hit["text"] for hit in found)
+
+
+def test_index_and_a_server_that_runs_all_the_time(tmp_path):
+    records = InMemoryRecordManager("docs")
+    records.create_schema()
+    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    index(DOCUMENTS, records, documents, cleanup="full", key_encoder="sha256")
+    with subprocess.Popen(
+        [sys.executable, "-c", _LIBRARY, str(tmp_path / "i")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+
+        def ask():
+            server.stdin.write("document\n")
+            server.stdin.flush()
+            return json.loads(server.stdout.readline())
+
+        assert ask() == texts("one", "two", "three")
+        assert index(DOCUMENTS[:2], records, documents, cleanup="full", key_encoder="sha256")["num_deleted"] == 1
+        assert ask() == texts("one", "two")
+        index([*DOCUMENTS[:2], doc("four", "Text of the document four.")], records, documents, key_encoder="sha256")
+        assert ask() == texts("one", "two", "four")
+        server.stdin.close()
+    index(DOCUMENTS[:1], records, documents, cleanup="full", key_encoder="sha256")
+    assert command_line(tmp_path / "i") == texts("one")
+
+
+def test_a_vector_store_in_another_process(tmp_path):
+    SireVectorStore(path=tmp_path / "i", recipe="flat").add_documents(DOCUMENTS)
+    assert json.loads(
+        subprocess.run(
+            [sys.executable, "-c", _LIBRARY, str(tmp_path / "i")],
+            input="document\n",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    ) == texts("one", "two", "three")
+    SireVectorStore(path=tmp_path / "i").delete(["one"])
+    assert command_line(tmp_path / "i") == texts("two", "three")
+
+
+@pytest.mark.parametrize("look", ["view", "snapshot", "explain", "documents", "search_many", "save"])
+def test_every_way_to_read_sees_what_waits(tmp_path, look):
+    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents.upsert(DOCUMENTS)
+    documents.delete(["one"])
+    other = Index(tmp_path / "i")
+    assert other.stats()["pending"] == 1
+    if look == "view":
+        assert list(other.view().pool.document_ids()) == ["two", "three"]
+    elif look == "snapshot":
+        assert list(other.snapshot().document_ids()) == ["two", "three"]
+    elif look == "explain":
+        assert "document one" not in other.explain("document")
+    elif look == "documents":
+        assert [document.id for document in other.documents()] == ["two", "three"]
+    elif look == "search_many":
+        assert {hit.doc_ids[0] for hit in other.search_many(["one"], 5)[0]} == {"two", "three"}
+    else:
+        other.save(tmp_path / "copy")
+        assert {d.id for d in SireRetriever.load(tmp_path / "copy").invoke("document")} == {"two", "three"}
+
+
+def test_later_changes_of_others_stand_above_what_waited(tmp_path):
+    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents.upsert(DOCUMENTS)
+    documents.upsert([doc("one", "Text of the document old.")])
+    documents.delete(["two"])
+    Index(tmp_path / "i").update([SireDocument("one", "Text of the document new."), SireDocument("two", "Again.")])
+    assert {hit.unit.text for hit in Index(tmp_path / "i").search("document")} == {
+        "Text of the document new.",
+        "Again.",
+        "Text of the document three.",
+    }
+
+
+def test_who_cannot_index_what_waits_refuses_and_says_how_much(tmp_path):
+    model = FakeListChatModel(responses=['{"entities": [], "facts": []}'])
+    documents = SireDocumentIndex.open(tmp_path / "i", llm=model, recipe="sirerag")
+    documents.upsert(DOCUMENTS)
+    documents.delete(["one", "two"])
+    for ask in (lambda: SireRetriever.load(tmp_path / "i").invoke("document"), lambda: Index(tmp_path / "i").view()):
+        with pytest.raises(StorageError, match=r"2 changes .* flush\(\)"):
+            ask()
+    assert [d.id for d in SireRetriever.load(tmp_path / "i", llm=model).invoke("document")] == ["three"]
+    assert [d.id for d in SireRetriever.load(tmp_path / "i").invoke("document")] == ["three"]
