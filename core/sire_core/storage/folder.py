@@ -20,8 +20,9 @@ __all__ = ["FORMAT", "Folder"]
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 
-_MAY_COME_FIRST = ("writer.lock", "pending.lock", *ADVICE)
-"""What of ours may stand in a folder before anything is built: locks, and files of adapters."""
+_DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
+_MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
+"""What of ours may stand in a folder before anything is built, also while another process begins to build there."""
 
 
 class Folder:
