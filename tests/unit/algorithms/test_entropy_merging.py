@@ -6,11 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import clusters, nested, tree_entropy
 
-from sire_core.recipes.smart.encoding_tree import EncodingTree, canonical_labels, decoding_information
-from sire_core.recipes.smart.entropy_levels import entropy_partition, entropy_tree
-from sire_core.recipes.smart.entropy_merging import MergeLevel, merge_communities
-from sire_core.recipes.smart.entropy_moves import dissolve_groups, move_units
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.communities import (
+    MergeLevel,
+    dissolve_groups,
+    entropy_partition,
+    entropy_tree,
+    merge_communities,
+    move_units,
+)
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels, decoding_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))

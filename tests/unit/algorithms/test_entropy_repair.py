@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import tree_entropy
 
-from sire_core.recipes.smart.encoding_tree import EncodingTree, decoding_information
-from sire_core.recipes.smart.entropy_levels import entropy_tree, repaired_clusters
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.communities import entropy_tree, repaired_clusters
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, decoding_information
 
 
 def random_graph(size, edges, seed):

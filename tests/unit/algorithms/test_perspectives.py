@@ -5,10 +5,15 @@ from hypothesis import strategies as st
 from tree_definition import clusters
 
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.smart.encoding_tree import EncodingTree, decoding_information, one_dimensional_entropy
-from sire_core.recipes.smart.finding import abstract_greedy, leiden_labels, tree_information
-from sire_core.recipes.smart.partitions import corrected_information, normalized_mutual_information
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.encoding_tree import (
+    EncodingTree,
+    UndirectedGraph,
+    corrected_information,
+    decoding_information,
+    normalized_mutual_information,
+    one_dimensional_entropy,
+)
+from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels, tree_information
 
 
 def greedy_trees(graph, **settings):
@@ -107,7 +112,7 @@ def test_a_tree_of_a_root_only_shares_nothing():
     tree = EncodingTree(4, (np.array([0, 0, 1, 1]),))
     assert tree_information(tree, EncodingTree(4)) == 0
     assert tree_information(tree, tree) == pytest.approx(1)
-    assert tree_information(tree, tree, held=np.array([True, True, False, False])) == 0
+    assert tree_information(tree, tree, mask=np.array([True, True, False, False])) == 0
 
 
 @pytest.mark.parametrize("wrong", [{"kappa": 0}, {"levels": 0}, {"diversity": -1.0}, {"views": {"bad": np.ones(2)}}])

@@ -9,19 +9,17 @@ from tree_definition import clusters, nested, tree_entropy
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
+    UndirectedGraph,
     canonical_labels,
     decoding_information,
-    one_dimensional_entropy,
-)
-from sire_core.recipes.smart.finding import tree_information
-from sire_core.recipes.smart.partitions import (
     information_beyond_chance,
     label_entropy,
     modularity,
     mutual_information,
     normalized_mutual_information,
+    one_dimensional_entropy,
 )
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.perspectives import tree_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))

@@ -6,14 +6,15 @@ import pytest
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
+    UndirectedGraph,
     decoding_information,
+    modularity,
     nested_labels,
+    normalized_mutual_information,
     repaired_labels,
     tree_of,
 )
-from sire_core.recipes.smart.partitions import modularity, normalized_mutual_information
-from sire_core.recipes.smart.tree_abstractor import NeuralSettings, abstract_neural, level_sizes
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural, level_sizes
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
 NATURAL, PAIRS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
@@ -27,7 +28,7 @@ def torch():
 
 @pytest.fixture
 def losses(torch):
-    import sire_core.recipes.smart.soft_trees as module
+    from sire_core.recipes.smart import soft_trees as module
 
     return module
 
@@ -120,7 +121,7 @@ def test_equal_seeds_give_equal_trees(torch):
 
 
 def test_large_graphs_are_trained_on_a_sample(torch, monkeypatch):
-    import sire_core.recipes.smart.tree_training as training
+    from sire_core.recipes.smart import soft_trees as training
 
     graph, labels = planted(3, 120, inside=0.3)
     monkeypatch.setattr(training, "_FULL_BATCH", 60)

@@ -1,9 +1,7 @@
 import pytest
 
-from sire_core.recipes.smart.entity_network import read_network
-from sire_core.recipes.smart.network_table import NetworkTable
-from sire_core.recipes.smart.passage_rows import mentioned_rows, stated_rows
-from sire_core.recipes.smart.passage_statements import EntityMention, PassageTexts, read_passage
+from sire_core.recipes.smart.network import NetworkTable, read_network
+from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
 
 ENTITIES = ("A", "B", "C", "D")
@@ -109,7 +107,7 @@ def test_descriptions_come_with_the_passage_that_gives_them():
     }
     found = network([passage(name) for name in "pqr"], mentions, records)
     assert found.descriptions(range(found.size)) == {0: ("a miller", 1)}
-    assert (found.about != 0).tolist() == [True, False]
+    assert (found.description_hashes != 0).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("title", ["", "The Long Tide"])

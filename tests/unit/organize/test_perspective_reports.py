@@ -4,15 +4,19 @@ from hypothesis import strategies as st
 
 from sire_core.algorithms.grouping import id_hashes
 from sire_core.algorithms.text import count_tokens
-from sire_core.recipes.smart.encoding_tree import EncodingTree, canonical_labels, decoding_information
-from sire_core.recipes.smart.entity_network import NetworkStatement, read_network
-from sire_core.recipes.smart.extractive_reports import central_names, extract_report
-from sire_core.recipes.smart.network_table import NetworkTable
-from sire_core.recipes.smart.nodes import ReportNode, report_nodes
-from sire_core.recipes.smart.passage_rows import mentioned_rows, stated_rows
-from sire_core.recipes.smart.passage_statements import EntityMention, LocalStatement, PassageStatements, PassageTexts
-from sire_core.recipes.smart.trees import StoredTrees, carried_over
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels, decoding_information
+from sire_core.recipes.smart.network import NetworkStatement, NetworkTable, read_network
+from sire_core.recipes.smart.report_nodes import ReportNode, report_nodes
+from sire_core.recipes.smart.reports import central_names, extract_report
+from sire_core.recipes.smart.statements import (
+    EntityMention,
+    LocalStatement,
+    PassageStatements,
+    PassageTexts,
+    mentioned_rows,
+    stated_rows,
+)
+from sire_core.recipes.smart.stored_trees import StoredTrees, carried_over
 from sire_core.recipes.smart.views import EvidenceView
 from sire_core.types import Unit, UnitKind
 
@@ -61,7 +65,7 @@ def test_nodes_of_what_is_alike_hold_the_statements_that_name_it():
     shared = network([((0, 3), 0), ((3, 4), 1), ((4, 5), 2), ((1, 2), 3)])
     alike = EvidenceView(UndirectedGraph.from_edges(6, np.array([(0, 4), (1, 2)])), joined=False)
     found = nodes_of([np.array([0, 1, 1, 2, 0, 3])], shared, alike)
-    first, second = found.some(range(2), found.children(), shared)
+    first, second = found.select(range(2), found.children(), shared)
     assert (first.statements, second.statements) == ((0, 1, 2), (3,))
     assert (first.weights, first.around) == ({0: 1.0, 4: 1.0}, {3: 2.0})
     report = extract_report(first, first.statements, shared, 12)
@@ -72,7 +76,7 @@ def test_nodes_of_what_is_alike_hold_the_statements_that_name_it():
 def test_nodes_hold_the_statements_that_join_their_parts():
     levels = [np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, dtype=np.int64)]
     found = nodes_of(levels, BARBELL)
-    left, right, top = found.some(range(3), found.children(), BARBELL)
+    left, right, top = found.select(range(3), found.children(), BARBELL)
     assert (left.statements, right.statements, top.statements) == ((0, 1, 2), (4, 5, 6), (3,))
     assert found.lowest.tolist() == [0, 0, 0, 1, 1, 1]
     assert found.parents.tolist() == [2, 2, -1]
@@ -90,7 +94,7 @@ def test_levels_above_what_statements_join_have_none():
 def test_a_cluster_with_one_part_is_that_part():
     levels = [np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1])]
     found = nodes_of(levels, BARBELL)
-    nodes = found.some(range(3), found.children(), BARBELL)
+    nodes = found.select(range(3), found.children(), BARBELL)
     assert [(node.level, sorted(node.weights)) for node in nodes] == [(1, [0, 1]), (1, [3, 4, 5]), (2, [0, 1, 2])]
     assert found.lowest.tolist() == [0, 0, 2, 1, 1, 1]
     assert nodes[2].children == (0,)
@@ -105,7 +109,7 @@ def test_every_vertex_of_a_cluster_is_below_its_node_exactly_once(rows):
     ]
     found = network([((i, (i + 1) % 8), i) for i in range(8)], size=8)
     table = nodes_of(nested, found)
-    nodes = table.some(range(len(table)), table.children(), found)
+    nodes = table.select(range(len(table)), table.children(), found)
 
     def below(number):
         alone = np.flatnonzero(table.lowest == number).tolist()

@@ -7,8 +7,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.knowledge.kinds import MENTIONS
-from sire_core.recipes.smart.report_trees import ReportTrees
-from sire_core.recipes.smart.reports import ReportSelector
+from sire_core.recipes.smart.select import ReportSelector, ReportTrees
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import Edge, PathStep, Unit, UnitKind
 

@@ -8,8 +8,8 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import smart
-from sire_core.recipes.smart import report_trees
-from sire_core.recipes.smart.report_trees import ReportTrees
+from sire_core.recipes.smart import select
+from sire_core.recipes.smart.select import ReportTrees
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CORPUS = list(demo_documents())
@@ -38,7 +38,7 @@ def test_notes_tell_what_the_edges_tell(tmp_path, monkeypatch, base):
         index.delete([CORPUS[3].id])
         view = index.view()
         by_edges = contents(ReportTrees.of(without_notes(view)), view.size)
-        monkeypatch.setattr(report_trees, "_of_edges", None)
+        monkeypatch.setattr(select, "_parts_from_edges", None)
         by_notes = contents(ReportTrees.of(view), view.size)
     assert by_notes == by_edges
     assert by_notes[0]

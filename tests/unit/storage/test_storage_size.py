@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.derive import local_runner
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.recipes.smart import network_change
+from sire_core.recipes.smart import network
 from sire_core.storage.calls import CallStore
 from sire_core.storage.checksums import row_checksum
 
@@ -88,7 +88,7 @@ def test_a_build_reads_records_in_parts(monkeypatch, recipe, times):
         index.build(documents)
         whole = index.search("Who owned Place 7?", 5)
     monkeypatch.setattr(local_runner, "_PART", 4)
-    monkeypatch.setattr(network_change, "_PART", 4)
+    monkeypatch.setattr(network, "_BATCH", 4)
     asked = []
     read = CallStore.records
     monkeypatch.setattr(CallStore, "records", lambda *given: asked.append(len(given[2])) or read(*given))

@@ -14,11 +14,9 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
-    from sire_core.recipes.smart.entity_network import EntityNetwork
-    from sire_core.recipes.smart.finding import Perspective
-    from sire_core.recipes.smart.network_change import NetworkChange
-    from sire_core.recipes.smart.network_table import NetworkTable
-    from sire_core.recipes.smart.trees import StoredTrees
+    from sire_core.recipes.smart.network import EntityNetwork, NetworkChange, NetworkTable
+    from sire_core.recipes.smart.perspectives import Perspective
+    from sire_core.recipes.smart.stored_trees import StoredTrees
     from sire_core.recipes.smart.views import EvidenceView
 
 __all__ = ["Perspectives"]
@@ -145,9 +143,9 @@ class Perspectives(OrganizerBase):
             return Delta()
         import asyncio
 
-        from sire_core.recipes.smart.network_change import NetworkChange
-        from sire_core.recipes.smart.perspective_reports import ReportWriter
-        from sire_core.recipes.smart.trees import StoredTrees
+        from sire_core.recipes.smart.network import NetworkChange
+        from sire_core.recipes.smart.reports import ReportWriter
+        from sire_core.recipes.smart.stored_trees import StoredTrees
 
         found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         network = await asyncio.to_thread(self._network, found, view)
@@ -165,7 +163,7 @@ class Perspectives(OrganizerBase):
         return await asyncio.to_thread(writer.delta, reports, state, notes)
 
     def _network(self, found: NetworkChange, view: BuildView) -> EntityNetwork:
-        from sire_core.recipes.smart.entity_network import read_network
+        from sire_core.recipes.smart.network import read_network
 
         passages = [unit.chunk_ids for unit in view.chunk_units]
         return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
@@ -176,7 +174,7 @@ class Perspectives(OrganizerBase):
         """Trees, what each groups, and how many entities are new since they were made; None for trees of now."""
         import asyncio
 
-        from sire_core.recipes.smart.trees import StoredTrees
+        from sire_core.recipes.smart.stored_trees import StoredTrees
 
         if network.size < _FEWEST or not len(network.graph.edges):
             return (), (), None
@@ -202,8 +200,8 @@ class Perspectives(OrganizerBase):
         self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
         """The stored trees, unless a view is gone or a tree explains too little of it."""
-        from sire_core.recipes.smart.finding import Perspective, information_share
-        from sire_core.recipes.smart.trees import carried_over
+        from sire_core.recipes.smart.perspectives import Perspective, information_share
+        from sire_core.recipes.smart.stored_trees import carried_over
 
         names = built["views"]
         seen = self._seen(network, table, set(names))
@@ -224,7 +222,7 @@ class Perspectives(OrganizerBase):
     ) -> Sequence[Perspective]:
         import asyncio
 
-        from sire_core.recipes.smart.finding import RELATIONS, Perspective, abstract_greedy, information_share
+        from sire_core.recipes.smart.perspectives import RELATIONS, Perspective, abstract_greedy, information_share
 
         graph = network.graph
         seed = int(view.rng("perspectives").integers(2**31))
@@ -242,7 +240,7 @@ class Perspectives(OrganizerBase):
                 seed=seed,
             )
         else:
-            from sire_core.recipes.smart.tree_abstractor import NeuralSettings, abstract_neural
+            from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
 
             features = await view.vectors(_described(network))
             settings = NeuralSettings(
@@ -266,7 +264,7 @@ class Perspectives(OrganizerBase):
 
 
 def _figures(network: EntityNetwork, found: Sequence[Perspective], views: Sequence[EvidenceView]) -> dict[str, Any]:
-    from sire_core.recipes.smart.quality import describe_trees
+    from sire_core.recipes.smart.perspectives import describe_trees
 
     return describe_trees(network.graph, found, [view.graph for view in views])
 

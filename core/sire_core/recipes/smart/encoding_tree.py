@@ -1,37 +1,148 @@
-"""Encoding trees over the vertices of a graph (SMART), and their structural entropy in bits (Li and Pan 2016)."""
+"""Graphs, encoding trees over their vertices, and structural entropy in bits (SMART; Li and Pan 2016)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import stable_order
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.undirected import UndirectedGraph
-
     Labels = NDArray[np.int64]
     Node = tuple[int, int]
     Floats = NDArray[np.float64]
     Hashes = NDArray[np.uint64]
+    Ints = NDArray[np.int64]
 
 __all__ = [
     "EncodingTree",
+    "UndirectedGraph",
     "canonical_labels",
+    "corrected_information",
     "decoding_information",
     "first_members",
+    "information_beyond_chance",
+    "label_entropy",
+    "modularity",
+    "mutual_information",
     "nested_labels",
+    "normalized_mutual_information",
     "one_dimensional_entropy",
     "repaired_labels",
     "tree_of",
     "tree_signature",
     "vertex_colors",
 ]
+
+_INTEGER = 63  # bits of a number, without the sign
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UndirectedGraph:
+    """An undirected weighted graph of vertices 0 to n - 1; every edge is stored once, without loops or parallel edges.
+
+    `from_edges` cleans its input.
+
+    Attributes:
+        size: Number of vertices n; some may have no edge.
+        edges: int64 `[m, 2]`, the smaller end first, rows in ascending order.
+        weights: float64 `[m]`, positive.
+    """
+
+    size: int
+    edges: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def from_edges(
+        cls, size: int, edges: NDArray[np.int64], weights: NDArray[np.float64] | None = None
+    ) -> UndirectedGraph:
+        """Build a graph: loops are dropped, weights of parallel edges are added up.
+
+        Raises:
+            ConfigurationError: A weight is not positive or not finite, a vertex does not exist, or shapes do not fit.
+        """
+        ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        values = np.ones(len(ends)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if size < 0 or values.shape != (len(ends),):
+            raise ConfigurationError("A graph needs a size of at least 0 and one weight per edge.")
+        if len(ends) and not 0 <= ends.min() <= ends.max() < size:
+            raise ConfigurationError(f"Edges must join vertices 0 to {size - 1}.")
+        if len(ends) and not (np.isfinite(values).all() and values.min() > 0):
+            raise ConfigurationError("Weights of edges must be positive and finite; leave out edges without weight.")
+        return cls._summed(size, ends, values)
+
+    @classmethod
+    def _summed(cls, size: int, ends: NDArray[np.int64], values: NDArray[np.float64]) -> UndirectedGraph:
+        left, right = ends.T
+        proper = left != right
+        low, high = np.minimum(left, right)[proper], np.maximum(left, right)[proper]
+        codes, order = _sorted(low * size + high, size * size)
+        begins = np.diff(codes, prepend=-1) != 0
+        sums = np.bincount(np.cumsum(begins) - 1, weights=values[proper][order]).astype(np.float64)
+        return cls(size, np.stack(np.divmod(codes[begins], max(size, 1)), axis=1), sums)
+
+    def degrees(self) -> NDArray[np.float64]:
+        """Return the weighted degrees, `[n]`."""
+        ends = self.edges.T.ravel()
+        return np.bincount(ends, weights=np.tile(self.weights, 2), minlength=self.size).astype(np.float64)
+
+    def volume(self) -> float:
+        """Return the sum of all degrees: twice the weight of all edges."""
+        return 2.0 * float(self.weights.sum())
+
+    def with_weights(self, weights: NDArray[np.float64]) -> UndirectedGraph:
+        """Return the graph with other weights `[m]`, at least 0; edges of weight 0 are left out.
+
+        Raises:
+            ConfigurationError: A weight is negative or not finite, or their number is wrong.
+        """
+        values = np.asarray(weights, dtype=np.float64)
+        if values.shape != self.weights.shape or not np.isfinite(values).all() or (values < 0).any():
+            raise ConfigurationError(f"Give one finite weight of at least 0 for each of the {len(self.weights)} edges.")
+        kept = values > 0
+        return UndirectedGraph(self.size, self.edges[kept], values[kept])
+
+    def contracted(self, labels: NDArray[np.int64]) -> UndirectedGraph:
+        """Merge the vertices of each label `[n]` into one; edges inside a label are left out."""
+        count = int(labels.max()) + 1 if len(labels) else 0
+        return UndirectedGraph._summed(count, labels[self.edges], self.weights)
+
+    def largest_component(self) -> NDArray[np.bool_]:
+        """Return the mask `[n]` of the largest connected component, the first of equally large ones."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        matrix = coo_array((self.weights, tuple(self.edges.T)), shape=(self.size, self.size))
+        labels = connected_components(matrix, directed=False)[1]
+        mask: NDArray[np.bool_] = labels == np.bincount(labels).argmax() if self.size else labels.astype(np.bool_)
+        return mask
+
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the symmetric matrix as compressed sparse rows: starts, columns (ascending within a row), weights."""
+        # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.
+        sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
+        order = stable_order(sources)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=self.size))]).astype(np.int64)
+        return starts, targets[order], np.tile(self.weights, 2)[order]
+
+
+def _sorted(codes: NDArray[np.int64], below: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sort codes below a bound; return them and their order, stable."""
+    bits = len(codes).bit_length()
+    if below.bit_length() + bits > _INTEGER:
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+    # Numbers are sorted faster than places: each takes its place along in its lower bits.
+    packed = np.sort(codes << bits | np.arange(len(codes)))
+    return packed >> bits, packed & ((1 << bits) - 1)
 
 
 _SPARSE = 8  # labels may be so many times larger than there are vertices before they are numbered by sorting
@@ -42,24 +153,22 @@ class EncodingTree:
     """A rooted tree over the vertices 0 to n - 1, as the cluster of every vertex at every level.
 
     An internal node is a pair (level, cluster), level 1 the finest. The parent of a node or vertex is the node of the
-    next higher level that holds it, or the root if there is none. The root itself is implicit.
+    next higher level that contains it, or the root, which is implicit.
 
     Attributes:
-        size: Number of vertices.
-        labels: One int64 `[n]` per level, the finest first: the vertex's cluster there, -1 where it has none. Two
-            vertices of one cluster share their label at all higher levels. Clusters are numbered from 0 by their
-            smallest vertex; constructing renumbers.
+        size: Number of vertices n.
+        labels: One int64 `[n]` per level, the finest first: the cluster of each vertex, -1 where it has none. Vertices
+            of one cluster share their label at all higher levels. Clusters are numbered from 0 by their smallest
+            vertex; constructing renumbers.
+
+    Raises:
+        ConfigurationError: Labels of a wrong length, or levels that do not nest.
     """
 
     size: int
     labels: tuple[Labels, ...] = ()
 
     def __post_init__(self) -> None:
-        """Renumber the clusters.
-
-        Raises:
-            ConfigurationError: Labels of a wrong length, or levels that do not nest.
-        """
         tidy = tuple(canonical_labels(np.asarray(level, dtype=np.int64)) for level in self.labels)
         if any(level.shape != (self.size,) for level in tidy):
             raise ConfigurationError(f"Every level of this tree needs {self.size} labels, one per vertex.")
@@ -71,14 +180,14 @@ class EncodingTree:
         object.__setattr__(self, "labels", tidy)
 
     def __eq__(self, other: object) -> bool:
-        """Same vertices, same clusters at the same levels."""
+        """Compare vertices and clusters at every level."""
         if not isinstance(other, EncodingTree):
             return NotImplemented
         same = self.size == other.size and len(self.labels) == len(other.labels)
         return same and all(np.array_equal(a, b) for a, b in zip(self.labels, other.labels, strict=True))
 
     def __hash__(self) -> int:
-        """Of the labels."""
+        """Hash the labels."""
         return hash((self.size, *(level.tobytes() for level in self.labels)))
 
     @property
@@ -87,16 +196,16 @@ class EncodingTree:
         return len(self.labels)
 
     def clusters(self, level: int) -> Labels:
-        """Numbers of the clusters of a level (1 is the finest), ascending."""
+        """Return the clusters of a level (1 is the finest), ascending."""
         return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
 
     def ancestors(self, vertex: int) -> tuple[Node, ...]:
-        """Nodes that hold a vertex, the finest first, without the root."""
+        """Return the nodes above a vertex, the finest first, without the root."""
         found = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
         return tuple(node for node in found if node[1] >= 0)
 
     def filled(self) -> tuple[Labels, ...]:
-        """Labels without -1: a vertex with no cluster at a level keeps the one below, at last itself alone."""
+        """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""
         below = np.arange(self.size, dtype=np.int64)
         levels = []
         for level in self.labels:
@@ -105,74 +214,53 @@ class EncodingTree:
         return tuple(levels)
 
     def contracted(self) -> EncodingTree:
-        """The same tree without nodes that have a single child: of such a chain the lowest node stays.
-
-        Entropies do not change by it. Levels that become empty are left out.
-        """
-        kept: list[Labels] = []
+        """Remove nodes with a single child (of a chain the lowest stays) and empty levels; entropies stay the same."""
+        levels: list[Labels] = []
         below = np.arange(self.size, dtype=np.int64)
         for level in self.labels:
             # A cluster with one part below is a chain; below starts with the vertices themselves.
             parts = np.bincount(level[first_members(below)] + 1, minlength=int(level.max(initial=-1)) + 2)
             chain = (parts <= 1)[level + 1] | (level < 0)
-            kept.append(np.where(chain, -1, level))
+            levels.append(np.where(chain, -1, level))
             below = canonical_labels(np.where(chain, below, self.size + level))
         if self.size and below.max() == 0:
             # One node holds everything, so the root has a single child. Another one below it would have been a chain.
-            kept = [level if (level < 0).any() or level.max() > 0 else np.full_like(level, -1) for level in kept]
-        return EncodingTree(self.size, tuple(level for level in kept if (level >= 0).any()))
+            levels = [level if (level < 0).any() or level.max() > 0 else np.full_like(level, -1) for level in levels]
+        return EncodingTree(self.size, tuple(level for level in levels if (level >= 0).any()))
 
 
 def canonical_labels(labels: Labels) -> Labels:
-    """Number clusters from 0 in the order of their first vertex; -1 stays.
-
-    Args:
-        labels: `[n]`; all values below 0 count as -1.
-    """
-    tidy = np.maximum(labels, -1)
-    if int(tidy.max(initial=-1)) > _SPARSE * len(tidy):
-        values, place = np.unique(tidy, return_inverse=True)
-        tidy = place.ravel() - int(values[0] < 0)
+    """Number clusters `[n]` from 0 in the order of their first vertex; values below 0 become -1."""
+    labels_from_0 = np.maximum(labels, -1)
+    if int(labels_from_0.max(initial=-1)) > _SPARSE * len(labels_from_0):
+        values, place = np.unique(labels_from_0, return_inverse=True)
+        labels_from_0 = place.ravel() - int(values[0] < 0)
     # Without sorting: a vertex is the first of its cluster, or it is not.
-    first = first_members(tidy)
-    begins = np.zeros(len(tidy) + 1, dtype=np.int64)
+    first = first_members(labels_from_0)
+    begins = np.zeros(len(labels_from_0) + 1, dtype=np.int64)
     begins[first] = 1
     ranks = np.append(np.cumsum(begins[:-1]) - 1, -1)[first]
-    return np.append(ranks, -1)[tidy]  # what has no cluster finds the -1 at the end
+    return np.append(ranks, -1)[labels_from_0]  # what has no cluster finds the -1 at the end
 
 
 def first_members(labels: Labels) -> Labels:
-    """First vertex of every cluster.
-
-    Args:
-        labels: `[n]`, clusters numbered from 0; -1 for vertices without one.
-
-    Returns:
-        One number per cluster; n for a number that no cluster has.
-    """
+    """Return the first vertex of every cluster, n for an empty one; labels `[n]` are -1 for no cluster."""
     first = np.full(int(labels.max(initial=-1)) + 2, len(labels), dtype=np.int64)
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last one written stays; -1 goes behind all others
     return first[:-1]
 
 
 def one_dimensional_entropy(graph: UndirectedGraph) -> float:
-    """H1, the entropy of the degrees: what the tree without internal nodes needs. 0 for a graph without edges.
-
-    Args:
-        graph: The graph.
-    """
+    """Return H1, the entropy of the degrees in bits: that of a tree without internal nodes; 0 without edges."""
     degrees = graph.degrees()
     return -float(_times_log(degrees / max(graph.volume(), _TINY), degrees, graph.volume()).sum())
 
 
 def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
-    """D of a tree, H1 - H: bits that the internal nodes save. More is better; never negative.
+    """Return D = H1 - H of a tree, the bits that its internal nodes save; never negative.
 
-    Every edge saves log2(vol / V) of the smallest node that holds both its ends, weighted by its share of the volume.
-
-    Args:
-        graph: The graph.
-        tree: A tree over its vertices.
+    Every edge saves log2(vol / V) of the smallest node that contains both its ends, weighted by its share of the
+    volume.
 
     Raises:
         ConfigurationError: The tree has another number of vertices.
@@ -184,8 +272,8 @@ def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
     for level in reversed(tree.labels):
         left, right = level[graph.edges].T
         inside = (left == right) & (left >= 0)
-        volumes = np.bincount(level[level >= 0], weights=degrees[level >= 0])
-        smallest[inside] = volumes[left[inside]]
+        cluster_volumes = np.bincount(level[level >= 0], weights=degrees[level >= 0])
+        smallest[inside] = cluster_volumes[left[inside]]
     return -float(_times_log(2 * graph.weights / max(volume, _TINY), smallest, volume).sum())
 
 
@@ -193,7 +281,7 @@ _TINY = 1e-300
 
 
 def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
-    """Product of shares and log2(part / whole), 0 where the part is empty."""
+    """Return shares * log2(part / whole), 0 where the part is empty."""
     ratio = np.divide(part, whole, out=np.ones_like(part), where=part > 0)
     return np.asarray(shares * np.log2(ratio), dtype=np.float64)
 
@@ -204,12 +292,7 @@ def _check(graph: UndirectedGraph, tree: EncodingTree) -> None:
 
 
 def nested_labels(finest: Labels, parents: Sequence[Labels]) -> list[Labels]:
-    """Labels of all levels where every cluster has one parent.
-
-    Args:
-        finest: `[n]`, clusters of the vertices.
-        parents: Per level but the highest: the cluster above each cluster.
-    """
+    """Return labels of all levels from the finest clusters and, per higher level, the parent of each cluster."""
     levels = [finest]
     for parent in parents:
         levels.append(parent[levels[-1]])
@@ -217,11 +300,7 @@ def nested_labels(finest: Labels, parents: Sequence[Labels]) -> list[Labels]:
 
 
 def repaired_labels(levels: Sequence[Labels]) -> list[Labels]:
-    """Make independent levels nest: a cluster's parent is where most of its vertices are, the smaller in a tie.
-
-    Args:
-        levels: `[n]` per level, the finest first.
-    """
+    """Make independent levels nest: a cluster's parent is where most of its vertices are, the smaller in a tie."""
     repaired = [levels[0]]
     for level in levels[1:]:
         below = repaired[-1]
@@ -233,33 +312,27 @@ def repaired_labels(levels: Sequence[Labels]) -> list[Labels]:
 
 
 def tree_of(levels: Sequence[Labels], held: Labels, size: int) -> EncodingTree:
-    """The tree over all vertices; those that are not held hang off the root. No empty, no single-child nodes.
-
-    Args:
-        levels: Per level the clusters of the held vertices, the finest first, nesting.
-        held: Numbers of the held vertices, ascending.
-        size: Number of all vertices.
-    """
+    """Build a tree over `size` vertices from nested levels over the vertices `held`; the others hang off the root."""
     whole = [np.full(size, -1, dtype=np.int64) for _ in levels]
     for target, level in zip(whole, levels, strict=True):
         target[held] = level
     return EncodingTree(size, tuple(whole)).contracted()
 
 
-_ROUNDS = 8
+_COLOR_ROUNDS = 8
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def vertex_colors(graph: UndirectedGraph) -> Hashes:
-    """A hash per vertex of what the graph looks like from there (colour refinement, eight rounds).
+    """Hash what the graph looks like from each vertex (eight rounds of color refinement).
 
-    Vertices that a symmetry maps onto each other have the same; numbers of vertices play no part.
+    Vertices that a symmetry maps onto each other have equal hashes; the numbering of vertices has no effect.
     """
     colors = np.zeros(graph.size, dtype=np.uint64)
     left, right = graph.edges.T
     weights = _mixed(np.ascontiguousarray(graph.weights.round(6)).view(np.uint64))
-    for _ in range(_ROUNDS):
+    for _ in range(_COLOR_ROUNDS):
         near = np.zeros(graph.size, dtype=np.uint64)
         np.add.at(near, left, _mixed(colors[right] ^ weights))
         np.add.at(near, right, _mixed(colors[left] ^ weights))
@@ -268,12 +341,7 @@ def vertex_colors(graph: UndirectedGraph) -> Hashes:
 
 
 def tree_signature(tree: EncodingTree, colors: Hashes) -> int:
-    """A hash of which colours stand together at which levels, whatever the clusters and the vertices are numbered.
-
-    Args:
-        tree: Over the vertices that have the colours.
-        colors: Of `vertex_colors`.
-    """
+    """Hash which vertex colors are clustered at which levels, independent of how clusters and vertices are numbered."""
     below = _mixed(colors)
     whole = np.uint64(tree.height)
     above = np.zeros(tree.size, dtype=np.uint64)
@@ -290,3 +358,112 @@ def _mixed(values: Hashes) -> Hashes:
     values = (values ^ (values >> _SHIFTS[0])) * _MIX[1]
     values = (values ^ (values >> _SHIFTS[1])) * _MIX[2]
     return np.asarray(values ^ (values >> _SHIFTS[2]), dtype=np.uint64)
+
+
+_SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, as long as they move no more labels
+
+
+def modularity(graph: UndirectedGraph, labels: Ints) -> float:
+    """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees.
+
+    Labels `[n]`, -1 for a vertex alone; at most 1, and 0 for a single cluster or a graph without edges.
+
+    Raises:
+        ConfigurationError: Labels of a wrong length.
+    """
+    if np.shape(labels) != (graph.size,):
+        raise ConfigurationError(f"Give one label for each of the {graph.size} vertices.")
+    if not len(graph.edges):
+        return 0.0
+    filled = np.where(labels < 0, int(labels.max()) + 1 + np.arange(graph.size), labels)
+    inside = filled[graph.edges[:, 0]] == filled[graph.edges[:, 1]]
+    shares = np.bincount(filled, weights=graph.degrees()) / graph.volume()
+    return 2 * float(graph.weights[inside].sum()) / graph.volume() - float((shares**2).sum())
+
+
+def label_entropy(labels: Ints) -> float:
+    """Return the entropy of cluster sizes in bits; 0 for one cluster or none."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return _entropy(counts)
+
+
+def mutual_information(first: Ints, second: Ints) -> float:
+    """Return the mutual information of two partitions in bits.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    one, two, both = _cluster_sizes(first, second)
+    return max(0.0, _entropy(one) + _entropy(two) - _entropy(both))
+
+
+def normalized_mutual_information(first: Ints, second: Ints) -> float:
+    """Return the mutual information over the mean of both entropies: 0 independent, 1 equal (also two single clusters).
+
+    The lower, the more diverse (SMART).
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    one, two, both = _cluster_sizes(first, second)
+    entropies = _entropy(one) + _entropy(two)
+    return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both)) / entropies))
+
+
+def information_beyond_chance(first: Ints, second: Ints) -> float:
+    """Return the mutual information in bits minus what partitions of these cluster sizes share by chance, at least 0.
+
+    Two unrelated partitions of n vertices into a and b clusters share about (a - 1) (b - 1) / (2 n ln 2) bits. Chance
+    is measured on shuffled labels; the shuffles are deterministic.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    if np.shape(first) != np.shape(second):
+        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
+    if not len(first):
+        return 0.0
+    one, two = (np.unique(labels, return_inverse=True)[1].ravel() for labels in (first, second))
+    codes = one * (int(two.max()) + 1)
+    rng = np.random.default_rng(0)
+    shuffles = max(1, min(_SHUFFLES, _MAX_SHUFFLED // len(two)))
+    chance = sum(label_entropy(codes + rng.permutation(two)) for _ in range(shuffles)) / shuffles
+    return max(0.0, chance - label_entropy(codes + two))
+
+
+def corrected_information(first: Ints, second: Ints) -> float:
+    """Return the adjusted mutual information (Vinh et al. 2010): 0 for chance or single clusters, 1 if equal.
+
+    Chance is measured as in `information_beyond_chance`.
+
+    Raises:
+        ConfigurationError: Different numbers of labels.
+    """
+    beyond = information_beyond_chance(first, second)
+    if beyond == 0:
+        return 0.0
+    chance = mutual_information(first, second) - beyond
+    most = (label_entropy(first) + label_entropy(second)) / 2 - chance
+    return min(1.0, beyond / most) if most > 0 else 0.0
+
+
+def _entropy(counts: NDArray[np.int64]) -> float:
+    shares = counts / max(1, int(counts.sum()))
+    return abs(float((shares * np.log(shares)).sum())) / math.log(2)
+
+
+def _cluster_sizes(first: Ints, second: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cluster sizes of both partitions and of their intersections."""
+    if np.shape(first) != np.shape(second):
+        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
+    one, two = _sizes(first), _sizes(second)
+    codes = (first - np.min(first, initial=0)) * (int(np.max(second, initial=0)) - int(np.min(second, initial=0)) + 1)
+    return one, two, np.unique(codes + second, return_counts=True)[1]
+
+
+def _sizes(labels: Ints) -> NDArray[np.int64]:
+    least, most = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
+    if most - least > 8 * len(labels):
+        return np.unique(labels, return_counts=True)[1]
+    counts = np.bincount(labels - least)
+    return np.asarray(counts[counts > 0], dtype=np.int64)

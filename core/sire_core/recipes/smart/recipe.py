@@ -55,7 +55,7 @@ def smart(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.knowledge.element_context import ReportLines
-    from sire_core.recipes.smart.reports import ReportSelector
+    from sire_core.recipes.smart.select import ReportSelector
 
     own = settings.get("base")
     if own is not None and callable(getattr(own, "rank", None)):
@@ -102,7 +102,7 @@ register_published("smart", __package__)
 
 
 def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:
-    from sire_core.recipes.smart.report_table import ReportTable
+    from sire_core.recipes.smart.report_nodes import ReportTable
 
     return ReportTable.from_note(note)
 

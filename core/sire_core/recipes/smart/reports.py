@@ -1,287 +1,603 @@
-"""`ReportSelector`: reports above the entities of the hits join the context (SMART, eq. 12)."""
+"""Reports on communities: extracted sentences or a model's text, written from the leaves up (SMART, eq. 11)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from math import ceil
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from pydantic import BaseModel
 
-from sire_core.algorithms.text import count_tokens
-from sire_core.errors import QueryError
-from sire_core.knowledge.element_context import BESIDE, WithoutReports
-from sire_core.recipes.smart.report_trees import ReportTrees
-from sire_core.settings import check_settings, setting
-from sire_core.types import PathStep, UnitKind
+from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.text import count_tokens, truncate_tokens
+from sire_core.algorithms.wording import count
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import BlockEdges, Delta, Prompt
+from sire_core.recipes.smart.recipe import REPORTS
+from sire_core.recipes.smart.report_nodes import ReportTable, TreeReports, table_of, tree_name
+from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from numpy.typing import NDArray
 
-__all__ = ["ReportSelector"]
+    from sire_core.protocols import BuildView, LanguageModel
+    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.network import EntityNetwork, NetworkStatement, Statements
+    from sire_core.recipes.smart.perspectives import Perspective
+    from sire_core.recipes.smart.report_nodes import ReportNode
+    from sire_core.recipes.smart.views import EvidenceView
 
-_BLOCKS = ((3, 1), (1, 1), (12, 6))
-"""Hits and the reports behind them; each later block is three times the one before."""
-_OVERLAP = 0.2
+
+__all__ = [
+    "ModelReports",
+    "Report",
+    "ReportAnswer",
+    "ReportEvidence",
+    "ReportWriter",
+    "central_names",
+    "extract_report",
+    "gather_evidence",
+    "strongest",
+]
+
+_MAX_TITLE_NAMES = 3
+_SEEN_PASSAGE = 0.5
+_SEEN_ENTITY = 0.2
+_SCALE = 1e9  # gains are compared to so many parts of one: ties must not hang on rounding
 
 
 @dataclass(frozen=True, slots=True)
-class ReportSelector:
-    """Puts reports behind the hits whose entities they are about; works over any ranker.
-
-    Reports are never hits of their own: the ranking's passages come in its order, three hits and a report, one hit and
-    a report, then blocks of 12, 36, 108 ... hits with half as many reports behind each: at most k // 3 of the first k,
-    whatever k is. A search for passages gives those of the ranker, as if there were no reports: none pushes a passage
-    out. Their paths name the reports that stand behind them, and `ReportLines` shows these to the reader.
-
-    They are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine
-    with the question + 0.2 * share of these entities under the report, at most ceil(reports / trees) of each tree, none
-    that says what a better one says. A block whose hits name no entity is followed by the next hits. Reports that were
-    not taken come behind everything else.
+class Report:
+    """The report on a community of entities.
 
     Attributes:
-        cap: Maximum number of reports in a context: `third`, a third of the hits; a number; or None, as published: the
-            first k hits and then all reports on their entities.
-        overlap: Weight of the share of the hits' entities that a report covers.
-        cap_tokens: Maximum tokens of all reports in a context; None for no limit. A report that does not fit is
-            skipped.
-        bring: Whether a search for passages ranks the source passages of reports before other passages.
-        perspective: Use only reports of this perspective: its number from 1, or the name of its view in `stats`. It can
-            differ in every search.
-
-    Raises:
-        ConfigurationError: A value is not allowed.
+        title: Its central entities.
+        text: What the reader sees.
+        passages: Numbers of the passages it rests on, most important first.
+        statements: Numbers of the statements it was made of, for the reports above it.
+        evidence: Digest of what the model was shown; empty without one.
     """
 
-    cap: int | str | None = setting("third", choices=("third",), low=0)
-    overlap: float = setting(_OVERLAP, low=0.0)
-    cap_tokens: int | None = setting(None, low=1)
-    bring: bool = False
-    perspective: int | str = setting("", wording=True, low=1)
+    title: str
+    text: str
+    passages: tuple[int, ...]
+    statements: tuple[int, ...]
+    evidence: str = ""
 
-    def __post_init__(self) -> None:
-        check_settings(self)
 
-    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
-        """Return a ranking whose first `k` are the context; with `cap=None` it is longer.
+def extract_report(
+    node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int
+) -> Report | None:
+    """Quote a community: its central entities, then the sentences that say most about it.
+
+    Sentences are chosen one by one: first those that name the most central entities not named yet, of passages not
+    quoted yet. A report quotes at least two passages: if the best sentences are all of one, the best of them and the
+    best of any other passage are taken.
+
+    Args:
+        node: The community.
+        candidates: Statements of the node and those that the reports below it quote.
+        network: All statements.
+        max_tokens: Length of the sentences; the two that a report needs are each cut at this length.
+
+    Returns:
+        None if fewer than two passages say anything: a report would only repeat a passage.
+    """
+    picked = _pick_statements(node.relevance, network.statements, candidates, max_tokens)
+    if not picked:
+        return None
+    passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
+    quoted = list(network.read(picked).values())
+    title = central_names(node.relevance, quoted)
+    ordered = sorted(quoted, key=lambda statement: statement.passage)
+    sentences = dict.fromkeys(truncate_tokens(statement.text, max_tokens) for statement in ordered)
+    return Report(title, "\n".join((title, *sentences)), passages, tuple(picked))
+
+
+def _pick_statements(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Pick the strongest statements of at least two passages; none if only one passage says anything."""
+    picked = strongest(weights, statements, candidates, max_tokens)
+    if len(dict.fromkeys(statements.passages[picked].tolist())) != 1:
+        return picked
+    best = picked[0]
+    rows = np.array(candidates, dtype=np.int64)
+    others = rows[
+        (statements.passages[rows] != statements.passages[best]) & (statements.words[rows] != statements.words[best])
+    ]
+    fitting = others[statements.tokens[others] + statements.tokens[best] <= max_tokens]
+    second = strongest(weights, statements, (fitting if len(fitting) else others).tolist(), 1)
+    return [best, *second[:1]] if second else []
+
+
+def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> str:
+    """Join the names of the members with the largest weights, as the given statements' passages spell them."""
+    names: dict[int, str] = {}
+    for statement in statements:
+        for vertex, name in statement.names.items():
+            if vertex in weights:
+                names.setdefault(vertex, name)
+    central = sorted(names, key=lambda vertex: -weights[vertex])[:_MAX_TITLE_NAMES]  # of equals who is named first
+    return ", ".join(dict.fromkeys(names[vertex] for vertex in central))
+
+
+def strongest(
+    weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Choose the statements that say most about weighted vertices, within a length; in the order of choice.
+
+    Args:
+        weights: Weights of the vertices that matter.
+        statements: All statements.
+        candidates: Numbers of those to choose from; equal sentences count once.
+        max_tokens: Sum of the lengths; the first choice is made even if it is longer.
+    """
+    rows = np.array(candidates, dtype=np.int64)
+    lengths, words = statements.tokens[rows].tolist(), statements.words[rows].tolist()
+    gains = _Gains(weights, statements, rows)
+    used_words: set[int] = set()
+    chosen: list[int] = []
+    budget = max_tokens
+    pending = gains.first()
+    # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
+    while pending:
+        known, best = heappop(pending)
+        if words[best] in used_words or (chosen and lengths[best] > budget):
+            continue
+        if (gain := -gains.of(best)) != known:
+            heappush(pending, (gain, best))
+            continue
+        gains.take(best)
+        used_words.add(words[best])
+        chosen.append(int(rows[best]))
+        budget -= lengths[best]
+    return chosen
+
+
+class _Gains:
+    """What each statement adds to those that were taken."""
+
+    def __init__(self, weights: Mapping[int, float], statements: Statements, rows: NDArray[np.int64]) -> None:
+        self._weights = weights
+        self._sizes = statements.ends[rows + 1] - statements.ends[rows]
+        self._vertices = statements.vertices[ranges(statements.ends[rows], self._sizes)]
+        self._ends = np.cumsum(self._sizes)
+        self._passages = statements.passages[rows]
+        self._covered: set[int] = set()
+        self._quoted: set[int] = set()
+
+    def first(self) -> list[tuple[float, int]]:
+        """Return a heap of (minus gain, statement) while none is taken."""
+        gains = -np.rint(_sums(self._weights, self._vertices, self._sizes) * _SCALE) / _SCALE
+        order = np.argsort(gains, kind="stable")
+        return list(zip(gains[order].tolist(), order.tolist(), strict=True))
+
+    def of(self, at: int) -> float:
+        """Return the gain of a statement now."""
+        gain = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named(at))
+        return round(gain * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0) * _SCALE) / _SCALE
+
+    def take(self, at: int) -> None:
+        """Take a statement."""
+        self._covered.update(self._named(at))
+        self._quoted.add(int(self._passages[at]))
+
+    def _named(self, at: int) -> list[int]:
+        found: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
+        return [vertex for vertex in found if vertex in self._weights]
+
+
+def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the summed weights of each run of vertices."""
+    known = np.fromiter(weights, dtype=np.int64, count=len(weights))
+    dense = np.zeros(1 + max(int(known.max(initial=-1)), int(vertices.max(initial=-1))))
+    dense[known] = np.fromiter(weights.values(), dtype=np.float64, count=len(weights))
+    runs = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(runs, weights=dense[vertices], minlength=len(sizes)).astype(np.float64)
+
+
+_INSTRUCTIONS = """\
+The input describes a community of entities: its entities, what passages state of them and, where there are any, \
+reports on its parts. Write a report on the community as a whole. `title`: a short name that holds its main entities. \
+`summary`: one or two sentences, how its entities are related and what matters most about them. `findings`: up to \
+{findings} insights, the most important first, numbered from 1; each a short `summary` and an `explanation` in one to \
+three sentences with the names, dates and facts it rests on. At most {words} words in all. State only what follows \
+from the input, in its language, and do not speak about the input."""
+_WORDS_PER_TOKEN = 0.7
+_ANSWER_SLACK = 1.5
+_JSON_TOKENS = 120
+
+
+class _Finding(BaseModel):
+    id: int
+    summary: str
+    explanation: str = ""
+
+
+class ReportAnswer(BaseModel):
+    """The model's answer."""
+
+    shape: ClassVar[str] = '{"title":"","summary":"","findings":[{"id":1,"summary":"","explanation":""}]}'
+
+    title: str
+    summary: str
+    findings: list[_Finding] = []
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEvidence:
+    """What the model is shown of a community.
+
+    Attributes:
+        data: The prompt's data, JSON.
+        passages: Numbers of the passages whose words are in it.
+        chunk_ids: Their chunks.
+        statements: Numbers of the statements in it.
+    """
+
+    data: str
+    passages: tuple[int, ...]
+    chunk_ids: tuple[str, ...]
+    statements: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """Changes with the data and with the passages it comes from."""
+        return digest(self.data, *self.chunk_ids)
+
+
+def gather_evidence(
+    node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int
+) -> ReportEvidence | None:
+    """Gather reports on the parts, then entities and statements that join the parts, strongest first, within a budget.
+
+    Args:
+        node: The community.
+        below: Reports right below it; if they take more than half the budget, only title and summary of each are shown.
+        network: All entities and statements.
+        context_tokens: Maximum tokens of the data (estimated).
+
+    Returns:
+        None if fewer than two passages say anything.
+    """
+    budget = _TokenBudget(context_tokens)
+    texts = [report.text for report in below]
+    if sum(estimate_tokens(text) + 2 for text in texts) > context_tokens // 2:
+        texts = ["\n".join(text.split("\n")[:2]) for text in texts]
+    shown = [at for at, text in enumerate(texts) if budget.takes(text)]
+    stated = network.statements
+    order = sorted(node.statements, key=lambda number: (-_statement_weight(number, node, network), number))
+    picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
+    sources = [int(stated.passages[number]) for number in picked]
+    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *sources])
+    if len(passages) < 2:
+        return None
+    statements = list(network.read(picked).values())
+    data: dict[str, Any] = {"entities": _entities(node, statements, set(passages), network, budget)}
+    data["statements"] = [statement.text for statement in statements]
+    if shown:
+        data["reports"] = [texts[at] for at in shown]
+    chunk_ids = tuple(dict.fromkeys(chunk for passage in passages for chunk in network.passages[passage]))
+    return ReportEvidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
+
+
+def _statement_weight(number: int, node: ReportNode, network: EntityNetwork) -> float:
+    stated = network.statements
+    return float(stated.weights[number]) * sum(node.relevance.get(vertex, 0.0) for vertex in stated.named(number))
+
+
+def _entities(
+    node: ReportNode,
+    stated: Sequence[NetworkStatement],
+    passages: set[int],
+    network: EntityNetwork,
+    budget: _TokenBudget,
+) -> list[dict[str, str]]:
+    """Return the entities that the shown statements name, by weight, with descriptions from shown passages."""
+    names: dict[int, str] = {}
+    for statement in stated:
+        for vertex, name in statement.names.items():
+            if vertex in node.relevance:
+                names.setdefault(vertex, name)
+    descriptions = network.descriptions(names)
+    entries = []
+    for vertex in sorted(names, key=lambda vertex: -node.relevance[vertex]):  # of equals who is named first
+        description, passage = descriptions.get(vertex, ("", -1))
+        entry = {"name": names[vertex], **({"description": description} if passage in passages else {})}
+        if budget.takes(" ".join(entry.values())):
+            entries.append(entry)
+    return entries
+
+
+class _TokenBudget:
+    """Counts down tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left = tokens
+
+    def takes(self, text: str) -> bool:
+        return self.holds(estimate_tokens(text))
+
+    def holds(self, tokens: int) -> bool:
+        size = tokens + 4  # quotes, comma and key
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+
+class ModelReports:
+    """Writes one report per call, several at a time.
+
+    Args:
+        language_model: With `with_sources` (see `CachedModel`) it is told the chunks of each community.
+        max_tokens: Length of a report that is asked for; findings beyond it are left out.
+        findings: Maximum findings that are asked for.
+    """
+
+    def __init__(self, language_model: LanguageModel, *, max_tokens: int = 300, findings: int = 5) -> None:
+        self._model = language_model
+        self._max_tokens = max_tokens
+        self._findings = findings
+
+    async def write(
+        self, evidence: Sequence[ReportEvidence], progress: Callable[[int, int], None] | None = None
+    ) -> list[Report | Failure]:
+        """Write a report on each community; one that fails gives a `Failure`.
+
+        The provenance of a report is everything that the model was shown, since it may have used any of it.
 
         Raises:
-            QueryError: There is no such perspective.
+            LimitExceededError: A usage limit was reached.
         """
+        return await map_all(self._one, evidence, concurrency_of(self._model), progress)
+
+    async def _one(self, evidence: ReportEvidence) -> Report | Failure:
+        model = told_of(self._model, evidence.chunk_ids)
+        words = max(20, round(self._max_tokens * _WORDS_PER_TOKEN))
+        prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=self._findings), evidence.data)
+        try:
+            answer = await model.complete(
+                prompt, schema=ReportAnswer, max_tokens=round(self._max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
+            )
+        except ModelError as error:
+            where = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
+            return Failure(where, f"{type(error).__name__}: {error}"[:500])
+        parsed = answer.parsed
+        return Report(_line(parsed.title), self._text(parsed), evidence.passages, evidence.statements, evidence.digest)
+
+    def _text(self, answer: ReportAnswer) -> str:
+        """Return title, summary, and as many findings as the length allows."""
+        lines = [_line(answer.title), _line(answer.summary)]
+        budget = self._max_tokens - sum(map(count_tokens, lines))
+        for number, finding in enumerate(answer.findings[: self._findings], 1):
+            line = f"[{number}] {_line(finding.summary)}"
+            if finding.explanation.strip():
+                line += f": {_line(finding.explanation)}"
+            budget -= count_tokens(line)
+            if budget < 0:
+                break
+            lines.append(line)
+        return truncate_tokens("\n".join(lines).strip(), self._max_tokens)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_MIN_MODEL_ENTITIES = 3
+"""Clusters of fewer entities get a text by template instead of a call."""
+_OpenNodes = list[tuple[TreeReports, int, "ReportNode"]]
+
+
+class ReportWriter:
+    """Writes reports from the leaves up; reuses those whose evidence did not change.
+
+    Args:
+        network: Entities and statements.
+        view: Language model, stored reports, fingerprint.
+        report_tokens: Maximum tokens of a report by a model.
+        extract_tokens: Length of the sentences of a report without a model.
+        context_tokens: Maximum tokens of the model's input for one report.
+    """
+
+    def __init__(
+        self, network: EntityNetwork, view: BuildView, report_tokens: int, extract_tokens: int, context_tokens: int
+    ) -> None:
+        self._network = network
+        self._view = view
+        self._report_tokens = report_tokens
+        self._extract_tokens = extract_tokens
+        self._context_tokens = context_tokens
+        note = view.notes([REPORTS]).get(REPORTS)
+        self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
+        self._evidence = self._before.by_evidence()
+        self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
+        self._fresh: dict[str, Unit] = {}
+        self._views: Sequence[str] = ()
+        self._failures: list[Failure] = []
+
+    async def write(self, perspectives: Sequence[Perspective], views: Sequence[EvidenceView]) -> ReportTable:
+        """Write the reports on all communities of all trees."""
         import asyncio
 
-        trees = await asyncio.to_thread(ReportTrees.of, view)
-        if not trees.trees:
-            return ranking
-        kept = frozenset(trees.trees.values())
-        if self.perspective:
-            kept = await asyncio.to_thread(_named, str(self.perspective), trees, view)
-        reports = _Reports(await view.embed_query(query), ranking, view, trees, self, kept)
-        selected = _Selected(self, ranking, k, view, reports, len(kept))
-        await selected.top(k)
-        return selected
+        self._views = [one.view for one in perspectives]
+        forest = await asyncio.to_thread(self._make_trees, [one.tree for one in perspectives], views)
+        highest = max((int(perspectives.nodes.levels.max(initial=0)) for perspectives in forest), default=0)
+        for level in range(1, highest + 1):
+            open_nodes = await asyncio.to_thread(_open_level, forest, level)
+            if self._view.language_model is None:
+                await asyncio.to_thread(self._write_extracts, open_nodes)
+            else:
+                await self._write_by_model(open_nodes, level)
+            self._make_units(open_nodes)
+        return await asyncio.to_thread(table_of, forest, self._network, self._before, self._fresh)
 
-
-def _named(wanted: str, trees: ReportTrees, view: View) -> frozenset[str]:
-    """Trees that a search means."""
-    first = {tree: at for at, tree in reversed(list(trees.trees.items()))}
-    units = dict(zip(first, view.units(list(first.values())), strict=True))
-    views = {tree: str(unit.metadata.get("view", "")) for tree, unit in units.items()}
-    found = frozenset(tree for tree in views if wanted in {views[tree], tree, tree.rpartition(" ")[2]})
-    if not found:
-        known = ", ".join(f"{tree.rpartition(' ')[2]} ({views[tree]})" for tree in sorted(views))
-        raise QueryError(f"There is no perspective {wanted!r}. This index has {known}.")
-    return found
-
-
-class _Reports:
-    """Chooses among the reports above the hits seen so far."""
-
-    def __init__(
-        self,
-        question: FloatArray,
-        ranking: Ranking,
-        view: View,
-        trees: ReportTrees,
-        settings: ReportSelector,
-        kept: frozenset[str],
-    ) -> None:
-        self._question = question
-        self._ranking = ranking
-        self._view = view
-        self._trees = trees
-        self._overlap = settings.overlap
-        self._left = settings.cap_tokens
-        self._kept = kept
-        self._entities: dict[int, None] = {}
-        self._per_tree: Counter[str] = Counter()
-        self._texts: set[str] = set()
-        self.notes: dict[int, PathStep] = {}
-
-    def see(self, position: int) -> None:
-        """A hit: the entities that it names count from now on."""
-        self._entities.update(dict.fromkeys(self._trees.named(position)))
-
-    def choose(self, most: int, per_tree: int | None) -> list[int]:
-        """The best reports that were not chosen before.
-
-        Args:
-            most: How many at most.
-            per_tree: How many of a tree at most, those chosen before included; None for no bound.
-        """
-        counts = self._trees.counts(self._entities)
-        kept = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._kept)
-        candidates = np.fromiter(kept, dtype=np.int64)
-        if most < 1 or not len(candidates):
-            return []
-        # What a filter hides has no score in the ranking, and so stays hidden here.
-        candidates = candidates[self._ranking.scores_at(candidates) > -np.inf]
-        cosines = self._view.matrix[candidates] @ self._question
-        shares = np.array([counts[at] for at in candidates.tolist()]) / len(self._entities)
-        chosen: list[int] = []
-        for at in np.argsort(-(cosines + self._overlap * shares), kind="stable").tolist():
-            report = int(candidates[at])
-            if len(chosen) == most:
-                break
-            tree = self._trees.trees[report]
-            text = self._view.units([report])[0].text
-            if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
-                continue
-            if self._left is not None:
-                size = count_tokens(text)
-                if size > self._left:
-                    continue
-                self._left -= size
-            self._texts.add(text)
-            self._per_tree[tree] += 1
-            chosen.append(report)
-            share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
-            note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
-            self.notes[report] = PathStep("perspective", self._below(report), note)
-        return chosen
-
-    def _below(self, report: int) -> tuple[str, ...]:
-        """The entities of the hits that the report stands above, without units that a filter hides."""
-        found = [entity for entity in self._entities if report in self._trees.above(entity)]
-        places = self._trees.places[found]
-        units = np.flatnonzero(places >= 0)
-        hidden = units[self._ranking.scores_at(places[units]) == -np.inf].tolist() if len(units) else []
-        return tuple(self._trees.name(entity) for at, entity in enumerate(found) if at not in hidden)
-
-
-class _Selected:
-    """Hits and reports as far as they were read; the order never changes, it only grows."""
-
-    def __init__(
-        self, settings: ReportSelector, ranking: Ranking, k: int, view: View, reports: _Reports, trees: int
-    ) -> None:
-        self._cap = settings.cap
-        self._ranking = ranking
-        self._view = view
-        self._k = k
-        self._reports = reports
-        self._trees = trees
-        self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
-        self._order: list[int] = []
-        self._scores: list[float] = []
-        self._read: list[tuple[int, float]] = []
-        self._reach = 2 * max(k, 4)
-        self._hits = 0
-        self._given = 0
-        self._block, *self._later = _BLOCKS
-        self._left = self._block[0]
-        self._topped: set[int] = set()
-        self._beside: dict[int, list[int]] = {}
-        self._ended = False
-        if not settings.bring:
-            self.of_passages = WithoutReports(self)
-
-    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """The best `n` positions, with `cap=None` and all reports; a report has the score of the hit before it."""
-        while len(self._order) < self._wanted(n) and not self._ended:
-            await self._grow()
-        end = self._wanted(n)
-        return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """The ranker's scores."""
-        return self._ranking.scores_at(positions)
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """Why the ranker chose a hit, or which entities a report was chosen for."""
-        if position in self._reports.notes:
-            return (self._reports.notes[position],)
-        steps = self._ranking.path(position)
-        if position in self._topped:
-            return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
-        return steps
-
-    async def hits(self, n: int) -> list[tuple[int, float]]:
-        """The best `n` units that are no reports."""
-        while self._hits < n and not self._ended:
-            await self._grow()
-        return self._read[: min(n, self._hits)]
-
-    def beside(self, hit: int) -> tuple[PathStep, ...]:
-        """The reports that stand behind a hit, a step each."""
-        found = self._beside.get(hit, [])
-        ids = [unit.id for unit in self._view.units(found)]
-        return tuple(
-            PathStep(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, found, strict=True)
+    def delta(self, table: ReportTable, state: Mapping[str, Any], notes: Mapping[str, bytes | None]) -> Delta:
+        """Return what differs from the stored reports, with the state and notes to store."""
+        old = set(self._before.reports.astype(str).tolist())
+        stored = {unit.id: unit for unit in self._view.units([unit_id for unit_id in self._fresh if unit_id in old])}
+        current = set(table.reports.astype(str).tolist())
+        return Delta(
+            put_units=tuple(unit for unit in self._fresh.values() if stored.get(unit.id) != unit),
+            drop_units=tuple(sorted(old - current)),
+            in_blocks=BlockEdges(put=table, drop=self._before),
+            state=state,
+            notes={**notes, REPORTS: table.to_note()},
+            failures=tuple(self._failures),
         )
 
-    def _wanted(self, n: int) -> int:
-        return n + self._given if self._cap is None else n
+    def _make_trees(self, trees: Sequence[EncodingTree], views: Sequence[EvidenceView]) -> list[TreeReports]:
+        return [
+            TreeReports(tree, number, self._network, self._before, view)
+            for number, (tree, view) in enumerate(zip(trees, views, strict=True))
+        ]
 
-    async def _grow(self) -> None:
-        """Add the next hit, and the reports that stand behind it."""
-        hit = await self._next_hit()
-        if hit is None:
-            await self._end()
-            return
-        self._order.append(hit[0])
-        self._scores.append(hit[1])
-        self._reports.see(hit[0])
-        self._hits += 1
-        self._left -= 1
-        if self._cap is None:
-            if self._hits == self._k:
-                self._append(len(self._is_report), None)
-        elif not self._left:
-            most = self._block[1]
-            if isinstance(self._cap, int):
-                most = min(most, self._cap - self._given)
-            self._append(most, ceil((self._given + most) / self._trees))
-            self._block = self._later.pop(0) if self._later else (3 * self._block[0], 3 * self._block[1])
-            self._left = self._block[0]
+    def _write_extracts(self, open_nodes: _OpenNodes) -> None:
+        below = _unchanged_below(open_nodes)
+        for tree, number, node in open_nodes:
+            self._write_template(tree, number, node, below)
 
-    async def _next_hit(self) -> tuple[int, float] | None:
-        """The ranking's next unit that is no report."""
-        while self._hits >= len(self._read):
-            positions, scores = await self._ranking.top(self._reach)
-            keep = ~self._is_report[positions]
-            self._read = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
-            if len(positions) < self._reach:
-                break
-            self._reach *= 2
-        return self._read[self._hits] if self._hits < len(self._read) else None
+    def _write_template(
+        self, tree: TreeReports, number: int, node: ReportNode, below: Mapping[tuple[int, int], tuple[int, ...]]
+    ) -> None:
+        """Write an extractive report on a node."""
+        passed_on = (below.get((node.tree, child)) or tree.passed_on(child) for child in node.children)
+        candidates = tuple(dict.fromkeys((*node.statements, *(statement for part in passed_on for statement in part))))
+        report = extract_report(node, candidates, self._network, self._extract_tokens)
+        if report is None:
+            tree.unreported[number] = candidates
+        else:
+            tree.reports[number] = report
 
-    def _append(self, most: int, per_tree: int | None) -> None:
-        chosen = self._reports.choose(most, per_tree)
-        self._beside[self._order[-1]] = chosen
-        self._given += len(chosen)
-        self._order += chosen
-        self._scores += [self._scores[-1]] * len(chosen)
+    async def _write_by_model(self, open_nodes: _OpenNodes, level: int) -> None:
+        """Write the reports of one level: extracted, reused, or by the model."""
+        import asyncio
 
-    async def _end(self) -> None:
-        """No more hits: the reports that were not taken, in the ranking's order."""
-        self._ended = True
-        if self._cap is None and self._order and self._hits < self._k:
-            self._append(len(self._is_report), None)
-        positions, scores = await self._ranking.top(len(self._is_report))
-        for position, score in zip(positions.tolist(), scores.tolist(), strict=True):
-            if self._is_report[position] and position not in self._reports.notes:
-                self._topped.add(position)
-                self._order.append(position)
-                self._scores.append(score)
+        model = self._view.language_model
+        assert model is not None
+        to_write = await asyncio.to_thread(self._to_write, open_nodes)
+        stage = f"reports of level {level}"
+        writer, progress = ModelReports(model, max_tokens=self._report_tokens), partial(self._view.progress, stage)
+        answers = await writer.write([evidence for *_, evidence in to_write], progress)
+        for (tree, number, evidence), answer in zip(to_write, answers, strict=True):
+            if isinstance(answer, Failure):
+                self._failures.append(answer)
+                tree.failed(number)
+                tree.unreported[number] = evidence.statements
+            else:
+                tree.reports[number] = answer
+
+    def _to_write(self, open_nodes: _OpenNodes) -> list[tuple[TreeReports, int, ReportEvidence]]:
+        """Return what to show the model of the nodes that need a call."""
+        below = _unchanged_below(open_nodes)
+        unchanged = self._unchanged_reports(open_nodes, below)
+        shown: list[tuple[TreeReports, int, ReportEvidence]] = []
+        for tree, number, node in open_nodes:
+            if len(node.weights) < _MIN_MODEL_ENTITIES:
+                self._write_template(tree, number, node, below)
+                continue
+            parts = {child: tree.reports.get(child) or unchanged.get((node.tree, child)) for child in node.children}
+            # What a part without a report knows, and so no report below says.
+            without_report = [child for child, part in parts.items() if part is None]
+            unreported = [
+                evidence
+                for child in without_report
+                for evidence in below.get((node.tree, child)) or tree.passed_on(child)
+            ]
+            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
+            reports = [part for part in parts.values() if part is not None]
+            evidence = gather_evidence(whole, reports, self._network, self._context_tokens)
+            if evidence is None:
+                tree.unreported[number] = whole.statements
+            else:
+                shown.append((tree, number, evidence))
+        return self._reuse_stored(shown)
+
+    def _reuse_stored(
+        self, shown: Sequence[tuple[TreeReports, int, ReportEvidence]]
+    ) -> list[tuple[TreeReports, int, ReportEvidence]]:
+        """Take over stored reports with equal evidence; return the other nodes."""
+        digests = [evidence.digest for *_, evidence in shown]
+        units = self._view.units(list(dict.fromkeys(self._evidence[key] for key in digests if key in self._evidence)))
+        old = {unit.id: unit for unit in units}
+        missing = []
+        for (tree, number, evidence), key in zip(shown, digests, strict=True):
+            if key in self._evidence:
+                unit = old[self._evidence[key]]
+                tree.reports[number] = Report(unit.title, unit.text, evidence.passages, evidence.statements, key)
+            else:
+                missing.append((tree, number, evidence))
+        return missing
+
+    def _unchanged_reports(
+        self, open_nodes: _OpenNodes, below: Mapping[tuple[int, int], tuple[int, ...]]
+    ) -> dict[tuple[int, int], Report]:
+        """Load the reports of unchanged nodes right below some nodes, by tree and node."""
+        trees = {tree.nodes.tree: tree for tree, _, _ in open_nodes}
+        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below if trees[tree].units[child]}
+        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(wanted.values())))} if wanted else {}
+        reports = {}
+        for key, unit in ((key, units[name]) for key, name in wanted.items()):
+            passages = tuple(dict.fromkeys(self._numbers[chunk] for chunk in unit.chunk_ids))
+            evidence = str(unit.metadata.get("evidence", ""))
+            reports[key] = Report(unit.title, unit.text, passages, below[key], evidence)
+        return reports
+
+    def _make_units(self, open_nodes: _OpenNodes) -> None:
+        """Make units of the reports of one level."""
+        by_tree: dict[int, tuple[TreeReports, dict[int, Unit | None]]] = {}
+        for tree, number, node in open_nodes:
+            _, units = by_tree.setdefault(node.tree, (tree, {}))
+            report = tree.reports.get(number)
+            units[number] = None
+            if report is not None and report.text.strip():
+                units[number] = unit = self._unit(node, report)
+                self._fresh[unit.id] = unit
+        for tree, units in by_tree.values():
+            tree.store_units(units)
+
+    def _unit(self, node: ReportNode, report: Report) -> Unit:
+        chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])
+        return Unit(
+            # Two trees may say the same of the same passages; each keeps its own unit.
+            id=unit_id(
+                UnitKind.REPORT.value, f"{self._view.fingerprint}:{node.tree}:{node.level}", chunk_ids, report.text
+            ),
+            kind=UnitKind.REPORT,
+            text=report.text,
+            chunk_ids=tuple(chunk_ids),
+            level=node.level,
+            tree=tree_name(node.tree),
+            title=report.title,
+            metadata={
+                "entities": len(node.weights),
+                "view": self._views[node.tree],
+                **({"evidence": report.evidence} if report.evidence else {}),
+            },
+        )
+
+
+def _open_level(forest: Sequence[TreeReports], level: int) -> _OpenNodes:
+    """Return the nodes of a level whose reports changed."""
+    return [(tree, number, node) for tree in forest for number, node in zip(*tree.open_level(level), strict=True)]
+
+
+def _unchanged_below(open_nodes: _OpenNodes) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Return what unchanged nodes right below some nodes pass on, by tree and node."""
+    numbers: dict[int, tuple[TreeReports, list[int]]] = {}
+    for tree, number, _ in open_nodes:
+        numbers.setdefault(tree.nodes.tree, (tree, []))[1].append(number)
+    return {
+        (tree_number, child): statements
+        for tree_number, (tree, nodes) in numbers.items()
+        for child, statements in tree.unchanged_below(nodes).items()
+    }

@@ -1,19 +1,33 @@
-"""The model: a graph network with memberships on nested levels per head, and what its soft trees save (SMART)."""
+"""Training of soft trees: a graph network with memberships on nested levels per head (SMART)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from sire_core.recipes.smart.encoding_tree import (
+    EncodingTree,
+    UndirectedGraph,
+    decoding_information,
+    mutual_information,
+    nested_labels,
+    normalized_mutual_information,
+    one_dimensional_entropy,
+    repaired_labels,
+    tree_of,
+)
+from sire_core.recipes.smart.perspectives import tree_information
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.undirected import UndirectedGraph
+    from sire_core.recipes.smart.learned_trees import NeuralSettings
+
 
 __all__ = [
     "SoftTree",
@@ -24,19 +38,205 @@ __all__ = [
     "soft_modularity_loss",
     "soft_mutual_information",
     "sparse_adjacency",
+    "train_trees",
 ]
+
+_FULL_BATCH = 50_000  # vertices
+_MIN_DECREASE = 1e-4  # a loss that is lower by less has not become lower
+_CHECK_EPOCHS = 10  # epochs between two looks at the hard trees
+_MI_ROWS, _MI_COST = 8192, 1e9  # a sample of this many rows when the joint distribution costs more
+
+
+class _Problem(NamedTuple):
+    """The graph as tensors."""
+
+    adjacency: Tensor
+    degrees: Tensor
+    means: Tensor  # every row averages over the neighbors
+    modular: Tensor  # what modularity is measured on
+    features: Tensor
+    scale: float  # decoding information is divided by this
+
+    def run(self, model: SoftTrees, temperature: float) -> list[SoftTree]:
+        return model(self.means, self.features, temperature)
+
+
+def train_trees(
+    graph: UndirectedGraph,
+    features: NDArray[np.float32],
+    held: NDArray[np.int64],
+    *,
+    kappa: int,
+    sizes: tuple[int, ...],
+    settings: NeuralSettings,
+    seed: int,
+) -> tuple[EncodingTree, ...]:
+    """Train and return the trees that are best once hardened.
+
+    Up to 50,000 vertices every step sees the whole graph; of a larger one, a sample of vertices with their neighbors is
+    trained on, and the trained network is applied to all. `held` are the vertices with edges, ascending, `sizes` the
+    clusters of every level, the finest first.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    linked, rows = _connected_part(graph, features, held, settings.positions, seed)
+    whole = _problem(linked, rows, settings)
+    problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed), settings)
+    model = SoftTrees(rows.shape[1], (settings.hidden, settings.dimension), assign=settings.assign, generator=generator)
+    nested = settings.nest == "chain"
+    model.add_heads(problem.means, problem.features, kappa, sizes, blind=settings.blind, nested=nested)
+    optimizer = torch.optim.Adam(model.weights, lr=settings.rate)
+
+    def harden(temperature: float) -> tuple[EncodingTree, ...]:
+        with torch.no_grad():
+            return tuple(_harden(head, held, graph.size) for head in whole.run(model, temperature))
+
+    def step(temperature: float) -> float:
+        optimizer.zero_grad()
+        loss = _loss(problem, problem.run(model, temperature), settings, generator)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own
+        optimizer.step()
+        return loss.item()
+
+    return _train(settings, step, harden, lambda trees: _hard_value(graph, trees, held, settings))
+
+
+def _train(
+    settings: NeuralSettings,
+    step: Callable[[float], float],
+    harden: Callable[[float], tuple[EncodingTree, ...]],
+    value: Callable[[tuple[EncodingTree, ...]], float],
+) -> tuple[EncodingTree, ...]:
+    """Step while the loss falls; return the best hard trees seen on the way."""
+    best: tuple[float, tuple[EncodingTree, ...]] | None = None
+    lowest, waited = np.inf, 0
+    for epoch in range(settings.epochs + 1):
+        temperature = settings.temperature ** (epoch / settings.epochs)
+        last = epoch == settings.epochs or waited >= settings.patience
+        if epoch % _CHECK_EPOCHS == 0 or last:
+            trees = harden(temperature)
+            tree_value = value(trees)
+            best = (tree_value, trees) if best is None or tree_value > best[0] else best
+        if last:
+            break
+        loss = step(temperature)
+        lowest, waited = (loss, 0) if loss < lowest - _MIN_DECREASE else (lowest, waited + 1)
+    assert best is not None
+    return best[1]
+
+
+def _connected_part(
+    graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], width: int, seed: int
+) -> tuple[UndirectedGraph, Tensor]:
+    """Return the graph of the held vertices alone, and the features of each."""
+    place = np.full(graph.size, -1, dtype=np.int64)
+    place[held] = np.arange(len(held))
+    linked = UndirectedGraph(len(held), place[graph.edges], graph.weights)
+    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
+    where = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
+    blocks = [block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, where) if block.numel()]
+    rows = torch.cat(blocks, dim=1)
+    return linked, rows * rows.shape[1] ** 0.5
+
+
+def _sample(linked: UndirectedGraph, rows: Tensor, seed: int) -> tuple[UndirectedGraph, Tensor]:
+    """Sample vertices with all their neighbors, as many as fit into a full batch, and the edges among them."""
+    starts, targets, _ = linked.rows()
+    chosen = np.zeros(linked.size, dtype=np.bool_)
+    count = 0
+    for vertex in np.random.default_rng(seed).permutation(linked.size).tolist():
+        near = targets[starts[vertex] : starts[vertex + 1]]
+        count += int((~chosen[near]).sum()) + int(not chosen[vertex])
+        if count > _FULL_BATCH and chosen.any():
+            break
+        chosen[near] = chosen[vertex] = True
+    place = np.cumsum(chosen) - 1
+    kept = chosen[linked.edges].all(axis=1)
+    part = UndirectedGraph(int(chosen.sum()), place[linked.edges[kept]], linked.weights[kept])
+    return part, rows[torch.from_numpy(chosen)]
+
+
+def _problem(linked: UndirectedGraph, rows: Tensor, settings: NeuralSettings) -> _Problem:
+    edges, weights = torch.from_numpy(linked.edges), torch.from_numpy(linked.weights).to(torch.float32)
+    adjacency = sparse_adjacency(linked.size, edges, weights)
+    degrees = torch.from_numpy(linked.degrees()).to(torch.float32)
+    values = adjacency.values() / degrees[adjacency.indices()[0]]
+    means = torch.sparse_coo_tensor(adjacency.indices(), values, adjacency.shape, check_invariants=False).coalesce()
+    modular = adjacency
+    if settings.normalized_adjacency:
+        modular = sparse_adjacency(linked.size, edges, weights, normalized=True)
+    scale = one_dimensional_entropy(linked) if settings.normalize else 1.0
+    return _Problem(adjacency, degrees, means, modular, rows, scale)
+
+
+def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+    """Return what training minimizes (SMART)."""
+    saved = (
+        torch.stack(
+            [soft_decoding_information(problem.adjacency, problem.degrees, head.levels, head.parents) for head in heads]
+        )
+        / problem.scale
+    )
+    if settings.loss == "se":
+        main = -saved.mean()
+    else:
+        sums = problem.modular.values().sum()
+        losses = [soft_modularity_loss(problem.modular, level, settings.balance) for h in heads for level in h.levels]
+        main = torch.stack(losses).sum() / sums / len(heads)
+    if not settings.informative:
+        return settings.diversity * _shared_information(heads, settings, generator)
+    low = torch.relu(settings.floor * saved.max().detach() - saved).sum()
+    blurred = torch.stack([soft_entropy(head.levels[0]).mean() for head in heads]).mean()
+    return (
+        main + settings.diversity * _shared_information(heads, settings, generator) + low + settings.sharpen * blurred
+    )
+
+
+def _shared_information(heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
+    """Return the mean mutual information of two heads at the same level."""
+    if len(heads) < 2:
+        return torch.zeros(())
+    found = []
+    for one, two in combinations(heads, 2):
+        for first, second in zip(one.levels, two.levels, strict=True):
+            n, normalized = len(first), settings.information == "nmi"
+            if n > _MI_ROWS and n * first.shape[1] * second.shape[1] > _MI_COST:
+                rows = torch.randperm(n, generator=generator)[:_MI_ROWS]
+                found.append(soft_mutual_information(first[rows], second[rows], normalized=normalized))
+            else:
+                found.append(soft_mutual_information(first, second, normalized=normalized))
+    return torch.stack(found).mean()
+
+
+def _harden(soft: SoftTree, held: NDArray[np.int64], size: int) -> EncodingTree:
+    levels = [level.argmax(1).numpy() for level in soft.levels]
+    if soft.parents is None:
+        return tree_of(repaired_labels(levels), held, size)
+    return tree_of(nested_labels(levels[0], [parent.argmax(1).numpy() for parent in soft.parents]), held, size)
+
+
+def _hard_value(
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], held: NDArray[np.int64], settings: NeuralSettings
+) -> float:
+    """Return what hard trees save minus what they share; trees below the floor count against it as in the loss."""
+    scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
+    saved = np.array([decoding_information(graph, tree) for tree in trees]) / scale
+    low = np.maximum(0.0, settings.floor * saved.max() - saved).sum()
+    mask = np.zeros(graph.size, dtype=np.bool_)
+    mask[held] = True
+    measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
+    if not settings.informative:
+        saved, low = np.zeros(1), 0.0
+    shared = [tree_information(one, two, measure, mask) for one, two in combinations(trees, 2)]
+    return float(saved.mean() - low - settings.diversity * (sum(shared) / max(1, len(shared))))
+
 
 _TINY = 1e-12
 
 
 def sparse_adjacency(size: int, edges: Tensor, weights: Tensor, *, normalized: bool = False) -> Tensor:
-    """The symmetric matrix of a graph, sparse.
+    """Return the symmetric sparse matrix of edges int64 `[m, 2]` with weights `[m]`.
 
-    Args:
-        size: Number of vertices.
-        edges: int64 `[m, 2]`, each edge once.
-        weights: `[m]`.
-        normalized: Divide every entry by the square root of the degrees of both its ends.
+    `normalized` divides every entry by the square root of the degrees of both its ends.
     """
     pairs = torch.cat([edges, edges.flip(1)]).T
     values = torch.cat([weights, weights])
@@ -49,11 +249,11 @@ def sparse_adjacency(size: int, edges: Tensor, weights: Tensor, *, normalized: b
 def soft_decoding_information(
     adjacency: Tensor, degrees: Tensor, levels: Sequence[Tensor], parents: Sequence[Tensor] | None = None
 ) -> Tensor:
-    """D of a soft tree, in bits: equal to the hard value where all memberships are 0 or 1.
+    """Return D of a soft tree in bits: the hard value where all memberships are 0 or 1.
 
     Args:
         adjacency: Sparse symmetric `[n, n]`.
-        degrees: `[n]`, its row sums.
+        degrees: Its row sums, `[n]`.
         levels: Memberships Y_m `[n, d_m]` of the vertices, the finest first; rows sum to 1.
         parents: R_m `[d_m, d_(m+1)]`, the parents of the clusters of each level but the highest; rows sum to 1. Left
             out, they follow from the memberships: the share of a cluster's volume that lies in each cluster above.
@@ -67,14 +267,14 @@ def soft_decoding_information(
         if m + 1 == len(levels):
             above = total.log2()
         else:
-            share = parents[m] if parents is not None else _shares(level, levels[m + 1], degrees)
+            share = parents[m] if parents is not None else _parent_shares(level, levels[m + 1], degrees)
             above = share @ volumes[m + 1].clamp_min(_TINY).log2()
         saved = saved + (inner / total * (above - own)).sum()
     return saved
 
 
 def soft_modularity_loss(adjacency: Tensor, level: Tensor, balance: float | None = None) -> Tensor:
-    """-Tr(Y'AY) + mu |Y'A1|^2 of one level, after equation (10) of SMART; less is better.
+    """Return -Tr(Y'AY) + mu |Y'A1|^2 of one level, after equation (10) of SMART; less is better.
 
     Args:
         adjacency: Sparse symmetric `[n, n]`, raw or normalized.
@@ -89,13 +289,7 @@ def soft_modularity_loss(adjacency: Tensor, level: Tensor, balance: float | None
 
 
 def soft_mutual_information(first: Tensor, second: Tensor, *, normalized: bool = False) -> Tensor:
-    """What two soft partitions share, in bits, or normalized to 0 (independent) ... 1 (the same).
-
-    Args:
-        first: Memberships `[n, a]`; rows sum to 1.
-        second: Memberships `[n, b]`; rows sum to 1.
-        normalized: Divide by the mean of the entropies of both partitions' sizes.
-    """
+    """Return what two soft partitions `[n, a]` and `[n, b]` share, in bits, or normalized to 0 to 1; rows sum to 1."""
     joint = first.T @ second / len(first)
     one, two = first.mean(0), second.mean(0)
     ratio = joint.clamp_min(_TINY).log2() - one.clamp_min(_TINY).log2()[:, None] - two.clamp_min(_TINY).log2()[None]
@@ -106,32 +300,23 @@ def soft_mutual_information(first: Tensor, second: Tensor, *, normalized: bool =
 
 
 def soft_entropy(shares: Tensor) -> Tensor:
-    """Entropy in bits of the last axis, whose entries sum to 1.
-
-    Args:
-        shares: `[..., d]`.
-    """
+    """Return the entropy in bits of the last axis, whose entries sum to 1."""
     return -(shares * shares.clamp_min(_TINY).log2()).sum(-1)
 
 
-def _shares(level: Tensor, above: Tensor, degrees: Tensor) -> Tensor:
+def _parent_shares(level: Tensor, above: Tensor, degrees: Tensor) -> Tensor:
     joint = (level * degrees[:, None]).T @ above
     return joint / joint.sum(1, keepdim=True).clamp_min(_TINY)
 
 
-_STEPS = 20
+_DIFFUSION_STEPS = 20
 
 
 def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Coordinates in which vertices are near that a random walk mixes soon: a diffusion map by subspace iteration.
+    """Return diffusion-map coordinates float32 `[n, at most width]` by subspace iteration, the slowest modes first.
 
-    Args:
-        graph: A graph in which every vertex has an edge.
-        width: Most coordinates.
-        rng: Start of the iteration.
-
-    Returns:
-        float32 `[n, at most width]`, the slowest modes first, of mean square 1 for a mode that does not decay.
+    Vertices are near that a random walk mixes soon. Every vertex needs an edge; a mode that does not decay has mean
+    square 1.
     """
     from scipy.sparse import csr_array
 
@@ -141,7 +326,7 @@ def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> N
     walk = csr_array((values, targets, starts), shape=(graph.size, graph.size))
     steady = roots / np.linalg.norm(roots)
     basis = rng.standard_normal((graph.size, min(width, graph.size - 1)))
-    for _ in range(_STEPS):
+    for _ in range(_DIFFUSION_STEPS):
         basis -= np.outer(steady, steady @ basis)
         # Lazy steps: a mode that changes sign at every step is no neighborhood.
         basis = np.linalg.qr(basis + walk @ basis)[0]
@@ -150,8 +335,8 @@ def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> N
     return np.asarray((modes * np.maximum(decay, 0.0))[:, ::-1], dtype=np.float32)
 
 
-_LLOYD = 5  # passes of k-means
-_SHARP = 5.0  # first memberships: with those of a plain mixture of Gaussians all clusters are nearly the same
+_KMEANS_PASSES = 5  # passes of k-means
+_SHARPNESS = 5.0  # first memberships: with those of a plain mixture of Gaussians all clusters are nearly the same
 
 
 class SoftTree(NamedTuple):
@@ -172,22 +357,20 @@ class SoftTrees:
     A head starts from clusters of the encoded vertices, found by a few passes of k-means in the part of the features
     that it sees: from random matrices training ends where all memberships are the same.
 
+    Args:
+        features: p, the number of features.
+        widths: Widths of both graph layers.
+        assign: `softmax` or `sigmoid`.
+        generator: Generator of all random numbers.
+
     Attributes:
         weights: All parameters, in a fixed order.
     """
 
     def __init__(self, features: int, widths: tuple[int, int], *, assign: str, generator: torch.Generator) -> None:
-        """Draw the encoder.
-
-        Args:
-            features: p, the number of features.
-            widths: Of both graph layers.
-            assign: `softmax` or `sigmoid`.
-            generator: Of all random numbers.
-        """
         self._assign, self._generator = assign, generator
         first, second = (features, widths[0]), widths
-        self._encoder = [self._drawn(*shape) for shape in (first, first, second, second)]
+        self._encoder = [self._random_matrix(*shape) for shape in (first, first, second, second)]
         self._heads: list[list[Tensor]] = []
         self._masks: list[Tensor] = []
         self._nested = True
@@ -196,12 +379,12 @@ class SoftTrees:
     def add_heads(
         self, means: Tensor, features: Tensor, count: int, sizes: Sequence[int], *, blind: float, nested: bool
     ) -> None:
-        """Start heads from clusters.
+        """Start `count` heads from clusters.
 
         Args:
             means: Sparse `[n, n]`: every row averages over the neighbors.
             features: `[n, p]`.
-            count: Heads.
+            count: Number of heads.
             sizes: Clusters of every level, the finest first.
             blind: Share of the encoded features that a head does not see, others for every head.
             nested: Whether every cluster has a learned parent (else levels are independent).
@@ -223,13 +406,7 @@ class SoftTrees:
             self.weights += self._heads[-1]
 
     def __call__(self, means: Tensor, features: Tensor, temperature: float) -> list[SoftTree]:
-        """The soft trees of all heads.
-
-        Args:
-            means: Sparse `[n, n]`, as above; other vertices than those that the heads started from are fine.
-            features: `[n, p]`.
-            temperature: Of the softmax; small is sharp.
-        """
+        """Return the soft trees of all heads, also of other vertices than the heads started from."""
         encoded = self._encode(means, features)
         return [
             self._tree(encoded * mask, head, temperature) for mask, head in zip(self._masks, self._heads, strict=True)
@@ -244,43 +421,43 @@ class SoftTrees:
 
     def _tree(self, encoded: Tensor, head: list[Tensor], temperature: float) -> SoftTree:
         logits = encoded @ head[0] + head[1]
-        levels = [self._members(logits / temperature)]
+        levels = [self._memberships(logits / temperature)]
         if not self._nested:
             for matrix in head[2:]:
                 logits = logits @ matrix
-                levels.append(self._members(logits / temperature))
+                levels.append(self._memberships(logits / temperature))
             return SoftTree(levels, None)
         parents = [torch.softmax(matrix / temperature, dim=1) for matrix in head[2:]]
         for parent in parents:
             levels.append(levels[-1] @ parent)
         return SoftTree(levels, parents)
 
-    def _members(self, logits: Tensor) -> Tensor:
+    def _memberships(self, logits: Tensor) -> Tensor:
         if self._assign == "softmax":
             return torch.softmax(logits, dim=1)
         overlapping = torch.sigmoid(logits)
         return overlapping / overlapping.sum(1, keepdim=True).clamp_min(1e-12)
 
     def _clusters(self, points: Tensor, count: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Centers, and the matrix and offsets whose logits say how near a point is to each of them."""
+        """Return centers, and the matrix and offsets whose logits say how near a point is to each of them."""
         centers = points[torch.randperm(len(points), generator=self._generator)[:count]]
         if len(centers) < count:
             again = torch.randint(len(points), (count - len(centers),), generator=self._generator)
             centers = torch.cat([centers, points[again]])
-        for _ in range(_LLOYD):
+        for _ in range(_KMEANS_PASSES):
             nearest = torch.cdist(points, centers).argmin(1)
             sizes = torch.bincount(nearest, minlength=count)
             sums = torch.zeros_like(centers).index_add_(0, nearest, points)
             centers = torch.where(sizes[:, None] > 0, sums / sizes.clamp_min(1)[:, None], centers)
-        spread = torch.cdist(points, centers).min(1).values.square().mean().clamp_min(1e-6) / _SHARP
+        spread = torch.cdist(points, centers).min(1).values.square().mean().clamp_min(1e-6) / _SHARPNESS
         return centers, (centers.T / spread, -centers.square().sum(1) / (2 * spread))
 
     def _pooling(self, scores: Tensor) -> Tensor:
-        """Averages the logits of the clusters below each cluster."""
+        """Average the logits of the clusters below each cluster."""
         belongs = torch.nn.functional.one_hot(scores.argmax(1), scores.shape[1]).float()
         average: Tensor = belongs / belongs.sum(0).clamp_min(1)
         return average
 
-    def _drawn(self, rows: int, columns: int) -> Tensor:
+    def _random_matrix(self, rows: int, columns: int) -> Tensor:
         drawn: Tensor = torch.randn((rows, columns), generator=self._generator) / rows**0.5
         return drawn.requires_grad_()

@@ -1,4 +1,4 @@
-"""Views of the entities of a corpus, one per kind of evidence: what perspectives are found in (SMART)."""
+"""Views of the entities, one per kind of evidence: an extension of SMART, whose trees group relations only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct
-from sire_core.recipes.smart.finding import RELATIONS
-from sire_core.recipes.smart.traits import PART, TYPE, WORD
-from sire_core.recipes.smart.undirected import UndirectedGraph
+from sire_core.recipes.smart.encoding_tree import UndirectedGraph
+from sire_core.recipes.smart.perspectives import RELATIONS
+from sire_core.recipes.smart.statements import ROLE, TYPE, WORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.network_table import NetworkTable
+    from sire_core.recipes.smart.network import NetworkTable
 
     Ints = NDArray[np.int64]
 
@@ -33,11 +33,11 @@ _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """One kind of evidence.
+    """The graph of one kind of evidence.
 
     Attributes:
         graph: Over all entities.
-        joined: Whether its edges are what statements join; else they join entities that are alike.
+        joined: Whether statements join its edges; else its edges join similar entities.
     """
 
     graph: UndirectedGraph
@@ -47,10 +47,10 @@ class EvidenceView:
 def evidence_views(
     table: NetworkTable, mentions: Ints, graph: UndirectedGraph, names: Collection[str] | None = None
 ) -> dict[str, EvidenceView]:
-    """The views that say anything of this corpus, by name.
+    """Return the views with at least one edge, by name.
 
-    `relations`: what passages state of two entities; `relations of kind ...`: likewise, with most weight on one family
-    of predicates; `passages`: named together; `neighbours`: related to the same others; `roles`: the same parts in
+    `relations`: what passages state of two entities; `relations of kind ...`: the same with most weight on one family
+    of predicates; `passages`: named together; `neighbours`: related to the same entities; `roles`: same roles in
     relations; `descriptions`: described in the same words. Types count in the last two.
 
     Args:
@@ -59,40 +59,40 @@ def evidence_views(
         graph: Relations between the vertices.
         names: The views wanted; None for all.
     """
-    found = {RELATIONS: EvidenceView(graph)}
+    views = {RELATIONS: EvidenceView(graph)}
     wanted = (lambda _: True) if names is None else names.__contains__
     if names is None or any(name.startswith(_OF_KIND) for name in names):
-        found |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(table, mentions, graph)}
+        views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(table, mentions, graph)}
     if any(map(wanted, ("passages", "neighbours", "roles", "descriptions"))):
         together = _together(table, mentions, graph.size)
-        found["passages"] = EvidenceView(together)
+        views["passages"] = EvidenceView(together)
         # Who stands together has a view already: what else is alike is something new.
-        known = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
+        joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
         if wanted("neighbours"):
-            found["neighbours"] = EvidenceView(_shared_neighbours(graph, known), joined=False)
-        for name, kind in (("roles", PART), ("descriptions", WORD)):
+            views["neighbours"] = EvidenceView(_shared_neighbours(graph, joined), joined=False)
+        for name, kind in (("roles", ROLE), ("descriptions", WORD)):
             if wanted(name):
-                found[name] = EvidenceView(_alike(table, mentions, known, (kind, TYPE)), joined=False)
-    return {name: view for name, view in found.items() if len(view.graph.edges) and wanted(name)}
+                views[name] = EvidenceView(_alike(table, mentions, joined, (kind, TYPE)), joined=False)
+    return {name: view for name, view in views.items() if len(view.graph.edges) and wanted(name)}
 
 
 def _families(table: NetworkTable, mentions: Ints, graph: UndirectedGraph) -> Iterator[tuple[int, UndirectedGraph]]:
-    """The relations with little weight on all but one family of predicates, for the families that join most."""
+    """Yield the relations with little weight outside one family of predicates, for the largest families."""
     pairs = table.parts["pairs"]
     ends = _mention_ends(table)
     start = np.repeat(ends[:-1], pairs.counts)
     sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
-    families, place = np.unique(pairs["families"], return_inverse=True)
-    weights = np.bincount(place, weights=pairs["weights"], minlength=len(families))
+    families, family_numbers = np.unique(pairs["families"], return_inverse=True)
+    weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
     for family in np.argsort(-weights, kind="stable")[:_FAMILIES].tolist():
         if _SHARE * pairs["weights"].sum() <= weights[family] < pairs["weights"].sum():
-            own = np.where(place == family, 1.0, _FAINT) * pairs["weights"]
+            own = np.where(family_numbers == family, 1.0, _FAINT) * pairs["weights"]
             yield int(families[family]), UndirectedGraph.from_edges(graph.size, sides, own)
 
 
 def _together(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
-    """Entities that passages name together: each with those next to it in the passage's order."""
+    """Join entities that passages name together: each with the next three in the passage's order."""
     counts = table.parts["named"].counts
     passage = np.repeat(np.arange(len(counts)), counts)
     pairs = [
@@ -102,30 +102,30 @@ def _together(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph
 
 
 def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> UndirectedGraph:
-    """Entities that are related to the same others, each with those it shares most with; few share a hub's notice."""
+    """Join entities related to the same others, each with those it shares most with; hubs hardly count."""
     from scipy.sparse import csr_array
 
     starts, targets, _ = graph.rows()
     counts = np.diff(starts)
     scale = np.where((counts > 1) & (counts <= _HUB), 1.0 / np.sqrt(np.maximum(counts, 1)), 0.0)
-    kept = scale[targets] > 0
-    sources = np.repeat(np.arange(graph.size), counts)[kept]
-    rows = csr_array((scale[targets[kept]], (sources, targets[kept])), shape=(graph.size, graph.size))
+    counted = scale[targets] > 0
+    sources = np.repeat(np.arange(graph.size), counts)[counted]
+    rows = csr_array((scale[targets[counted]], (sources, targets[counted])), shape=(graph.size, graph.size))
     shared = (rows @ rows.T).tocoo()
     upper = shared.row < shared.col
     return _nearest_of(known, np.stack([shared.row[upper], shared.col[upper]], axis=1), shared.data[upper])
 
 
 def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: tuple[int, ...]) -> UndirectedGraph:
-    """Entities with like traits: each with those whose traits are most like its own, rare traits counting most."""
+    """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
-    traits = table.parts["traits"]
-    start = np.repeat(_mention_ends(table)[:-1], traits.counts)
-    chosen = np.isin(traits["kinds"], kinds)
-    codes, columns = np.unique(traits["codes"][chosen], return_inverse=True)
+    features = table.parts["traits"]
+    start = np.repeat(_mention_ends(table)[:-1], features.counts)
+    used = np.isin(features["kinds"], kinds)
+    codes, columns = np.unique(features["codes"][used], return_inverse=True)
     width = max(1, len(codes))
-    owners, columns = np.divmod(np.unique(mentions[(start + traits["places"])[chosen]] * width + columns), width)
+    owners, columns = np.divmod(np.unique(mentions[(start + features["places"])[used]] * width + columns), width)
     counts = np.maximum(np.bincount(columns, minlength=len(codes)), 1)
     weights = np.rint(
         np.log2(known.size / counts)
@@ -133,53 +133,53 @@ def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: t
     bag = csr_array((weights[columns], (owners, columns)), shape=(known.size, len(codes)))
     vectors = np.asarray(bag @ _signs(codes), dtype=np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
-    some = np.flatnonzero(lengths > 0)
-    unit = vectors[some] / lengths[some, None]
+    described = np.flatnonzero(lengths > 0)
+    unit = vectors[described] / lengths[described, None]
     pairs = _candidates(unit)
     blocks = np.array_split(pairs, len(pairs) // _BLOCK + 1)  # in the cache of a processor, not in memory
     products = [np.einsum("ij,ij->i", unit[block[:, 0]], unit[block[:, 1]]) for block in blocks]
     cosines = np.concatenate(products).round(_DECIMALS)
-    near = cosines >= _LIKE
-    return _nearest_of(known, some[pairs[near]], cosines[near])
+    similar = cosines >= _LIKE
+    return _nearest_of(known, described[pairs[similar]], cosines[similar])
 
 
 def _candidates(unit: NDArray[np.float64]) -> Ints:
-    """Pairs of rows that stand next to each other when rows are sorted by the signs of their coordinates.
+    """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates.
 
-    Sorted again with every eighth coordinate first: rows that are much alike stand together in some of these orders,
-    equal ones in all. Work grows with n log n.
+    Rows are sorted again with every eighth coordinate first: similar rows are adjacent in some of these orders, equal
+    ones in all. Work grows with n log n.
     """
     bits = np.packbits(unit > 0, axis=1).view(np.uint64).ravel()
-    found = [np.empty((0, 2), dtype=np.int64)]
-    for turn in range(0, _WIDTH, 8):
-        turned = (bits << np.uint64(turn)) | (bits >> np.uint64(_WIDTH - turn) if turn else np.uint64(0))
-        order = np.argsort(turned, kind="stable")
-        found += [np.stack([order[:-step], order[step:]], axis=1) for step in range(1, _WINDOW + 1)]
-    pairs = np.sort(np.concatenate(found), axis=1)
-    codes = distinct(pairs[:, 0] * max(1, len(unit)) + pairs[:, 1])
+    pairs = [np.empty((0, 2), dtype=np.int64)]
+    for shift in range(0, _WIDTH, 8):
+        rotated = (bits << np.uint64(shift)) | (bits >> np.uint64(_WIDTH - shift) if shift else np.uint64(0))
+        order = np.argsort(rotated, kind="stable")
+        pairs += [np.stack([order[:-step], order[step:]], axis=1) for step in range(1, _WINDOW + 1)]
+    first, second = np.sort(np.concatenate(pairs), axis=1).T
+    codes = distinct(first * max(1, len(unit)) + second)
     return np.stack(np.divmod(codes, max(1, len(unit))), axis=1)
 
 
-def _nearest_of(known: UndirectedGraph, pairs: Ints, values: NDArray[np.float64]) -> UndirectedGraph:
-    """Pairs that are not known anyway, where one is among the nearest few of the other."""
-    if len(known.edges):
-        related = known.edges[:, 0] * known.size + known.edges[:, 1]
-        codes = np.min(pairs, axis=1) * known.size + np.max(pairs, axis=1) if len(pairs) else related[:0]
-        place = np.minimum(np.searchsorted(related, codes), len(related) - 1)
-        pairs, values = pairs[related[place] != codes], values[related[place] != codes]
+def _nearest_of(joined: UndirectedGraph, pairs: Ints, values: NDArray[np.float64]) -> UndirectedGraph:
+    """Join pairs that are not joined already, where one is among the nearest few of the other."""
+    if len(joined.edges):
+        related = joined.edges[:, 0] * joined.size + joined.edges[:, 1]
+        codes = np.min(pairs, axis=1) * joined.size + np.max(pairs, axis=1) if len(pairs) else related[:0]
+        positions = np.minimum(np.searchsorted(related, codes), len(related) - 1)
+        pairs, values = pairs[related[positions] != codes], values[related[positions] != codes]
     both, twice = np.concatenate([pairs, pairs[:, ::-1]]), np.tile(values, 2)
     order = np.lexsort((both[:, 1], -twice, both[:, 0]))
-    counts = np.bincount(both[:, 0], minlength=known.size)
+    counts = np.bincount(both[:, 0], minlength=joined.size)
     rank = np.arange(len(both)) - (np.cumsum(counts) - counts)[both[order, 0]]
-    kept = np.zeros(len(both), dtype=np.bool_)
-    kept[order[rank < _NEAREST]] = True
-    either = kept[: len(pairs)] | kept[len(pairs) :]
+    is_near = np.zeros(len(both), dtype=np.bool_)
+    is_near[order[rank < _NEAREST]] = True
+    either = is_near[: len(pairs)] | is_near[len(pairs) :]
     # All weigh the same: what is rare, and so how much is alike, changes a little with every passage.
-    return UndirectedGraph.from_edges(known.size, pairs[either])
+    return UndirectedGraph.from_edges(joined.size, pairs[either])
 
 
 def _signs(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """A pseudo-random row of signs for each hash: inner products of sums of them are nearly those of the bags."""
+    """Return a pseudo-random row of signs per hash: inner products of their sums approximate those of the bags."""
     mixed = codes * _MIX[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX[1]
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIX[2]

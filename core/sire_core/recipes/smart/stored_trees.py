@@ -1,4 +1,4 @@
-"""Trees of a corpus that changes: new entities join their neighbours' clusters until a rebuild pays (DESIGN 6)."""
+"""Trees of a corpus that changes: new entities join their neighbours' clusters until a rebuild pays."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.recipes.smart.communities import repaired_clusters
 from sire_core.recipes.smart.encoding_tree import EncodingTree
-from sire_core.recipes.smart.entropy_levels import repaired_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.entity_network import EntityNetwork
-    from sire_core.recipes.smart.undirected import UndirectedGraph
+    from sire_core.recipes.smart.encoding_tree import UndirectedGraph
+    from sire_core.recipes.smart.network import EntityNetwork
     from sire_core.recipes.smart.views import EvidenceView
 
     Ints = NDArray[np.int64]
@@ -28,11 +28,11 @@ __all__ = ["StoredTrees", "carried_over"]
 
 @dataclass(frozen=True, slots=True)
 class StoredTrees:
-    """Clusters by entity, as they are stored between changes.
+    """Clusters by entity, as stored between changes.
 
     Attributes:
-        keys: Of the entities; see `EntityNetwork`.
-        ids: Hashes of their ids in the knowledge graph.
+        keys: `EntityNetwork.keys`, `[entities]`.
+        ids: Hashes of their ids in the knowledge graph, `[entities]`.
         labels: Cluster of every entity at every level of every tree, `[trees, levels, entities]`; lower trees repeat
             their highest level.
     """
@@ -43,25 +43,25 @@ class StoredTrees:
 
     @classmethod
     def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
-        """From trees over entities."""
-        most = max((tree.height for tree in trees), default=0) or 1
-        labels = np.empty((len(trees), most, network.size), dtype=np.int64)
+        """Build from trees over the entities of a network."""
+        height = max((tree.height for tree in trees), default=0) or 1
+        labels = np.empty((len(trees), height, network.size), dtype=np.int64)
         for table, tree in zip(labels, trees, strict=True):
             levels = list(tree.filled()) or [np.arange(tree.size, dtype=np.int64)]
-            table[:] = [*levels, *[levels[-1]] * (most - len(levels))]
+            table[:] = [*levels, *[levels[-1]] * (height - len(levels))]
         return cls(network.keys, id_hashes(network.ids), labels)
 
     def missing(self, keys: Hashes) -> int:
-        """How many of some entities are new."""
+        """Count the keys that are not stored."""
         return int((~_lookup(self.keys, keys)[0]).sum())
 
     def to_note(self) -> bytes:
-        """Bytes for the store."""
+        """Serialize for the store."""
         return pack_arrays({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
 
     @classmethod
     def from_note(cls, note: bytes | None) -> StoredTrees:
-        """What `to_note` wrote; no trees at first."""
+        """Read what `to_note` wrote; no trees if there is no note."""
         if note is None:
             nothing = np.empty(0, dtype=np.uint64)
             return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int64))
@@ -72,27 +72,27 @@ class StoredTrees:
 def carried_over(
     stored: StoredTrees, network: EntityNetwork, views: Sequence[EvidenceView]
 ) -> tuple[EncodingTree, ...]:
-    """Stored trees over the vertices as they are now.
+    """Apply stored trees to the vertices as they are now.
 
-    Entities that are gone are left out. A new one joins, level by level, the cluster to which most of the weight of its
-    edges in the tree's view leads; new ones without a way to an old one form a cluster per connected component. Then
-    the finest clusters that hold an entity that is new, or named by other passages than before, are grouped again
+    Entities that are gone are left out. A new one joins, level by level, the cluster with most of the weight of its
+    edges in the tree's view; new ones without a path to an old one form a cluster per connected component. Then the
+    finest clusters that contain an entity that is new, or named by other passages than before, are grouped again
     (`repaired_clusters`).
 
     Args:
-        stored: Trees of before, at least one.
+        stored: Trees before the change, at least one.
         network: The vertices now.
-        views: What each tree groups.
+        views: The view that each tree groups.
     """
-    known, place = _lookup(stored.keys, network.keys)
-    table = np.where(known, stored.labels[..., place], -1)
+    known, positions = _lookup(stored.keys, network.keys)
+    labels = np.where(known, stored.labels[..., positions], -1)
     # The id of an entity changes with the passages that name it.
     changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
-    for levels, view in zip(table, views, strict=True):
-        _settle(levels, known, view.graph)
+    for levels, view in zip(labels, views, strict=True):
+        _place_new_vertices(levels, known, view.graph)
         above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
         levels[0] = repaired_clusters(view.graph, levels[0], above, ~known, changed)
-    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in table)
+    return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in labels)
 
 
 def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
@@ -104,19 +104,21 @@ def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
     return known[place] == wanted, place
 
 
-def _settle(levels: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
-    """Put new vertices into clusters, of which they have none yet."""
+def _place_new_vertices(levels: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
+    """Put new vertices into clusters; changes `levels`."""
     starts, targets, weights = graph.rows()
-    fresh = int(levels.max(initial=-1)) + 1
-    for vertex in _in_order_of_reach(known, starts, targets):
+    next_cluster = int(levels.max(initial=-1)) + 1
+    for vertex in _reach_order(known, starts, targets):
         row = slice(int(starts[vertex]), int(starts[vertex + 1]))
-        near = [(u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if levels[0, u] >= 0]
-        levels[:, vertex] = levels[:, _host(near, levels[0])] if near else fresh
-        fresh += not near
+        neighbors = [
+            (u, w) for u, w in zip(targets[row].tolist(), weights[row].tolist(), strict=True) if levels[0, u] >= 0
+        ]
+        levels[:, vertex] = levels[:, _heaviest_neighbor(neighbors, levels[0])] if neighbors else next_cluster
+        next_cluster += not neighbors
 
 
-def _in_order_of_reach(known: NDArray[np.bool_], starts: Ints, targets: Ints) -> list[int]:
-    """New vertices, breadth first from the old ones; then those that no old one reaches, component by component."""
+def _reach_order(known: NDArray[np.bool_], starts: Ints, targets: Ints) -> list[int]:
+    """Order new vertices breadth first from the old ones, then by component."""
     seen = known.copy()
     order: list[int] = []
 
@@ -139,11 +141,11 @@ def _in_order_of_reach(known: NDArray[np.bool_], starts: Ints, targets: Ints) ->
     return order
 
 
-def _host(near: Sequence[tuple[int, float]], clusters: Ints) -> int:
-    """A neighbour in the cluster to which most weight leads; of equals the first."""
+def _heaviest_neighbor(neighbors: Sequence[tuple[int, float]], clusters: Ints) -> int:
+    """Return a neighbor in the cluster with most weight, the first in a tie."""
     total: dict[int, float] = {}
-    for neighbor, weight in near:
+    for neighbor, weight in neighbors:
         cluster = int(clusters[neighbor])
         total[cluster] = total.get(cluster, 0.0) + weight
     best = max(total, key=lambda cluster: total[cluster])
-    return next(neighbor for neighbor, _ in near if clusters[neighbor] == best)
+    return next(neighbor for neighbor, _ in neighbors if clusters[neighbor] == best)

@@ -1,0 +1,171 @@
+"""SMART"s own abstractor: perspectives learned by a graph network (needs the extra `torch`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.extras import need_torch
+from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
+from sire_core.recipes.smart.encoding_tree import (
+    EncodingTree,
+    UndirectedGraph,
+)
+from sire_core.recipes.smart.perspectives import shrunk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+__all__ = ["NeuralSettings", "abstract_neural", "level_sizes"]
+
+_CHOICES = {
+    "loss": ("se", "modularity"),
+    "assign": ("softmax", "sigmoid"),
+    "information": ("mi", "nmi"),
+    "nest": ("chain", "repair"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NeuralSettings:
+    """How the network is trained.
+
+    Attributes:
+        loss: `se`, the decoding information; or `modularity`, after equation (10) of the paper.
+        diversity: Weight of the mutual information between heads (lambda). At the paper's 1 and in bits, an empty head
+            beats a useful one (oracle E10).
+        informative: False leaves out the loss, and trains the trees only to differ.
+        information: What is kept small between heads: `mi` in bits, or `nmi` (0 to 1).
+        assign: Memberships by `softmax`; or by `sigmoid` as in the paper, then divided by their sum.
+        nest: `chain`: parents of clusters are learned, so levels nest; `repair`: the paper's independent levels, made
+            to nest by majority afterwards.
+        sizes: Clusters of every level, the finest first; None: see `level_sizes`.
+        balance: mu of the modularity loss; None is 1 / (sum of the matrix). The paper's 0.001 collapses.
+        normalized_adjacency: Modularity loss on the symmetrically normalized matrix.
+        normalize: Divide decoding information by H1, so that it lies between 0 and 1.
+        floor: Heads are pushed above this share of the best head's decoding information: an empty head would be cheap,
+            as it shares nothing. 0 turns it off.
+        sharpen: Weight of the mean entropy of the finest memberships (eta).
+        epochs: Maximum epochs.
+        rate: Step size of Adam.
+        patience: Epochs in a row without a lower loss after which training stops.
+        hidden: Width of the first graph layer.
+        dimension: Width of the second.
+        blind: Share of the encoded features that a head does not see, others for every head, so that heads differ.
+        positions: Coordinates of the vertices in the graph that are added to the features; 0 for none.
+        temperature: Of the softmax at the end; it starts at 1.
+        polish: Rounds in which vertices move between a head's clusters while that lowers the entropy, each time on the
+            graph with less weight inside the clusters of the other heads; 0 leaves the heads as they were learned.
+
+    Raises:
+        ConfigurationError: An unknown name or a number out of range.
+    """
+
+    loss: str = "se"
+    diversity: float = 0.3
+    informative: bool = True
+    information: str = "mi"
+    assign: str = "softmax"
+    nest: str = "chain"
+    sizes: Sequence[int] | None = None
+    balance: float | None = None
+    normalized_adjacency: bool = False
+    normalize: bool = False
+    floor: float = 0.5
+    sharpen: float = 0.01
+    epochs: int = 200
+    rate: float = 0.003
+    patience: int = 50
+    hidden: int = 256
+    dimension: int = 128
+    blind: float = 0.5
+    positions: int = 32
+    temperature: float = 0.2
+    polish: int = 4
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}.")
+        if min(self.epochs, self.patience, self.hidden, self.dimension) < 1 or self.rate <= 0 or self.temperature <= 0:
+            raise ConfigurationError("epochs, patience, hidden, dimension, rate and temperature are above 0.")
+        if min(self.diversity, self.floor, self.sharpen, self.positions, self.polish) < 0 or not 0 <= self.blind < 1:
+            raise ConfigurationError(
+                "diversity, floor, sharpen, positions and polish are at least 0, blind at least 0 and below 1."
+            )
+
+
+_MIN_VERTICES = 4  # vertices with edges; below, there is nothing to abstract
+_MAX_CLUSTERS = 512  # clusters of a level by default: memory grows with vertices times clusters
+
+
+def abstract_neural(
+    graph: UndirectedGraph,
+    features: NDArray[np.float32],
+    *,
+    kappa: int = 3,
+    levels: int = 3,
+    settings: NeuralSettings | None = None,
+    seed: int = 0,
+) -> tuple[EncodingTree, ...]:
+    """Train one network with `kappa` heads on the graph and harden each head to an encoding tree.
+
+    Args:
+        graph: Vertices and the weights that decoding information is measured with.
+        features: float32 `[n, p]`, for instance the vectors of the entities' names and descriptions.
+        kappa: Trees wanted, at least 1.
+        levels: Maximum levels per tree, at least 1.
+        settings: How to train; the defaults when left out.
+        seed: Equal seeds give equal trees on one machine.
+
+    Returns:
+        `kappa` trees without single-child nodes; vertices without edges hang off the root. For a graph with fewer than
+        four vertices with edges: one tree with a root only.
+
+    Raises:
+        ConfigurationError: Settings or features that do not fit.
+    """
+    config = settings or NeuralSettings()
+    if kappa < 1 or levels < 1 or (config.sizes is not None and len(config.sizes) != levels):
+        raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and, if sizes are given, one per level")
+    if features.ndim != 2 or len(features) != graph.size or not np.isfinite(features).all():
+        raise ConfigurationError(f"features are finite numbers in {graph.size} rows, one per vertex")
+    connected = np.flatnonzero(graph.degrees() > 0)
+    if len(connected) < _MIN_VERTICES:
+        return (EncodingTree(graph.size),)
+    need_torch("abstractor='neural'")
+    from sire_core.recipes.smart.soft_trees import train_trees
+
+    sizes = level_sizes(len(connected), levels) if config.sizes is None else tuple(config.sizes)
+    trees = train_trees(graph, features, connected, kappa=kappa, sizes=sizes, settings=config, seed=seed)
+    return _polished(graph, trees, levels, config.polish)
+
+
+def _polished(
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], levels: int, rounds: int
+) -> tuple[EncodingTree, ...]:
+    """Grow trees by entropy from each head's finest clusters; edges inside other heads' clusters weigh less.
+
+    Gradients find clusters, moves of single vertices find their members.
+    """
+    if not rounds or not all(tree.height for tree in trees):
+        return trees
+    groups = [tree.filled()[0] for tree in trees]
+    one_level = [EncodingTree(graph.size, tree.filled()[-1:]) for tree in trees]  # what a head groups, on one level
+    for _ in range(rounds):
+        for number in range(len(trees)):
+            seen = shrunk(graph, [*one_level[:number], *one_level[number + 1 :]])
+            groups[number] = entropy_partition(MergeLevel.of(seen), groups[number])
+            one_level[number] = EncodingTree(graph.size, (groups[number],))
+    return tuple(entropy_tree(graph, levels, labels) for labels in groups)
+
+
+def level_sizes(vertices: int, levels: int) -> tuple[int, ...]:
+    """Return the clusters of every level, the finest first: n^((L + 1 - m) / (L + 1)), at least 2 and at most 512."""
+    shares = ((levels + 1 - m) / (levels + 1) for m in range(1, levels + 1))
+    return tuple(max(2, min(_MAX_CLUSTERS, round(vertices**share))) for share in shares)

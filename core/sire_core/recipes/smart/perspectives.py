@@ -1,0 +1,369 @@
+"""Several informative and mutually different trees of one graph, chosen without training (SMART)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.recipes.smart.communities import entropy_tree
+from sire_core.recipes.smart.encoding_tree import (
+    EncodingTree,
+    UndirectedGraph,
+    canonical_labels,
+    corrected_information,
+    decoding_information,
+    modularity,
+    mutual_information,
+    normalized_mutual_information,
+    one_dimensional_entropy,
+    tree_signature,
+    vertex_colors,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import BoolArray, IntArray
+
+    View: TypeAlias = "NDArray[np.float64] | UndirectedGraph"
+
+__all__ = [
+    "RELATIONS",
+    "Perspective",
+    "abstract_greedy",
+    "describe_trees",
+    "information_share",
+    "leiden_labels",
+    "shrunk",
+    "tree_information",
+]
+
+RELATIONS = "relations"
+"""Name of the graph itself among the views."""
+_RESOLUTIONS = (0.5, 1.0, 2.0)
+_MAX_CHANCE = 0.9
+_SHRINK = 0.8  # beta: edges inside chosen clusters lose this share of their weight
+_TRIALS, _MAX_TRIAL_EDGES = (
+    8,
+    50_000,
+)  # Leiden runs of which the best counts, as long as their edges together are no more
+_MIN_VERTICES = 4  # vertices; below, there is nothing to abstract
+_ROUNDING = 1e-9
+_MIN_SHARE_OF_BEST = (
+    0.5  # of what the best tree explains: a nearly empty tree shares nothing with others, and is useless
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Perspective:
+    """A tree and the view that it groups.
+
+    Attributes:
+        tree: Without single-child nodes.
+        view: Name of the view, `RELATIONS` for the graph itself.
+        information: Share of the view's entropy H1 that the tree explains.
+    """
+
+    tree: EncodingTree
+    view: str
+    information: float
+
+
+def abstract_greedy(
+    graph: UndirectedGraph,
+    *,
+    kappa: int = 3,
+    levels: int = 3,
+    diversity: float = 1.0,
+    informative: bool = True,
+    views: Mapping[str, View] | None = None,
+    seed: int = 0,
+) -> tuple[Perspective, ...]:
+    """Propose trees of several views of the vertices and choose `kappa` that explain much and share little.
+
+    Every view is grouped by entropy merging, the graph itself also by Leiden at three resolutions; after each choice,
+    merging also sees the views chosen so far with less weight on the edges inside the chosen clusters. The value of a
+    tree is the share of its own view's entropy that it explains beyond what merging explains of the same edges between
+    random vertices (few edges make clusters of anything), times the share of the graph's largest component that has
+    edges in this view. What two trees share is their normalized mutual information beyond chance, over that component.
+    Trees of one view that a symmetry of the view maps onto each other count once, and the first tree is one of the
+    graph itself. The order of vertices matters where gains tie, and to Leiden.
+
+    Args:
+        graph: Vertices and the weights of their relations.
+        kappa: Trees wanted, at least 1.
+        levels: Maximum levels per tree, at least 1.
+        diversity: Weight of what the trees share (the paper's lambda), at least 0.
+        informative: False chooses trees by what they share alone.
+        views: Further views by name: a weight per edge of the graph, or another graph on the vertices.
+        seed: Seed of Leiden; equal seeds give equal trees.
+
+    Returns:
+        At most `kappa` different trees. For a graph with fewer than four vertices or no edges: one tree with a root
+        only.
+
+    Raises:
+        ConfigurationError: A setting out of range, or a view that does not fit the graph.
+    """
+    if kappa < 1 or levels < 1 or not (np.isfinite(diversity) and diversity >= 0):
+        raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and diversity >= 0")
+    graphs = {RELATIONS: graph} | {name: _as_graph(graph, name, view) for name, view in (views or {}).items()}
+    if graph.size < _MIN_VERTICES or not len(graph.edges):
+        return (Perspective(EncodingTree(graph.size), RELATIONS, 0.0),)
+    rng = np.random.default_rng(seed)
+    shuffled_ends = {name: rng.permutation(view.edges.ravel()).reshape(-1, 2) for name, view in graphs.items()}
+    chance = cache(lambda name: _share_by_chance(graphs[name], shuffled_ends[name], levels))
+    pool = _Pool(graphs, chance, graph.largest_component(), diversity, informative)
+    for name, view in graphs.items():
+        pool.add(name, _candidates(view, levels, _RESOLUTIONS if name == RELATIONS else (), rng))
+    chosen = pool.add_best([], RELATIONS)
+    while len(chosen) < kappa:
+        chosen_trees = [pool.candidates[number] for number in chosen]
+        for name in dict.fromkeys(one.view for one in chosen_trees):
+            # Leiden on these as well brought nothing in our measurements.
+            view = shrunk(graphs[name], [one.tree for one in chosen_trees])
+            pool.add(name, _candidates(view, levels, (), rng))
+        extended = pool.add_best(chosen)
+        if extended == chosen:
+            break
+        chosen = pool.improve(extended)
+    return tuple(pool.candidates[number] for number in chosen)
+
+
+def tree_information(
+    first: EncodingTree,
+    second: EncodingTree,
+    measure: Callable[[NDArray[np.int64], NDArray[np.int64]], float] = mutual_information,
+    mask: NDArray[np.bool_] | None = None,
+) -> float:
+    """Return the mean mutual information of two trees, level by level; a tree with fewer levels repeats its highest.
+
+    Args:
+        first: A tree.
+        second: A tree over the same vertices.
+        measure: Measure of two partitions.
+        mask: Mask of the vertices that count, `[n]`; all when left out.
+
+    Returns:
+        0 if one of the trees is only a root.
+    """
+    if not min(first.height, second.height):
+        return 0.0
+    mask = np.ones(first.size, dtype=np.bool_) if mask is None else mask
+    one, two = ([level[mask] for level in tree.filled()] for tree in (first, second))
+    levels = range(max(len(one), len(two)))
+    return sum(measure(one[min(m, len(one) - 1)], two[min(m, len(two) - 1)]) for m in levels) / len(levels)
+
+
+def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> NDArray[np.int64]:
+    """Find communities by Leiden, smaller ones for a larger resolution; vertices without edges are alone."""
+    from graspologic_native import leiden_csr
+
+    starts, targets, weights = graph.rows()
+    trials = max(1, min(_TRIALS, _MAX_TRIAL_EDGES // len(graph.edges)))
+    _, communities = leiden_csr(
+        starts, targets.astype(np.int32), weights, graph.size, resolution=resolution, seed=seed, trials=trials
+    )
+    labels = (communities.get(vertex, graph.size + vertex) for vertex in range(graph.size))
+    return canonical_labels(np.fromiter(labels, dtype=np.int64, count=graph.size))
+
+
+def _as_graph(graph: UndirectedGraph, name: str, view: View) -> UndirectedGraph:
+    seen = view if isinstance(view, UndirectedGraph) else graph.with_weights(view)
+    if seen.size != graph.size:
+        raise ConfigurationError(f"The view {name!r} has {seen.size} vertices, the graph {graph.size}.")
+    return seen
+
+
+def _candidates(
+    view: UndirectedGraph, levels: int, resolutions: tuple[float, ...], rng: np.random.Generator
+) -> Iterator[EncodingTree]:
+    if not len(view.edges):
+        return
+    yield entropy_tree(view, levels)
+    for resolution in resolutions:
+        yield entropy_tree(view, levels, leiden_labels(view, resolution, int(rng.integers(2**31))))
+
+
+def information_share(graph: UndirectedGraph, tree: EncodingTree) -> float:
+    """Return the share of a graph's entropy H1 that a tree explains, 0 to 1."""
+    whole = one_dimensional_entropy(graph)
+    return decoding_information(graph, tree) / whole if whole > 0 else 0.0
+
+
+def _share_by_chance(view: UndirectedGraph, ends: NDArray[np.int64], levels: int) -> float:
+    """Return the share that merging explains of a view with its edges between random vertices; below 1."""
+    mixed = UndirectedGraph.from_edges(view.size, ends, view.weights)
+    return min(information_share(mixed, entropy_tree(mixed, levels)), _MAX_CHANCE) if len(mixed.edges) else 0.0
+
+
+class _Pool:
+    """Candidate trees, their value, and the choice among them."""
+
+    def __init__(
+        self,
+        views: Mapping[str, UndirectedGraph],
+        chance: Callable[[str], float],
+        held: NDArray[np.bool_],
+        diversity: float,
+        informative: bool,
+    ) -> None:
+        self._floor, self._gain = (_MIN_SHARE_OF_BEST, 1.0) if informative else (0.0, 0.0)
+        self.candidates: list[Perspective] = []
+        self._views = views
+        self._chance = chance
+        joined = {name: view.degrees() > 0 for name, view in views.items()}
+        self._covered = {name: float(np.count_nonzero(some[held])) / held.sum() for name, some in joined.items()}
+        self._colors = {name: vertex_colors(view) for name, view in views.items()}
+        self._held = held
+        self._diversity = diversity
+        self._known: set[object] = set()
+        self._shared: dict[tuple[int, int], float] = {}
+
+    def add(self, view: str, trees: Iterator[EncodingTree]) -> None:
+        """Add trees of a view that are new, also up to symmetry."""
+        for tree in trees:
+            signature = view, tree_signature(tree, self._colors[view])
+            if tree in self._known or signature in self._known:
+                continue
+            self._known |= {tree, signature}
+            self.candidates.append(Perspective(tree, view, information_share(self._views[view], tree)))
+
+    def add_best(self, chosen: list[int], only: str | None = None) -> list[int]:
+        """Return the chosen trees and the one that adds most to them, if there is one; the earlier in a tie."""
+        open_candidates = [number for number in self._useful(only) if number not in chosen]
+        if not open_candidates:
+            return chosen
+        # What chance explains takes as long as a tree: it is computed where a tree may still be the best without it.
+        bounds = {number: self._upper_bound(number) - self._overlap(number, chosen) for number in open_candidates}
+        best, best_value = open_candidates[0], -np.inf
+        for number in sorted(open_candidates, key=lambda number: -bounds[number]):
+            if bounds[number] < best_value - _ROUNDING:
+                break
+            if (value := self._value(number, chosen)) > best_value or (value == best_value and number < best):
+                best, best_value = number, value
+        return [*chosen, best]
+
+    def improve(self, chosen: list[int]) -> list[int]:
+        """Replace chosen trees as long as the total of value minus overlap grows."""
+        changed = True
+        while changed:
+            changed = False
+            for number in range(len(chosen)):
+                others = chosen[:number] + chosen[number + 1 :]
+                best = self.add_best(others, None if number else RELATIONS)[-1]
+                if self._value(best, others) > self._value(chosen[number], others) + _ROUNDING:
+                    chosen = [*others[:number], best, *others[number:]]
+                    changed = True
+        return chosen
+
+    def _useful(self, only: str | None) -> list[int]:
+        numbers = [number for number, candidate in enumerate(self.candidates) if only in {None, candidate.view}]
+        floor = self._floor * max(self.candidates[number].information for number in numbers)
+        return [number for number in numbers if self.candidates[number].information >= floor]
+
+    def _value(self, number: int, others: list[int]) -> float:
+        candidate = self.candidates[number]
+        chance = self._chance(candidate.view) if self._gain else 0.0
+        value: float = (candidate.information - chance) / (1 - chance) * self._covered[candidate.view]
+        return self._gain * value - self._overlap(number, others)
+
+    def _upper_bound(self, number: int) -> float:
+        """Return the value of a tree if chance explained nothing."""
+        candidate = self.candidates[number]
+        bound: float = self._gain * candidate.information * self._covered[candidate.view]
+        return bound
+
+    def _overlap(self, number: int, others: list[int]) -> float:
+        return self._diversity * sum(self._shared_information(number, other) for other in others)
+
+    def _shared_information(self, one: int, two: int) -> float:
+        pair = (min(one, two), max(one, two))
+        if pair not in self._shared:
+            self._shared[pair] = tree_information(
+                self.candidates[one].tree, self.candidates[two].tree, corrected_information, self._held
+            )
+        return self._shared[pair]
+
+
+def shrunk(graph: UndirectedGraph, chosen: Sequence[EncodingTree]) -> UndirectedGraph:
+    """Reduce the weights of edges inside clusters of the chosen trees, most where the clusters are coarse."""
+    weights = graph.weights.copy()
+    for tree in chosen:
+        inside = np.zeros(len(weights))
+        for level in tree.filled():
+            inside += level[graph.edges[:, 0]] == level[graph.edges[:, 1]]
+        weights *= (1 - _SHRINK) ** (inside / max(1, tree.height))
+    return graph.with_weights(weights)
+
+
+def describe_trees(
+    graph: UndirectedGraph, perspectives: Sequence[Perspective], views: Sequence[UndirectedGraph]
+) -> dict[str, Any]:
+    """Measure trees; the result is JSON-serializable (SMART, table 4).
+
+    Args:
+        graph: Relations between the entities.
+        perspectives: Trees over its vertices.
+        views: The graph that each of them groups.
+
+    Returns:
+        `entities`, `relations` (vertices and edges), `entropy` (H1 in bits); per tree under `trees`: its `view`,
+        `clusters` and `modularity` by level, `information` (bits), `entropy` (its H) and `share` (information over
+        H1), all in that view; over all trees: `modularity`, the mean over trees at each level, then over levels; `nmi`,
+        the mean over levels and pairs of trees; `corrected_nmi` by level: the mean over pairs of trees, corrected
+        for chance, over the largest component of the relations, both None for one tree; `corrected_pairs`, its first
+        level by pair of trees, named by their numbers from 1.
+    """
+    filled = [first.tree.filled() for first in perspectives]
+    # A vertex without edges is alone at every level in every tree: it says nothing of how much trees agree.
+    joined, held = graph.degrees() > 0, graph.largest_component()
+    rows: list[dict[str, Any]] = []
+    for first, levels, view in zip(perspectives, filled, views, strict=True):
+        whole = one_dimensional_entropy(view)
+        rows.append(
+            {
+                "view": first.view,
+                "clusters": [len(first.tree.clusters(level)) for level in range(1, first.tree.height + 1)],
+                "modularity": [round(modularity(view, level), 4) for level in levels],
+                "information": round(first.information * whole, 4),
+                "entropy": round((1 - first.information) * whole, 4),
+                "share": round(first.information, 4),
+            }
+        )
+    pairs = [list(zip(first, second, strict=False)) for first, second in combinations([f for f in filled if f], 2)]
+    agreement = [
+        normalized_mutual_information(first[joined], second[joined]) for pair in pairs for first, second in pair
+    ]
+    lowest = min(map(len, pairs), default=0)
+    corrected = [
+        fmean(corrected_information(pair[level][0][held], pair[level][1][held]) for pair in pairs)
+        for level in range(lowest)
+    ]
+    qualities = [fmean(row["modularity"]) for row in rows if row["modularity"]]
+    return {
+        "entities": graph.size,
+        "relations": len(graph.edges),
+        "entropy": round(one_dimensional_entropy(graph), 4),
+        "trees": rows,
+        "modularity": round(fmean(qualities), 4) if qualities else None,
+        "nmi": round(fmean(agreement), 4) if agreement else None,
+        "corrected_nmi": [round(value, 4) for value in corrected] or None,
+        "corrected_pairs": _agreement_of_finest_levels(filled, held),
+    }
+
+
+def _agreement_of_finest_levels(filled: Sequence[Sequence[IntArray]], held: IntArray | BoolArray) -> dict[str, float]:
+    """Return the corrected agreement of two trees at their finest level, by pair."""
+    with_levels = [(number, levels[0]) for number, levels in enumerate(filled, 1) if levels]
+    return {
+        f"{one}-{two}": round(corrected_information(left[held], right[held]), 4)
+        for (one, left), (two, right) in combinations(with_levels, 2)
+    }

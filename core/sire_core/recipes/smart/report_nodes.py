@@ -1,0 +1,508 @@
+"""Nodes of trees that can have a report, what belongs to each, and the stored table of all reports (SMART)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.grouping import chained_hashes, id_hashes, ranges, stable_order
+from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.recipes.smart.encoding_tree import first_members
+from sire_core.types import Edge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.network import EntityNetwork, Statements
+    from sire_core.recipes.smart.reports import Report
+    from sire_core.recipes.smart.views import EvidenceView
+    from sire_core.types import Unit
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+    Ids = NDArray[np.bytes_]
+
+__all__ = ["ReportNode", "ReportNodes", "ReportTable", "TreeReports", "report_nodes", "table_of", "tree_name"]
+
+_DEGREE_SCALE = 1_000.0  # relations of what is alike count in a hash beside how alike it is
+_KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNode:
+    """An internal node of a tree over entities, with at least two entities.
+
+    Attributes:
+        tree: Number of the tree.
+        level: 1 for the finest clusters.
+        children: Numbers of the nodes right below, by their first vertices.
+        statements: Numbers of the statements that join entities of different children; in a tree of similar entities,
+            at the finest nodes, those that name an entity of the node.
+        weights: By vertex below the node, the weight of its edges to others below it.
+        around: In a tree of similar entities: by vertex that two below the node are related to, the weight.
+    """
+
+    tree: int
+    level: int
+    children: tuple[int, ...]
+    statements: tuple[int, ...]
+    weights: dict[int, float]
+    around: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def relevance(self) -> Mapping[int, float]:
+        """Weights of all vertices that a statement on the node may name."""
+        return {**self.around, **self.weights} if self.around else self.weights
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNodes:
+    """All such nodes of one tree, children before parents.
+
+    Attributes:
+        tree: Number of the tree.
+        levels: Level of each node, 1 for the finest, `[nodes]`.
+        parents: The node right above, -1 where there is none, `[nodes]`.
+        lowest: The node right above each vertex, -1 where there is none, `[n]`.
+        sizes: Vertices below each node, `[nodes]`.
+        vertices: The vertices below node 0, ascending, then those below node 1, and so on.
+        weights: Weight of these vertices' edges to others below the same node.
+        stated: Number of statements of each node, `[nodes]`.
+        statements: Their numbers: those of node 0, ascending, then those of node 1, and so on.
+        joined: Whether statements join the vertices of a node; else these are similar.
+    """
+
+    tree: int
+    levels: Ints
+    parents: Ints
+    lowest: Ints
+    sizes: Ints
+    vertices: Ints
+    weights: NDArray[np.float64]
+    stated: Ints
+    statements: Ints
+    joined: bool = True
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def children(self) -> list[list[int]]:
+        """Return the nodes right below each node, by their first vertices."""
+        children: list[list[int]] = [[] for _ in range(len(self))]
+        first = self.vertices[np.cumsum(self.sizes) - self.sizes]
+        for child in np.argsort(first, kind="stable").tolist():
+            if self.parents[child] >= 0:
+                children[self.parents[child]].append(child)
+        return children
+
+    def select(
+        self, numbers: Sequence[int], children: Sequence[Sequence[int]], network: EntityNetwork
+    ) -> list[ReportNode]:
+        """Return nodes by number."""
+        rows = None if self.joined or not numbers else network.graph.rows()
+        ends, last = np.cumsum(self.sizes), np.cumsum(self.stated)
+        nodes = []
+        for number in numbers:
+            inside = slice(int(ends[number] - self.sizes[number]), int(ends[number]))
+            stated = slice(int(last[number] - self.stated[number]), int(last[number]))
+            weights = dict(zip(self.vertices[inside].tolist(), self.weights[inside].tolist(), strict=True))
+            statements = tuple(self.statements[stated].tolist())
+            around = {} if rows is None else _shared_neighbors(self.vertices[inside], weights, rows)
+            level = int(self.levels[number])
+            nodes.append(ReportNode(self.tree, level, tuple(children[number]), statements, weights, around))
+        return nodes
+
+    def signatures(self, network: EntityNetwork) -> Hashes:
+        """Hash everything that each node's report is made of, except for the reports below it."""
+        weights = self.weights if self.joined else self.weights + _DEGREE_SCALE * network.graph.degrees()[self.vertices]
+        bits = np.ascontiguousarray(weights).view(np.uint64)
+        members = (network.keys ^ network.description_hashes)[self.vertices] * _KEY ^ bits * _WEIGHT
+        statements = network.statements
+        statement_hashes = statements.codes ^ chained_hashes(
+            network.keys[statements.vertices], np.diff(statements.ends)
+        )
+        kind = np.uint64(self.tree * 1_000) + self.levels.astype(np.uint64)
+        parts = [
+            kind,
+            chained_hashes(members, self.sizes),
+            chained_hashes(statement_hashes[self.statements], self.stated),
+        ]
+        return chained_hashes(np.stack(parts, axis=1).ravel(), np.full(len(self), len(parts), dtype=np.int64))
+
+
+def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
+    """Return other vertices that at least two of the vertices are related to, with the weight of these relations."""
+    starts, targets, values = rows
+    edges = ranges(starts[vertices], starts[vertices + 1] - starts[vertices])
+    neighbors, positions, counts = np.unique(targets[edges], return_inverse=True, return_counts=True)
+    sums = np.bincount(positions, weights=values[edges], minlength=len(neighbors))
+    shared = zip(neighbors[counts > 1].tolist(), sums[counts > 1].tolist(), strict=True)
+    return {vertex: weight for vertex, weight in shared if vertex not in weights}
+
+
+def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
+    """Return the nodes of one tree; a cluster with a single part is that part (contraction).
+
+    Args:
+        labels: Cluster of every vertex at each level, finest first, nested, without -1 (`EncodingTree.filled`).
+        tree: Number of the tree.
+        network: Vertices and statements.
+        view: The view that the tree groups.
+    """
+    finer = np.arange(network.size, dtype=np.int64)
+    below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
+    lowest = below
+    parents: list[Ints] = [np.empty(0, dtype=np.int64)]
+    rows = _NodeRows(network, view)
+    for clusters in labels:
+        above = clusters[first_members(finer)]
+        has_node = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
+        start = sum(map(len, parents))
+        numbers = np.where(has_node, start + np.cumsum(has_node) - 1, -1)
+        rows.add(clusters, finer, above, has_node)
+        so_far = np.concatenate([*parents, np.full(int(has_node.sum()), -1, dtype=np.int64)])
+        joined = (below >= 0) & has_node[above]
+        so_far[below[joined]] = numbers[above[joined]]
+        parents = [so_far]
+        lowest = np.where((lowest < 0) & has_node[clusters], numbers[clusters], lowest)
+        only_part = np.full(len(has_node), -1, dtype=np.int64)
+        only_part[above] = below  # of a cluster with one part
+        below, finer = np.where(has_node, numbers, only_part), clusters
+    columns = rows.columns()
+    if not view.joined:
+        columns |= _naming_statements(network.statements, lowest, len(columns["levels"]))
+    return ReportNodes(tree=tree, parents=parents[0], lowest=lowest, joined=view.joined, **columns)
+
+
+def _naming_statements(all_statements: Statements, lowest: Ints, nodes: int) -> dict[str, Ints]:
+    """Assign statements to the finest nodes whose vertices they name."""
+    owners = np.repeat(np.arange(len(all_statements), dtype=np.int64), np.diff(all_statements.ends))
+    above = lowest[all_statements.vertices]
+    codes = np.unique((above * max(1, len(all_statements)) + owners)[above >= 0])
+    owner_nodes, statements = np.divmod(codes, max(1, len(all_statements)))
+    return {"stated": np.bincount(owner_nodes, minlength=nodes).astype(np.int64), "statements": statements}
+
+
+class _NodeRows:
+    """Vertices and statements of nodes, level by level."""
+
+    def __init__(self, network: EntityNetwork, view: EvidenceView) -> None:
+        self._edges = view.graph.edges
+        self._weights = view.graph.weights
+        self._inner = np.zeros(network.size)
+        stated = network.statements
+        self._members = stated.vertices
+        self._owners = np.repeat(np.arange(len(stated), dtype=np.int64), np.diff(stated.ends))
+        self._parts: list[dict[str, NDArray[Any]]] = []
+
+    def add(self, clusters: Ints, finer: Ints, above: Ints, has_node: NDArray[np.bool_]) -> None:
+        """Add the nodes of the next level: clusters with `has_node`; `above` is the cluster of every finer cluster."""
+        order = stable_order(clusters)
+        order = order[has_node[clusters[order]]]
+        owners, stated = self._stated(finer, above)
+        self._weigh(clusters)
+        self._parts.append(
+            {
+                "levels": np.full(int(has_node.sum()), len(self._parts) + 1, dtype=np.int64),
+                "sizes": np.bincount(clusters, minlength=len(has_node))[has_node],
+                "vertices": order,
+                "weights": self._inner[order],
+                "stated": np.bincount(stated, minlength=len(has_node))[has_node],
+                "statements": owners,
+            }
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Concatenate all levels."""
+        empty = np.empty(0, dtype=np.int64)
+        names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
+        return {name: np.concatenate([part[name] for part in self._parts] or [empty]) for name in names}
+
+    def _weigh(self, clusters: Ints) -> None:
+        """Add the weight of edges inside a cluster now: they are so at all higher levels."""
+        inside = clusters[self._edges[:, 0]] == clusters[self._edges[:, 1]]
+        ends = self._edges[inside].T.ravel()
+        self._inner += np.bincount(ends, weights=np.tile(self._weights[inside], 2), minlength=len(clusters))
+        self._edges, self._weights = self._edges[~inside], self._weights[~inside]
+
+    def _stated(self, finer: Ints, above: Ints) -> tuple[Ints, Ints]:
+        """Return statements that join parts which are apart one level below, and their clusters, by cluster."""
+        begins = np.diff(self._owners, prepend=-1) > 0
+        number = np.cumsum(begins) - 1
+        parts = finer[self._members]
+        same_part = parts == parts[begins][number]
+        # What is in one part already is so at all higher levels.
+        apart = np.bincount(number, weights=~same_part, minlength=int(begins.sum())) > 0
+        is_open = apart[number]
+        self._owners, self._members = self._owners[is_open], self._members[is_open]
+        size, many = len(above) + 1, int(self._owners.max(initial=-1)) + 1
+        codes = np.sort(self._owners * size + parts[is_open])
+        codes = codes[np.diff(codes, prepend=-1) > 0]
+        joined_codes = np.sort(above[codes % size] * many + codes // size)
+        again = joined_codes[1:] == joined_codes[:-1]
+        joined_codes = joined_codes[:-1][
+            again & ~np.append(False, again)[:-1]
+        ]  # those that are there repeatedly, once each
+        return (joined_codes % many, joined_codes // many) if many else (joined_codes, joined_codes)
+
+
+def _numbers() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+def _hashes() -> Hashes:
+    return np.empty(0, dtype=np.uint64)
+
+
+def _ids() -> Ids:
+    return np.empty(0, dtype="S24")
+
+
+def _pairs() -> Ints:
+    return np.empty((0, 2), dtype=np.int64)
+
+
+def tree_name(tree: int) -> str:
+    """Return the name of a tree in units, counted from 1."""
+    return f"perspective {tree + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """All reports, as they are stored.
+
+    Attributes:
+        entities: Ids of the entities, by vertex.
+        reports: Ids of the report units, ascending.
+        trees: Number of the tree of each report.
+        evidence: Digest of what the model was shown, per report; empty without a model.
+        signatures: Hash of what the report of each node is made of; 0 where writing it failed.
+        nodes: Report of each node, -1 where it has none.
+        codes: Per node a hash of its report and of the statements that it passes on to the node above.
+        counts: Number of these statements per node: those of its report, or all that it has if there is no report.
+        statements: Their codes (`Statements.codes`): those of node 0, then those of node 1, and so on.
+        children: Numbers of a report and of a report right below it, `[n, 2]`.
+        mentions: Numbers of a report and of an entity with no report in between, `[n, 2]`.
+    """
+
+    entities: Ids = field(default_factory=_ids)
+    reports: Ids = field(default_factory=_ids)
+    trees: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    evidence: Ids = field(default_factory=_ids)
+    signatures: Hashes = field(default_factory=_hashes)
+    nodes: Ints = field(default_factory=_numbers)
+    codes: Hashes = field(default_factory=_hashes)
+    counts: Ints = field(default_factory=_numbers)
+    statements: Hashes = field(default_factory=_hashes)
+    children: Ints = field(default_factory=_pairs)
+    mentions: Ints = field(default_factory=_pairs)
+
+    def __iter__(self) -> Iterator[Edge]:
+        """Yield the edges from reports to what is right below them, each once."""
+        reports, entities = self.reports.astype(str).tolist(), self.entities.astype(str).tolist()
+        for kind, pairs, below in (("child", self.children, reports), (MENTIONS, self.mentions, entities)):
+            for report, number in np.unique(pairs, axis=0).tolist():
+                yield Edge(kind, reports[report], below[number])
+
+    def find(self, signatures: Hashes) -> Ints:
+        """Return the nodes that have these signatures, -1 where none has."""
+        if not len(self.signatures):
+            return np.full(len(signatures), -1, dtype=np.int64)
+        order = np.argsort(self.signatures)
+        positions = np.minimum(np.searchsorted(self.signatures[order], signatures), len(order) - 1)
+        nodes = order[positions]
+        return np.where((self.signatures[nodes] == signatures) & (signatures != 0), nodes, -1)
+
+    def statements_of(self, nodes: Ints) -> tuple[Hashes, Ints]:
+        """Return the statement codes that nodes pass on, concatenated, and the number of each node."""
+        starts = np.cumsum(self.counts) - self.counts
+        return self.statements[ranges(starts[nodes], self.counts[nodes])], self.counts[nodes]
+
+    def by_evidence(self) -> dict[str, str]:
+        """Return the ids of reports by a model, by the digest of what it was shown."""
+        known = np.flatnonzero(self.evidence != b"")
+        return dict(
+            zip(self.evidence[known].astype(str).tolist(), self.reports[known].astype(str).tolist(), strict=True)
+        )
+
+    @classmethod
+    def of_units(cls, units: Sequence[Unit]) -> ReportTable:
+        """Build a table of which only the units are known."""
+        ordered = sorted(units, key=lambda unit: unit.id)
+        return cls(
+            reports=np.array([unit.id for unit in ordered], dtype="S24"),
+            evidence=np.array([unit.metadata.get("evidence", "") for unit in ordered], dtype="S24"),
+        )
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        arrays: dict[str, NDArray[Any]] = {part.name: getattr(self, part.name) for part in fields(self)}
+        small = {name: array.astype(np.int32) for name, array in arrays.items() if array.dtype == np.int64}
+        return pack_arrays({**arrays, **small})
+
+    @classmethod
+    def from_note(cls, note: bytes) -> ReportTable:
+        """Read what `to_note` wrote."""
+        arrays = unpack_arrays(note)
+        found: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
+        return cls(**{name: a.astype(np.int64) if a.dtype == np.int32 else a for name, a in found.items()})
+
+
+class TreeReports:
+    """The reports of one tree while they are written from the leaves up.
+
+    Attributes:
+        nodes: The nodes of the tree.
+        children: Nodes right below each.
+        signatures: See `ReportTable`.
+        known: Numbers of the same nodes in the stored table; -1 for those that are new or changed.
+        units: Id of the report of each node, empty where there is none.
+        codes: See `ReportTable`.
+        reports: Reports that are written now, by node.
+        unreported: Statements of new or changed nodes without a report, for the reports above them.
+    """
+
+    def __init__(
+        self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable, view: EvidenceView
+    ) -> None:
+        self.nodes = report_nodes(tree.filled(), number, network, view)
+        self.children = self.nodes.children()
+        self.signatures = self.nodes.signatures(network)
+        self.known = np.full(len(self.nodes), -1, dtype=np.int64)
+        self.units = np.zeros(len(self.nodes), dtype="S24")
+        self.codes = np.zeros(len(self.nodes), dtype=np.uint64)
+        self.reports: dict[int, Report] = {}
+        self.unreported: dict[int, tuple[int, ...]] = {}
+        self._network = network
+        self._before = before
+
+    def open_level(self, level: int) -> tuple[list[int], list[ReportNode]]:
+        """Return the nodes of a level that changed; all reports below must be there."""
+        numbers = np.flatnonzero(self.nodes.levels == level)
+        below = [self.children[number] for number in numbers.tolist()]
+        flat = np.array([child for unchanged in below for child in unchanged], dtype=np.int64)
+        child_hashes = chained_hashes(
+            self.codes[flat], np.array([len(unchanged) for unchanged in below], dtype=np.int64)
+        )
+        both = np.stack([self.signatures[numbers], child_hashes], axis=1).ravel()
+        self.signatures[numbers] = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
+        known = self._before.find(self.signatures[numbers])
+        self.known[numbers] = known
+        unchanged, stored_nodes = numbers[known >= 0], known[known >= 0]
+        written = self._before.nodes[stored_nodes]
+        self.units[unchanged[written >= 0]] = self._before.reports[written[written >= 0]]
+        self.codes[unchanged] = self._before.codes[stored_nodes]
+        changed = numbers[known < 0].tolist()
+        return changed, self.nodes.select(changed, self.children, self._network)
+
+    def store_units(self, units: Mapping[int, Unit | None]) -> None:
+        """Store the units of the reports of changed nodes; None for a node without a report."""
+        numbers = np.array(list(units), dtype=np.int64)
+        self.units[numbers] = [b"" if unit is None else unit.id.encode() for unit in units.values()]
+        picked = [np.array(self.passed_on(number), dtype=np.int64) for number in units]
+        flat = np.concatenate([*picked, np.empty(0, dtype=np.int64)])
+        statement_hashes = chained_hashes(
+            self._network.statements.codes[flat], np.array([len(p) for p in picked], dtype=np.int64)
+        )
+        self.codes[numbers] = id_hashes(self.units[numbers]) ^ statement_hashes
+
+    def passed_on(self, number: int) -> tuple[int, ...]:
+        """Return the statements that a changed node passes on: those of its report, or all that it has."""
+        report = self.reports.get(number)
+        return self.unreported.get(number, ()) if report is None else report.statements
+
+    def failed(self, number: int) -> None:
+        """Mark a node whose report could not be written, so that the next build tries again."""
+        self.signatures[number] = 0
+
+    def unchanged_below(self, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """Return the statements that unchanged nodes right below some nodes pass on, by node."""
+        wanted = [child for number in numbers for child in self.children[number]]
+        unchanged = np.array([child for child in wanted if self.known[child] >= 0], dtype=np.int64)
+        codes, counts = self._before.statements_of(self.known[unchanged])
+        all_codes = self._network.statements.codes
+        order = np.argsort(all_codes)
+        positions = order[np.searchsorted(all_codes[order], codes)].tolist() if len(codes) else []
+        ends = np.cumsum(counts).tolist()
+        return {
+            child: tuple(positions[start:end])
+            for child, start, end in zip(unchanged.tolist(), [0, *ends], ends, strict=False)
+        }
+
+    def report_edges(self) -> tuple[Ints, Ints]:
+        """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
+        has_report = self.units != b""
+        own = np.arange(len(has_report), dtype=np.int64)
+        up = np.where(has_report, own, self.nodes.parents)
+        for _ in range(int(self.nodes.levels.max(initial=0))):
+            climbing = (up >= 0) & ~has_report[up]
+            up = np.where(climbing, self.nodes.parents[up], up)
+        nested = own[has_report & (self.nodes.parents >= 0)]
+        above = up[self.nodes.parents[nested]]
+        children = np.stack([above, nested], axis=1)[above >= 0]
+        lowest = self.nodes.lowest
+        nearest = np.where(lowest >= 0, up[lowest], -1) if len(up) else lowest
+        vertices = np.flatnonzero(nearest >= 0)
+        return children, np.stack([nearest[vertices], vertices], axis=1)
+
+    def statements(self) -> tuple[NDArray[np.uint64], Ints]:
+        """Return the codes of the statements that each node passes on, and their number per node."""
+        unchanged = np.flatnonzero(self.known >= 0)
+        codes, counts = self._before.statements_of(self.known[unchanged])
+        parts = [np.empty(0, dtype=np.uint64)] * len(self.nodes)
+        ends = np.cumsum(counts).tolist()
+        for node, start, end in zip(unchanged.tolist(), [0, *ends], ends, strict=False):
+            parts[node] = codes[start:end]
+        for number in (*self.reports, *self.unreported):
+            parts[number] = self._network.statements.codes[list(self.passed_on(number))]
+        return np.concatenate([*parts, np.empty(0, dtype=np.uint64)]), np.array([*map(len, parts)], dtype=np.int64)
+
+
+def table_of(
+    forest: Sequence[TreeReports], network: EntityNetwork, before: ReportTable, new_units: Mapping[str, Unit]
+) -> ReportTable:
+    """Build the table to store, once all reports are written."""
+    units = _concatenated([tree.units for tree in forest], "S24")
+    reports, report_numbers = np.unique(units, return_inverse=True)
+    if len(reports) and not reports[0]:  # nodes without one
+        reports, report_numbers = reports[1:], report_numbers - 1
+    sizes = [len(tree.nodes) for tree in forest]
+    trees = np.zeros(len(reports), dtype=np.uint8)
+    trees[report_numbers[report_numbers >= 0]] = np.repeat(np.arange(len(forest), dtype=np.uint8), sizes)[
+        report_numbers >= 0
+    ]
+    starts = np.cumsum([0, *sizes])[:-1].tolist()
+    pairs = [tree.report_edges() for tree in forest]
+    mentions = [
+        (report_numbers[start + found[:, 0]], found[:, 1]) for start, (_, found) in zip(starts, pairs, strict=True)
+    ]
+    passed_on = [tree.statements() for tree in forest]
+    evidence = dict(zip(before.reports.tolist(), before.evidence.tolist(), strict=True))
+    evidence |= {name.encode(): str(unit.metadata.get("evidence", "")).encode() for name, unit in new_units.items()}
+    return ReportTable(
+        entities=network.ids,
+        reports=reports,
+        trees=trees,
+        evidence=np.array([evidence[name] for name in reports.tolist()], dtype="S24"),
+        signatures=_concatenated([tree.signatures for tree in forest], np.uint64),
+        nodes=report_numbers.astype(np.int64),
+        codes=_concatenated([tree.codes for tree in forest], np.uint64),
+        counts=_concatenated([counts for _, counts in passed_on], np.int64),
+        statements=_concatenated([codes for codes, _ in passed_on], np.uint64),
+        children=report_numbers[
+            _concatenated([start + found for start, (found, _) in zip(starts, pairs, strict=True)], np.int64).reshape(
+                -1, 2
+            )
+        ],
+        mentions=_concatenated([np.stack(found, axis=1) for found in mentions], np.int64).reshape(-1, 2),
+    )
+
+
+def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    """Concatenate arrays; empty if there are none."""
+    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)

@@ -1,0 +1,483 @@
+"""`ReportSelector`: reports above the entities of the hits join the context (SMART, eq. 12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sire_core.algorithms.grouping import id_hashes, stable_order
+from sire_core.algorithms.text import count_tokens
+from sire_core.errors import QueryError
+from sire_core.knowledge.element_context import BESIDE, WithoutReports
+from sire_core.knowledge.kinds import MENTIONS, RELATES
+from sire_core.recipes.smart.network import NETWORK, NetworkTable
+from sire_core.recipes.smart.recipe import REPORTS
+from sire_core.recipes.smart.report_nodes import ReportTable, tree_name
+from sire_core.settings import check_settings, setting
+from sire_core.types import PathStep, UnitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import FloatArray, IntArray, Ranking, View
+
+    Ids = NDArray[np.bytes_]
+
+__all__ = ["ReportSelector", "ReportTrees"]
+
+_BLOCKS = ((3, 1), (1, 1), (12, 6))
+"""Hits and the reports behind them; each later block is three times the one before."""
+_OVERLAP = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSelector:
+    """Puts reports behind the hits whose entities they are about; works with any ranker.
+
+    Passages keep the ranker's order: three hits and a report, one hit and a report, then blocks of 12, 36, 108 ... hits
+    with half as many reports behind each: at most k // 3 of the first k, for every k. A search for passages returns the
+    ranker's passages without reports; their paths name the reports that stand behind them, and `ReportLines` shows
+    these to the reader.
+
+    Reports are taken from the ancestors of all entities that the hits so far name, in all trees, by cosine with the
+    question + 0.2 * share of these entities under the report; at most ceil(reports / trees) of each tree, and none with
+    the text of a better one. A block whose hits name no entity is followed by the next hits. Reports that were not
+    taken come after everything else.
+
+    Attributes:
+        cap: Maximum number of reports in a context: `third`, a third of the hits; a number; or None, as published: the
+            first k hits and then all reports on their entities.
+        overlap: Weight of the share of the hits' entities that a report covers.
+        cap_tokens: Maximum tokens of all reports in a context; None for no limit. A report that does not fit is
+            skipped.
+        bring: Whether a search for passages ranks the source passages of reports before other passages.
+        perspective: Use only reports of this perspective: its number from 1, or the name of its view in `stats`. It can
+            differ in every search.
+
+    Raises:
+        ConfigurationError: A value is not allowed.
+    """
+
+    cap: int | str | None = setting("third", choices=("third",), low=0)
+    overlap: float = setting(_OVERLAP, low=0.0)
+    cap_tokens: int | None = setting(None, low=1)
+    bring: bool = False
+    perspective: int | str = setting("", wording=True, low=1)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
+        """Return a ranking whose first `k` are the context; with `cap=None` it is longer.
+
+        Raises:
+            QueryError: There is no such perspective.
+        """
+        import asyncio
+
+        trees = await asyncio.to_thread(ReportTrees.of, view)
+        if not trees.trees:
+            return ranking
+        used_trees = frozenset(trees.trees.values())
+        if self.perspective:
+            used_trees = await asyncio.to_thread(_trees_of_perspective, str(self.perspective), trees, view)
+        reports = _ReportChooser(await view.embed_query(query), ranking, view, trees, self, used_trees)
+        selected = _SelectedRanking(self, ranking, k, view, reports, len(used_trees))
+        await selected.top(k)
+        return selected
+
+
+def _trees_of_perspective(perspective: str, trees: ReportTrees, view: View) -> frozenset[str]:
+    """Return the trees that a search names."""
+    first = {tree: at for at, tree in reversed(list(trees.trees.items()))}
+    units = dict(zip(first, view.units(list(first.values())), strict=True))
+    views = {tree: str(unit.metadata.get("view", "")) for tree, unit in units.items()}
+    matching = frozenset(tree for tree in views if perspective in {views[tree], tree, tree.rpartition(" ")[2]})
+    if not matching:
+        known = ", ".join(f"{tree.rpartition(' ')[2]} ({views[tree]})" for tree in sorted(views))
+        raise QueryError(f"There is no perspective {perspective!r}. This index has {known}.")
+    return matching
+
+
+class _ReportChooser:
+    """Chooses among the reports above the hits seen so far."""
+
+    def __init__(
+        self,
+        question: FloatArray,
+        ranking: Ranking,
+        view: View,
+        trees: ReportTrees,
+        settings: ReportSelector,
+        kept: frozenset[str],
+    ) -> None:
+        self._question = question
+        self._ranking = ranking
+        self._view = view
+        self._trees = trees
+        self._overlap = settings.overlap
+        self._left = settings.cap_tokens
+        self._kept = kept
+        self._entities: dict[int, None] = {}
+        self._per_tree: Counter[str] = Counter()
+        self._texts: set[str] = set()
+        self.notes: dict[int, PathStep] = {}
+
+    def add_hit(self, position: int) -> None:
+        """Count the entities that a hit names from now on."""
+        self._entities.update(dict.fromkeys(self._trees.named(position)))
+
+    def choose(self, max_reports: int, per_tree: int | None) -> list[int]:
+        """Return the best reports that were not chosen before.
+
+        Args:
+            max_reports: Maximum number of reports.
+            per_tree: Maximum per tree, including those chosen before; None for no limit.
+        """
+        counts = self._trees.counts(self._entities)
+        usable = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._kept)
+        candidates = np.fromiter(usable, dtype=np.int64)
+        if max_reports < 1 or not len(candidates):
+            return []
+        # What a filter hides has no score in the ranking, and so stays hidden here.
+        candidates = candidates[self._ranking.scores_at(candidates) > -np.inf]
+        cosines = self._view.matrix[candidates] @ self._question
+        shares = np.array([counts[at] for at in candidates.tolist()]) / len(self._entities)
+        chosen: list[int] = []
+        for at in np.argsort(-(cosines + self._overlap * shares), kind="stable").tolist():
+            report = int(candidates[at])
+            if len(chosen) == max_reports:
+                break
+            tree = self._trees.trees[report]
+            text = self._view.units([report])[0].text
+            if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
+                continue
+            if self._left is not None:
+                size = count_tokens(text)
+                if size > self._left:
+                    continue
+                self._left -= size
+            self._texts.add(text)
+            self._per_tree[tree] += 1
+            chosen.append(report)
+            share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
+            note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
+            self.notes[report] = PathStep("perspective", self._below(report), note)
+        return chosen
+
+    def _below(self, report: int) -> tuple[str, ...]:
+        """Return the entities of the hits below the report, without units that a filter hides."""
+        covered = [entity for entity in self._entities if report in self._trees.above(entity)]
+        places = self._trees.places[covered]
+        units = np.flatnonzero(places >= 0)
+        hidden = units[self._ranking.scores_at(places[units]) == -np.inf].tolist() if len(units) else []
+        return tuple(self._trees.name(entity) for at, entity in enumerate(covered) if at not in hidden)
+
+
+class _SelectedRanking:
+    """Hits and reports as far as they were read; the order only grows."""
+
+    def __init__(
+        self, settings: ReportSelector, ranking: Ranking, k: int, view: View, reports: _ReportChooser, trees: int
+    ) -> None:
+        self._cap = settings.cap
+        self._ranking = ranking
+        self._view = view
+        self._k = k
+        self._reports = reports
+        self._trees = trees
+        self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
+        self._order: list[int] = []
+        self._scores: list[float] = []
+        self._read: list[tuple[int, float]] = []
+        self._reach = 2 * max(k, 4)
+        self._hits = 0
+        self._given = 0
+        self._block, *self._later = _BLOCKS
+        self._left = self._block[0]
+        self._topped: set[int] = set()
+        self._beside: dict[int, list[int]] = {}
+        self._ended = False
+        if not settings.bring:
+            self.of_passages = WithoutReports(self)
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """Return the best `n` positions, and all reports with `cap=None`; a report has the score of its hit."""
+        while len(self._order) < self._wanted(n) and not self._ended:
+            await self._grow()
+        end = self._wanted(n)
+        return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Return the ranker's scores."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Explain why the ranker chose a hit, or which entities a report was chosen for."""
+        if position in self._reports.notes:
+            return (self._reports.notes[position],)
+        steps = self._ranking.path(position)
+        if position in self._topped:
+            return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
+        return steps
+
+    async def hits(self, n: int) -> list[tuple[int, float]]:
+        """Return the best `n` units that are no reports."""
+        while self._hits < n and not self._ended:
+            await self._grow()
+        return self._read[: min(n, self._hits)]
+
+    def beside(self, hit: int) -> tuple[PathStep, ...]:
+        """Return one step per report behind a hit."""
+        reports = self._beside.get(hit, [])
+        ids = [unit.id for unit in self._view.units(reports)]
+        return tuple(
+            PathStep(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, reports, strict=True)
+        )
+
+    def _wanted(self, n: int) -> int:
+        return n + self._given if self._cap is None else n
+
+    async def _grow(self) -> None:
+        """Add the next hit, and the reports that follow it."""
+        hit = await self._next_hit()
+        if hit is None:
+            await self._end()
+            return
+        self._order.append(hit[0])
+        self._scores.append(hit[1])
+        self._reports.add_hit(hit[0])
+        self._hits += 1
+        self._left -= 1
+        if self._cap is None:
+            if self._hits == self._k:
+                self._append(len(self._is_report), None)
+        elif not self._left:
+            max_reports = self._block[1]
+            if isinstance(self._cap, int):
+                max_reports = min(max_reports, self._cap - self._given)
+            self._append(max_reports, ceil((self._given + max_reports) / self._trees))
+            self._block = self._later.pop(0) if self._later else (3 * self._block[0], 3 * self._block[1])
+            self._left = self._block[0]
+
+    async def _next_hit(self) -> tuple[int, float] | None:
+        """Return the ranking's next unit that is no report."""
+        while self._hits >= len(self._read):
+            positions, scores = await self._ranking.top(self._reach)
+            keep = ~self._is_report[positions]
+            self._read = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
+            if len(positions) < self._reach:
+                break
+            self._reach *= 2
+        return self._read[self._hits] if self._hits < len(self._read) else None
+
+    def _append(self, max_reports: int, per_tree: int | None) -> None:
+        chosen = self._reports.choose(max_reports, per_tree)
+        self._beside[self._order[-1]] = chosen
+        self._given += len(chosen)
+        self._order += chosen
+        self._scores += [self._scores[-1]] * len(chosen)
+
+    async def _end(self) -> None:
+        """Add the reports that were not taken, in the ranking's order."""
+        self._ended = True
+        if self._cap is None and self._order and self._hits < self._k:
+            self._append(len(self._is_report), None)
+        positions, scores = await self._ranking.top(len(self._is_report))
+        for position, score in zip(positions.tolist(), scores.tolist(), strict=True):
+            if self._is_report[position] and position not in self._reports.notes:
+                self._topped.add(position)
+                self._order.append(position)
+                self._scores.append(score)
+
+
+class _Parts(NamedTuple):
+    """Trees as they are read; units are positions, entities numbers of `ids`.
+
+    Attributes:
+        ids: Ids of the entities.
+        trees: Name of the tree of every report.
+        named: Unit and an entity it names, `[n, 2]`.
+        mentions: Report and an entity that it is the lowest report of, `[n, 2]`.
+        children: Report and a report right below it, `[n, 2]`.
+    """
+
+    ids: NDArray[Any]
+    trees: Mapping[int, str]
+    named: IntArray
+    mentions: IntArray
+    children: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTrees:
+    """Reports by position, and which are above which. Entities are known by their numbers.
+
+    Attributes:
+        trees: Name of the tree of every report, by its position, ascending.
+        ids: Ids of the entities.
+        places: Position of every entity that is a unit of its own, else -1.
+    """
+
+    trees: Mapping[int, str]
+    ids: NDArray[Any]
+    places: IntArray
+    _named: tuple[IntArray, IntArray]
+    _above: tuple[IntArray, IntArray]
+    _parents: Mapping[int, Sequence[int]]
+    _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, view: View) -> ReportTrees:
+        """Return the trees of a pool, read once per snapshot."""
+        found: ReportTrees = view.derived("report trees", lambda: cls._read(view))
+        return found
+
+    @classmethod
+    def _read(cls, view: View) -> ReportTrees:
+        parts = _parts_from_notes(view) or _parts_from_edges(view)
+        some = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
+        places = _positions(view.ids, parts.ids) if some else np.full(len(parts.ids), -1, dtype=np.int64)
+        own = np.flatnonzero(places >= 0)
+        named = np.concatenate([parts.named, np.stack([places[own], own], axis=1)])
+        parents: dict[int, list[int]] = {}
+        for parent, child in sorted(parts.children.tolist()):
+            parents.setdefault(child, []).append(parent)
+        mentions = parts.mentions[stable_order(parts.mentions[:, 0])]
+        return cls(
+            trees=parts.trees,
+            ids=parts.ids,
+            places=places,
+            _named=_compressed_rows(named, view.size),
+            _above=_compressed_rows(mentions[:, ::-1], len(parts.ids)),
+            _parents=parents,
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of trees."""
+        return len(set(self.trees.values()))
+
+    def named(self, position: int) -> list[int]:
+        """Return the entities that a passage, a relation or an entity names, by their ids."""
+        starts, entities = self._named
+        named: list[int] = entities[starts[position] : starts[position + 1]].tolist()
+        return sorted(named, key=lambda entity: bytes(self.ids[entity]))
+
+    def above(self, entity: int) -> tuple[int, ...]:
+        """Return all reports above an entity, each once, lower ones first."""
+        if entity in self._known:
+            return self._known[entity]
+        starts, reports = self._above
+        reports_above = dict.fromkeys(reports[starts[entity] : starts[entity + 1]].tolist())
+        queue = list(reports_above)
+        for report in queue:  # grows while it is read
+            for parent in self._parents.get(report, ()):
+                if parent not in reports_above:
+                    reports_above[parent] = None
+                    queue.append(parent)
+        self._known[entity] = tuple(reports_above)
+        return self._known[entity]
+
+    def counts(self, entities: Iterable[int]) -> dict[int, int]:
+        """Count, for every report above any of the entities, how many of them it is above; ascending."""
+        counts: dict[int, int] = {}
+        for entity in entities:
+            for report in self.above(entity):
+                counts[report] = counts.get(report, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def name(self, entity: int) -> str:
+        """Return the id of an entity."""
+        return str(bytes(self.ids[entity]).decode())
+
+
+def _parts_from_notes(view: View) -> _Parts | None:
+    """Read the organizer's notes; None if there are none, or they are of another generation."""
+    notes = view.note(NETWORK), view.note(REPORTS)
+    if notes[0] is None or notes[1] is None:
+        return None
+    network, table = NetworkTable.from_note(notes[0]), ReportTable.from_note(notes[1])
+    chunks, reports = (_positions_of_kind(view, kind) for kind in (UnitKind.CHUNK, UnitKind.REPORT))
+    passages = np.array(network.passages, dtype="S24")
+    if not (_same_ids(view.ids[chunks], passages) and np.array_equal(np.sort(view.ids[reports]), table.reports)):
+        return None
+    positions, places = reports[np.argsort(view.ids[reports])], _positions(view.ids, passages)
+    named, unnamed = network.parts["named"], network.parts["unnamed"]
+    relations = _positions(view.ids, network.relations[:, 0])
+    units = np.concatenate([places[named.groups()], places[unnamed.groups()], relations])
+    ids, numbers = _union_numbers(
+        table.entities, np.concatenate([named["ids"], unnamed["ids"], network.relations[:, 1]])
+    )
+    order = np.argsort(positions)
+    names = [tree_name(tree) for tree in range(int(table.trees.max(initial=0)) + 1)]
+    return _Parts(
+        ids=ids,
+        trees={
+            at: names[tree] for at, tree in zip(positions[order].tolist(), table.trees[order].tolist(), strict=True)
+        },
+        named=np.stack([units, numbers], axis=1)[units >= 0],
+        mentions=np.stack([positions[table.mentions[:, 0]], table.mentions[:, 1]], axis=1),
+        children=positions[table.children],
+    )
+
+
+def _parts_from_edges(view: View) -> _Parts:
+    """Read the edges of the pool."""
+    reports = _positions_of_kind(view, UnitKind.REPORT)
+    number = {bytes(name): at for at, name in enumerate(view.ids)} if len(reports) else {}
+    entities: dict[bytes, int] = {}
+    named: list[tuple[int, int]] = []
+    mentions: list[tuple[int, int]] = []
+    children: list[tuple[int, int]] = []
+    above = set(reports.tolist())
+    for edge in view.edges() if len(reports) else ():
+        source, target = number.get(edge.source.encode(), -1), edge.target.encode()
+        if edge.kind in (MENTIONS, RELATES) and source >= 0:
+            pair = source, entities.setdefault(target, len(entities))
+            (mentions if source in above else named).append(pair)
+        elif edge.kind == "child" and source in above and target in number:
+            children.append((source, number[target]))
+    pairs = (np.array(found, dtype=np.int64).reshape(-1, 2) for found in (named, mentions, children))
+    trees = {at: unit.tree for at, unit in zip(reports.tolist(), view.units(reports), strict=True)}
+    return _Parts(np.array(list(entities), dtype="S"), trees, *pairs)
+
+
+def _positions_of_kind(view: View, kind: UnitKind) -> IntArray:
+    code = list(view.kind_names).index(kind.value)
+    return np.flatnonzero(view.kinds == code).astype(np.int64)
+
+
+def _same_ids(first: Ids, second: Ids) -> bool:
+    return np.array_equal(first, second) or np.array_equal(np.sort(first), np.sort(second))
+
+
+def _positions(ids: Ids, wanted: NDArray[Any]) -> IntArray:
+    """Return the positions of ids, -1 for unknown ones."""
+    if not len(ids) or not len(wanted):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(ids, kind="stable")
+    places = order[np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)]
+    return np.where(ids[places] == wanted, places, -1)
+
+
+def _union_numbers(entities: Ids, others: Ids) -> tuple[Ids, IntArray]:
+    """Append others to entities where they are new; return all ids and the numbers of the others."""
+    both = np.concatenate([entities, others])
+    _, first, inverse = np.unique(id_hashes(both), return_index=True, return_inverse=True)
+    ranks = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # entities come first: they keep their numbers
+    return both[np.sort(first)], ranks[inverse.ravel()][len(entities) :]
+
+
+def _compressed_rows(pairs: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return second numbers by first ones, as compressed rows: starts and values."""
+    order = stable_order(pairs[:, 0])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=size))])
+    return starts.astype(np.int64), pairs[order, 1]

@@ -1,0 +1,295 @@
+"""What one passage states of the entities it names: pairs, sentences, descriptions, features (SMART, section 3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, tokenize
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.models.usage import estimate_tokens
+from sire_core.types import hash64
+
+if TYPE_CHECKING:
+    from sire_core.recipes.smart.network import PassageRows
+    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Triple, Unit
+
+
+__all__ = [
+    "ROLE",
+    "TYPE",
+    "WORD",
+    "EntityMention",
+    "LocalStatement",
+    "PassageStatements",
+    "PassageTexts",
+    "mentioned_rows",
+    "read_passage",
+    "stated_rows",
+]
+
+ROLE, TYPE, WORD = 0, 1, 2
+"""Kinds of features: an end of a kind of relation, an entity type, a word of a description."""
+_NEGATIONS = frozenset(("not", "no", "never", "cannot", "without", "t"))
+_MAX_DESCRIPTION_WORDS, _MAX_SENTENCE_WORDS = 40, 8
+_LOWERCASE_WORD = re.compile(r"\b[^\W\d_A-Z][^\W\d_]{2,}\b")
+
+
+@lru_cache(1 << 16)
+def predicate_family(predicate: str) -> str:
+    """Return the stems of a predicate's content words, with `not` in front where it is negated.
+
+    `was born in` and `born at` are one family; `cannot produce` and `produces` are two.
+    """
+    words = tokenize(predicate.replace("_", " "))
+    stems = [_stem(word) for word in words if word not in FUNCTION_WORDS]
+    denied = ["not"] if any(word in _NEGATIONS for word in words) else []
+    return " ".join((*denied, *(stems or map(_stem, words))))
+
+
+def role_features(triple: Triple) -> tuple[int, int]:
+    """Return the features of the head and of the tail of a relation."""
+    family = predicate_family(triple.predicate)
+    return hash64(f"head {family}"), hash64(f"tail {family}")
+
+
+def entity_features(entity: Entity) -> Iterator[tuple[int, int]]:
+    """Yield kind and hash of the features that a record gives an entity: its type, words of its description."""
+    if entity.type:
+        yield TYPE, hash64(name_key(entity.type))
+    for word in _stems(tokenize(entity.description))[:_MAX_DESCRIPTION_WORDS]:
+        yield WORD, hash64(word)
+
+
+def word_features(text: str) -> list[int]:
+    """Return hashes of the lower-case words of a sentence, which describe its entities if it has no relation."""
+    return [hash64(word) for word in _stems(_LOWERCASE_WORD.findall(text))[:_MAX_SENTENCE_WORDS]]
+
+
+def _stems(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(_stem(word) for word in words if word not in FUNCTION_WORDS))
+
+
+@lru_cache(1)
+def _stemmer() -> object:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+@lru_cache(1 << 16)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))  # type: ignore[attr-defined] # PyStemmer has no type information
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` would make one every time
+_MAX_PAIRED = 8
+"""Entities of one statement that are joined pairwise when it names no relation; a list of thirty names says little of
+any two of them."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EntityMention:
+    """An entity that a passage spells out.
+
+    Attributes:
+        name: The name that reports use for it in this passage.
+        first: The first name that the passage uses for it.
+        entity: Its id in the knowledge graph.
+        title: Whether the passage's title is one of its names.
+    """
+
+    name: str
+    first: str
+    entity: str
+    title: bool = False
+
+    @classmethod
+    def of(cls, edge: Edge) -> EntityMention:
+        """Read a `mentions` edge with names."""
+        names, is_title = edge.metadata["names"], bool(edge.metadata.get("title"))
+        return cls(names[-1 if is_title else 0], names[0], edge.target, is_title)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStatement:
+    """A sentence of a passage and the entities it names.
+
+    Attributes:
+        text: The sentence; the passage's title is put in front unless the sentence has it.
+        places: Numbers of these entities in the passage.
+        weight: Sum of the strengths of its relations, at least 1.
+    """
+
+    text: str
+    places: tuple[int, ...]
+    weight: float
+
+
+@dataclass(slots=True)
+class PassageStatements:
+    """What a passage states of its entities; these are numbered within the passage.
+
+    Attributes:
+        pairs: Two entities, a weight, and a hash of the predicate's family; 0 if they only stand in one sentence.
+        statements: In the order of the text.
+        descriptions: By entity.
+        features: Entity, kind (`ROLE`, `TYPE`, `WORD`) and hash.
+    """
+
+    pairs: list[tuple[int, int, float, int]] = field(default_factory=list)
+    statements: list[LocalStatement] = field(default_factory=list)
+    descriptions: dict[int, str] = field(default_factory=dict)
+    features: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTexts:
+    """The texts of a passage that reports may quote.
+
+    Attributes:
+        names: By entity number, its first name and the one that reports use.
+        statements: Texts of the statements.
+        descriptions: By entity number.
+    """
+
+    names: tuple[tuple[str, str], ...]
+    statements: tuple[str, ...]
+    descriptions: Mapping[int, str]
+
+    @classmethod
+    def of(cls, mentions: Sequence[EntityMention], stated: PassageStatements) -> PassageTexts:
+        """Collect the texts of a passage."""
+        names = tuple((mention.first, mention.name) for mention in mentions)
+        return cls(names, tuple(statement.text for statement in stated.statements), stated.descriptions)
+
+    def to_note(self) -> bytes:
+        """Serialize for the store."""
+        rows = [self.names, self.statements, list(self.descriptions.items())]
+        return _encode(rows).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_note(cls, note: bytes) -> PassageTexts:
+        """Read what `to_note` wrote."""
+        names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
+        return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
+
+
+def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
+    """Read pairs, statements, descriptions and features of a passage from its extraction record.
+
+    Relations join two entities with their strengths. A sentence without relations joins the entities it names. An
+    entity that no sentence joins is joined with the entity of the passage's title.
+    """
+    stated = PassageStatements()
+    joined: set[int] = set()
+    if record is not None and mentions:
+        numbers = _local_numbers(record, mentions)
+        for entity in record.entities:
+            if entity.id in numbers:
+                stated.features += [(numbers[entity.id], *trait) for trait in entity_features(entity)]
+                if entity.description:
+                    stated.descriptions.setdefault(numbers[entity.id], entity.description)
+        for fact in record.facts:
+            joined |= _add_fact(stated, fact, numbers, title)
+    title_entity = next((number for number, mention in enumerate(mentions) if mention.title), None)
+    if title_entity is not None:
+        stated.pairs += [
+            (title_entity, number, 1.0, 0)
+            for number in range(len(mentions))
+            if number != title_entity and number not in joined
+        ]
+    return stated
+
+
+def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) -> dict[str, int]:
+    """Number every entity of a record that the passage spells out, by its id in the record."""
+    known = {name_key(mentions[number].name): number for number in reversed(range(len(mentions)))}
+    numbers: dict[str, int] = {}
+    for entity in record.entities:
+        keys = (name_key(name) for name in (entity.name, *entity.aliases))
+        number = next((known[key] for key in keys if key in known), None)
+        if number is not None:
+            numbers[entity.id] = number
+    return numbers
+
+
+def _add_fact(stated: PassageStatements, fact: Fact, numbers: Mapping[str, int], title: str) -> set[int]:
+    """Add a sentence and its pairs; return the entities it joins."""
+    named = list(dict.fromkeys(numbers[name] for name in fact.entities if name in numbers))
+    relations = list(_relations(fact, numbers))
+    joined = {end for a, b, *_ in relations for end in (a, b)}
+    stated.pairs += relations
+    stated.features += _roles(fact, numbers)
+    named += [end for end in dict.fromkeys(end for a, b, *_ in relations for end in (a, b)) if end not in named]
+    if not joined and len(named) > 1:
+        stated.pairs += [(a, b, 1.0, 0) for a, b in combinations(named[:_MAX_PAIRED], 2)]
+        joined.update(named[:_MAX_PAIRED])
+        stated.features += [(place, WORD, word) for word in word_features(fact.text) for place in named[:_MAX_PAIRED]]
+    if len(named) > 1:
+        text = fact.text if not title or title.casefold() in fact.text.casefold() else f"{title}: {fact.text}"
+        weight = max(sum(weight for _, _, weight, _ in relations), 1.0)
+        stated.statements.append(LocalStatement(text, tuple(named), weight))
+    return joined
+
+
+def _relations(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, float, int]]:
+    for triple in fact.triples:
+        head, tail = numbers.get(triple.head), numbers.get(triple.tail)
+        if head is not None and tail is not None and head != tail:
+            family = hash64(predicate_family(triple.predicate))
+            yield head, tail, triple.strength if triple.strength > 0 else 1.0, family
+
+
+def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the roles of entities in relations, including relations to what is no entity."""
+    for triple in fact.triples:
+        for end, feature in zip((triple.head, triple.tail), role_features(triple), strict=True):
+            if end in numbers:
+                yield numbers[end], ROLE, feature
+
+
+def mentioned_rows(
+    mentions: Sequence[EntityMention], unnamed: Sequence[str], keys: Sequence[int] | None = None
+) -> PassageRows:
+    """Return a passage's rows of `named` and `unnamed` entities.
+
+    Args:
+        mentions: Entities that it spells out, in order.
+        unnamed: Ids of entities that it refers to without a name.
+        keys: Hashes of the keys of the first names; None computes them.
+    """
+    hashes = [hash64(name_key(mention.first)) for mention in mentions] if keys is None else keys
+    return {
+        "named": [(m.entity.encode(), key, m.title) for m, key in zip(mentions, hashes, strict=True)],
+        "unnamed": [(entity.encode(),) for entity in unnamed],
+    }
+
+
+def stated_rows(stated: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
+    """Return a passage's rows of pairs, statements, their members, descriptions and features."""
+    names = [mention.name for mention in mentions]
+    version = "\0".join(unit.chunk_ids)
+    statements = [
+        (
+            hash64("\0".join((version, str(number), statement.text, *(names[entity] for entity in statement.places)))),
+            hash64(normalize_answer(statement.text)),
+            count_tokens(statement.text),
+            estimate_tokens(statement.text),
+            statement.weight,
+            len(statement.places),
+        )
+        for number, statement in enumerate(stated.statements)
+    ]
+    return {
+        "pairs": stated.pairs,
+        "statements": statements,
+        "members": [(entity,) for statement in stated.statements for entity in statement.places],
+        "about": [(entity, hash64(f"{version}\0{text}")) for entity, text in stated.descriptions.items()],
+        "traits": list(dict.fromkeys(stated.features)),
+    }
