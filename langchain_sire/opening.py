@@ -108,7 +108,7 @@ def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
         StorageError: The file is damaged.
     """
     try:
-        return {} if place is None else dict(read_checked(Path(place) / _SETTINGS))
+        return {} if place is None else read_checked(Path(place) / _SETTINGS, dict)
     except FileNotFoundError:  # a new folder, or one that the core wrote
         return {}
 

@@ -198,7 +198,7 @@ def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
         StorageError: The file is damaged.
     """
     try:
-        return {} if place is None else dict(read_checked(Path(place) / _FILE))
+        return {} if place is None else read_checked(Path(place) / _FILE, dict)
     except FileNotFoundError:  # a folder that the core wrote
         return {}
 
@@ -242,7 +242,7 @@ class Ledger:
         if self._file is None:
             return list(self._memory)
         try:
-            return [str(name) for name in read_checked(self._file)]
+            return [str(name) for name in read_checked(self._file, list)]
         except FileNotFoundError:
             return []
 

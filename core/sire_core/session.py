@@ -181,7 +181,7 @@ class Session:
             why = dict(self.files().calls.failures(built.extraction))
             with (store := self.files().store).snapshot():
                 chunks = [chunk for chunk in store.chunks() if chunk.hash in failed]
-                documents = store.documents(list({chunk.doc_id for chunk in chunks}))
+                documents = store.documents()
             kept = [chunk for chunk in chunks if is_allowed(chunk, allow, documents)]
             found += [Failure(chunk.title or chunk.doc_id, why.get(chunk.hash, "no answer")) for chunk in kept]
         if allow is None:

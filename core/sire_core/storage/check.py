@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from sire_core.storage.calls import CallStore
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.json_files import damaged_adapter_files
+from sire_core.storage.manifest import Manifest
+from sire_core.storage.plain_files import misplaced
 from sire_core.storage.store import Store
 
 __all__ = ["Finding", "check_folder"]
@@ -30,6 +33,7 @@ _SOURCES = (
     "Searches do not need it. Restore it from a backup, or delete it and name the whole folders that were indexed when "
     "you add or sync again, so that documents keep their ids."
 )
+_LINK = "Move it away (what a link leads to stays), or restore the index from a backup: an index follows no links."
 _DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is needed."
 
 
@@ -62,6 +66,8 @@ def check_folder(path: Path) -> list[Finding]:
         StorageError: Another format version wrote it.
     """
     folder = Folder(path)
+    if path.is_dir() and (wrong := sorted(misplaced(path))):
+        return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]
     folder.require()
     shown = folder.read_manifest()
     found = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
@@ -79,6 +85,9 @@ def check_folder(path: Path) -> list[Finding]:
         found.append(Finding("sources.json", "it is not what was written", _SOURCES))
     found += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
     derived = path / "derived"
+    for parent, names, _ in os.walk(derived):
+        links = [Path(parent, name) for name in names if Path(parent, name).is_symlink()]
+        found += [Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links]
     for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
         if any(part.endswith(".partial") for part in directory.parts):
             continue  # what a killed process left; the next change tidies it away
@@ -102,7 +111,7 @@ def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
             return
         committed = store.manifest()
         check_format(committed, folder.path)
-        if int(str(shown.get("generation", 0))) > committed.get("generation", 0):
+        if int(str(shown.get("generation", 0))) > Manifest.from_json(committed).generation:
             yield "it has lost its last changes: manifest.json names a later generation"
 
 

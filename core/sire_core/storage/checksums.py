@@ -24,6 +24,7 @@ __all__ = [
     "CheckedTable",
     "CheckedWrites",
     "check_table",
+    "complete",
     "damage",
     "require_complete",
     "row_checksum",
@@ -176,6 +177,35 @@ class CheckedWrites:
         return self._changes.setdefault((table.name, part), [0, 0])
 
 
+def complete(database: Database, table: CheckedTable, sql: str, part: str = "") -> Iterator[tuple[Any, ...]]:
+    """All rows of a table, or of one part of it, each verified; at the end their number is compared with the sums.
+
+    Args:
+        database: In a `snapshot`, so that rows and sums are of one commit.
+        table: The table.
+        sql: A query of `table.selected`, and of more columns behind them, for all these rows.
+        part: Which part; the query has one parameter then.
+
+    Raises:
+        StorageError: A row is not what was written, or an index of SQLite did not lead to all of them.
+    """
+    width = len(table.columns)
+    rows = total = 0
+    for row in database.iterate(sql, [part] if table.part else []):
+        verified(row, width)
+        yield row
+        rows += 1
+        total += row[width]
+    if (rows, total) != _sums(database, table, part):
+        raise damage(f"the number of its rows in {table.name!r}")
+
+
+def _sums(database: Database, table: CheckedTable, part: str) -> tuple[int, int]:
+    """Number of rows of a part and the sum of their checksums, as they were written."""
+    known = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, part])
+    return (known[0][0], known[0][1]) if known else (0, 0)
+
+
 def require_complete(database: Database, table: CheckedTable, parts: Iterable[object] = ("",)) -> None:
     """Raise when rows of a table are missing or too many; that they are right is for `verified` to say.
 
@@ -191,8 +221,7 @@ def require_complete(database: Database, table: CheckedTable, parts: Iterable[ob
     sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
     for part in parts:
         (found,) = database.read(sql, [part] if table.part else [])
-        known = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, str(part)])
-        if [found] != (known or [(0, 0)]):
+        if found != _sums(database, table, str(part)):
             raise damage(f"the number of its rows in {table.name!r}")
 
 

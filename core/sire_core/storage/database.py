@@ -12,7 +12,7 @@ from typing import Any
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
 from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.sqlite_errors import explained, open_database
+from sire_core.storage.sqlite_errors import SQLITE_ERRORS, explained, open_database
 
 __all__ = ["Database", "FileStamp"]
 
@@ -75,14 +75,14 @@ class Database:
                 if not before or before[: len(self._file)] == self._file:  # else another took its place meanwhile
                     return connection
                 connection.close()
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise explained(error, self.path) from error
 
     def _place(self) -> FileStamp:
         """Which file lies at the path; of one that is read as if it never changed, in which state."""
         if self.path is not None:
             with suppress(OSError):
-                status = self.path.stat()
+                status = self.path.lstat()
                 return (status.st_dev, status.st_ino, *(self.stamp() if self._fixed else ()))
         return ()
 
@@ -173,7 +173,7 @@ class Database:
         try:
             with self._lock:
                 rows = self._connection.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             self._require_fixed()
             raise explained(error, self.path) from error
         self._require_fixed()
@@ -196,7 +196,7 @@ class Database:
                 if not rows:
                     return
                 yield from rows
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             self._require_fixed()
             raise explained(error, self.path) from error
 
@@ -234,7 +234,7 @@ class Database:
             except BaseException as error:
                 if self._in_transaction():
                     self._connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, SQLITE_ERRORS):
                     raise explained(error, self.path) from error
                 raise
             finally:
@@ -265,7 +265,7 @@ class Database:
                     self._connection.backup(target)
             finally:
                 target.close()
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise explained(error, path) from error
 
     def check(self) -> list[str]:
@@ -299,7 +299,7 @@ class Database:
                     if 2 * free > pages:
                         self._empty_log()  # until then the file is as long as before
                 self._known = self.stamp() if known else ()
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise explained(error, self.path) from error
 
     def settle(self) -> None:
@@ -337,7 +337,7 @@ class Database:
             with self._lock:
                 self._connection.execute("VACUUM")
                 busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise explained(error, self.path) from error
         if busy:
             raise IndexLockedError(

@@ -14,6 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from sire_core.errors import StorageError
+from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain
 
 __all__ = ["BLOCK", "DerivedFiles", "carried_folder", "damaged_files", "sync_folder"]
 
@@ -50,7 +51,8 @@ class DerivedFiles:
         """Changes when anybody replaces, cuts off or writes to a file; cheap enough to look at before every search."""
         try:
             with os.scandir(self.directory) as entries:
-                found = [entry.stat() for entry in sorted(entries, key=attrgetter("name")) if entry.is_file()]
+                files = [e for e in sorted(entries, key=attrgetter("name")) if not e.is_dir(follow_symlinks=False)]
+                found = [entry.stat(follow_symlinks=False) for entry in files]
         except OSError:
             return ()
         return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
@@ -75,7 +77,8 @@ class DerivedFiles:
             StorageError: Files are missing, damaged, or of something else; the caller makes them again.
         """
         try:
-            known = json.loads((self.directory / _CHECKSUMS).read_bytes())
+            self._require_plain()
+            known = json.loads(read_plain(self.directory / _CHECKSUMS))
             files = dict(known["files"])
             right = known["label"] == self.label and all(
                 _is_right(self.directory / name, found, (unread or {}).get(name, ())) for name, found in files.items()
@@ -85,10 +88,15 @@ class DerivedFiles:
         if not right:
             raise StorageError(f"The derived files in {self.directory} are not what was written.")
 
+    def _require_plain(self) -> None:
+        """Raise if the folder, or the one around it, is a link."""
+        require_plain(self.directory, folder=True)
+        require_plain(self.directory.parent, folder=True)
+
     def checksums(self) -> dict[str, list[int]]:
         """Size and the checksum of each block of `BLOCK` bytes, by file; empty where they cannot be read."""
         try:
-            return dict(json.loads((self.directory / _CHECKSUMS).read_bytes())["files"])
+            return dict(json.loads(read_plain(self.directory / _CHECKSUMS))["files"])
         except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
             return {}
 
@@ -112,14 +120,15 @@ class DerivedFiles:
         directory = self.directory
         partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
-            shutil.rmtree(partial, ignore_errors=True)
+            require_plain(directory.parent, folder=True)
+            remove(partial)
             partial.mkdir()
             known = save(partial) or {}
             files = {path.name: _checksums(path, known.get(path.name, {})) for path in sorted(partial.iterdir())}
             (partial / _CHECKSUMS).write_text(json.dumps({"label": self.label, "files": files}))
             if self.lasting:
                 _sync_files(partial)
-            shutil.rmtree(directory, ignore_errors=True)
+            remove(directory)
             partial.rename(directory)
             if self.lasting:
                 sync_folder(directory.parent)
@@ -139,13 +148,13 @@ def carried_folder(key: str) -> str:
 def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
     """Files of a folder of derived files that are not what was written, and what is wrong with each."""
     try:
-        files = dict(json.loads((directory / _CHECKSUMS).read_bytes())["files"])
+        files = dict(json.loads(read_plain(directory / _CHECKSUMS))["files"])
     except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
         yield directory / _CHECKSUMS, "it cannot be read"
         return
     for name, known in files.items():
         file = directory / name
-        if not file.is_file():
+        if not os.path.lexists(file):
             yield file, "it is missing"
         elif not _is_right(file, known):
             yield file, "it is not what was written"
@@ -173,6 +182,8 @@ def _sync(path: Path, flags: int = 0) -> None:
 
 
 def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) -> bool:
+    if not is_plain(path):
+        return False
     if len(known) == 2 and known[0] > BLOCK:
         return path.stat().st_size == known[0] and _whole_checksum(path) == known[1]
     return _checksums(path, {block: known[1 + block] for block in unread}) == list(known)

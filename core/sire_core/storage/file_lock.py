@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sire_core.errors import IndexLockedError, StorageError
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
 
 __all__ = ["file_lock"]
 
@@ -23,8 +24,10 @@ def file_lock(folder: Path, name: str, timeout: float = 0.0) -> Iterator[None]:
 
     Raises:
         IndexLockedError: Somebody else holds it.
-        StorageError: The folder cannot be written.
+        StorageError: The folder cannot be written, or the file is a link.
     """
+    for end in DATABASE_ENDS:
+        require_plain(folder / f"{name}{end}")
     while True:
         before = _identity(folder / name)
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from sire_core.errors import IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
 from sire_core.storage.file_lock import file_lock
 from sire_core.storage.json_files import ADVICE, checksum, replace_json
+from sire_core.storage.plain_files import FOLDERS, is_derived_name, misplaced, read_plain, remove, require_plain
 
 __all__ = ["FORMAT", "Folder"]
 
@@ -67,9 +67,9 @@ class Folder:
             StorageError: The file is damaged; with other folders, documents would get other ids.
         """
         try:
-            found = dict(json.loads(self.sources_file.read_text(encoding="utf-8")))
+            found = dict(json.loads(read_plain(self.sources_file)))
             folders = list(found["folders"])
-            right = found["checksum"] == checksum(folders)
+            right = found["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders)
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return []
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -96,9 +96,9 @@ class Folder:
     def verified(self) -> list[int]:
         """When all of `index.sqlite` was read last, and what it looked like; empty when nobody knows."""
         try:
-            found = dict(json.loads(self.verified_file.read_text(encoding="utf-8")))
+            found = dict(json.loads(read_plain(self.verified_file)))
             stamp = [int(number) for number in found["verified"]]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return []
         return stamp if found.get("checksum") == checksum(stamp) else []
 
@@ -117,6 +117,7 @@ class Folder:
         Raises:
             StorageError: The place is a file, holds something else, or cannot be written.
         """
+        self.require_plain()
         if self.path.is_dir() and not self.exists() and not self.calls_file.exists():
             foreign = sorted(p.name for p in self.path.iterdir() if p.name not in _MAY_COME_FIRST)
             if foreign:
@@ -141,12 +142,24 @@ class Folder:
         except OSError as error:
             raise StorageError(f"Cannot look into {self.path}: {error.strerror}. Check its permissions.") from error
 
+    def require_plain(self) -> None:
+        """Raise if a file or folder of the index is a link or of another type: nothing is read or written through it.
+
+        Raises:
+            StorageError: See `sire_core.storage.plain_files.require_plain`.
+        """
+        with suppress(OSError):  # there is no such folder, or one may not look
+            for entry in misplaced(self.path):
+                require_plain(entry, folder=entry.name in FOLDERS)
+
     def require(self) -> None:
         """Raise when there is no index here.
 
         Raises:
             IndexMissingError: Nothing was built here.
+            StorageError: A file is a link.
         """
+        self.require_plain()
         if not self.exists():
             raise IndexMissingError(
                 f"There is no index in {self.path}. Build one: sire index SOURCE --to {self.path}, or in Python "
@@ -160,18 +173,19 @@ class Folder:
             StorageError: The folder was written by another format version.
         """
         try:
-            manifest = dict(json.loads(self.manifest_file.read_text(encoding="utf-8")))
+            manifest = dict(json.loads(read_plain(self.manifest_file)))
         except (OSError, ValueError, TypeError, RecursionError):
             return {}
         noted = manifest.pop("checksum", None)
         if "format" in manifest:
             check_format(manifest, self.path)
-        return manifest if noted == checksum(manifest) else {}
+        right = noted == checksum(manifest) and type(manifest.get("generation", 0)) is int
+        return manifest if right else {}
 
     def stamp(self) -> tuple[int, int]:
         """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
         try:
-            status = self.manifest_file.stat()
+            status = self.manifest_file.lstat()
         except OSError:
             return (0, 0)
         return (status.st_mtime_ns, status.st_ino)
@@ -196,13 +210,18 @@ class Folder:
     def clean(self, unwanted: Callable[[str], bool]) -> None:
         """Delete derived folders by name, and in those that stay what a killed process left half written.
 
-        Files that a reader still maps may stay until the next time.
+        Entries whose names are not ours stay. Files that a reader still maps may stay until the next time.
         """
+        self.require_plain()
         derived = self.path / "derived"
-        if derived.is_dir():
-            for entry in derived.iterdir():
-                for left in [entry] if unwanted(entry.name) else list(entry.glob("*.partial")):
-                    shutil.rmtree(left, ignore_errors=True)
+        for entry in derived.iterdir() if derived.is_dir() else ():
+            if not is_derived_name(entry.name):
+                continue
+            if unwanted(entry.name) or entry.is_symlink():
+                remove(entry)
+            else:
+                for left in entry.glob("*.partial"):
+                    remove(left)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -212,6 +231,7 @@ class Folder:
             IndexLockedError: Another writer is at work.
             StorageError: The folder cannot be written.
         """
+        self.require_plain()
         with file_lock(self.path, "writer.lock"):
             yield
 

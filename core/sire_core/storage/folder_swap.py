@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+from sire_core.storage.plain_files import FILES, FOLDERS, is_derived_name
 
 __all__ = ["replace_folder"]
 
-_DATABASES = [
-    f"{name}{end}"
-    for name in ("index.sqlite", "calls.sqlite", "writer.lock", "pending.lock")
-    for end in ("", "-wal", "-shm", "-journal")
-]
-_OF_AN_INDEX = {*_DATABASES, "manifest.json", "sources.json", "verified.json", "derived", "pending"}
-"""What belongs to one index. What else lies in its folder are settings of adapters, or files of somebody else."""
+_OF_ADAPTERS = {"llama_index_nodes.json", "llama_index.json", "langchain.json"}
+"""Settings of adapters stay when the index beside them is replaced, as files of somebody else do."""
 
 
 def replace_folder(place: Path, new: Path, old: Path) -> None:
@@ -30,14 +28,14 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
     Raises:
         OSError: A file cannot be copied, or a folder not be moved; the old index is where it was.
     """
-    for found in sorted(place.iterdir()):
-        if found.name in _OF_AN_INDEX:
-            continue
+    for found in _others(place):
+        copy = new / found.relative_to(place)
+        copy.parent.mkdir(exist_ok=True)
         if found.is_dir() and not found.is_symlink():
-            shutil.copytree(found, new / found.name, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(found, copy, symlinks=True, dirs_exist_ok=True)
         else:
-            (new / found.name).unlink(missing_ok=True)
-            shutil.copy2(found, new / found.name, follow_symlinks=False)
+            copy.unlink(missing_ok=True)
+            shutil.copy2(found, copy, follow_symlinks=False)
     place.rename(old)
     try:
         new.rename(place)
@@ -45,3 +43,16 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
         old.rename(place)
         raise
     shutil.rmtree(old)
+
+
+def _others(place: Path) -> Iterator[Path]:
+    """What lies in an index folder, and in its folders, but belongs to no index."""
+    for found in sorted(place.iterdir()):
+        if found.name not in (FILES | FOLDERS) - _OF_ADAPTERS:
+            yield found
+    for found in sorted((place / "derived").glob("*")):
+        if not is_derived_name(found.name):
+            yield found
+    for found in sorted((place / "pending").glob("*")):
+        if found.suffix not in (".json", ".partial"):
+            yield found

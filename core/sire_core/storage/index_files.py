@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -131,23 +131,25 @@ class IndexFiles:
             StorageError: The index is damaged, or another format version wrote it.
         """
         if self.folder is not None:
+            self.folder.require_plain()
             # Opened once: another thread may let go of it. Before the file is read: the generation in there only grows.
             opened = self.store if self.folder.exists() else None
             store, seen = self._seen
             shown = self.folder.read_manifest().get("generation", 0)
             committed = opened.manifest() if opened is not None else {}
             check_format(committed, self.folder.path)
+            manifest = Manifest.from_json(committed)
             if opened is not None and not opened.replaced():  # else the next use opens the other one
-                self._require_latest(shown, committed, seen if store is opened else 0)
+                self._require_latest(shown, manifest.generation, seen if store is opened else 0)
                 self._seen = (opened, shown)
-            self._manifest = Manifest.from_json(committed)
+            self._manifest = manifest
         else:
             self._manifest = Manifest.from_json(self.store.manifest())
         return self._manifest
 
-    def _require_latest(self, shown: int, committed: Mapping[str, Any], seen: int) -> None:
+    def _require_latest(self, shown: int, committed: int, seen: int) -> None:
         assert self.folder is not None
-        if shown > committed.get("generation", 0):
+        if shown > committed:
             raise StorageError(
                 f"{self.folder.index_file} has lost "
                 f"{'its last changes' if committed else 'its content'}. Restore it, or delete that file and build "
@@ -260,11 +262,11 @@ class IndexFiles:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StorageError(f"{path} holds something already. Name a new folder.")
         target.create()
+        self.copy_adapter_files(path)  # first: what waits there may be in the store by the time that is copied
         self.calls.copy_to(target.calls_file)
         self.store.copy_to(target.index_file)
         target.write_manifest(self._manifest.to_json())
         self._copy_sources(target)
-        self.copy_adapter_files(path)
 
     def copy_adapter_files(self, path: Path) -> None:
         """Take settings of adapters, and documents that wait in one, along into a copy."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from sire_core.errors import StorageError
 from sire_core.storage.derived import sync_folder
+from sire_core.storage.plain_files import FOLDERS, read_plain, remove, require_plain
 
 __all__ = [
     "ADVICE",
@@ -59,7 +60,8 @@ def replace_json(file: Path, content: object) -> None:
     """
     partial = file.with_suffix(f".{os.getpid()}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as lines:
+        partial.unlink(missing_ok=True)  # so that nothing is written through a link
+        with partial.open("x", encoding="utf-8") as lines:
             lines.write(json.dumps(content, indent=1))
             lines.flush()
             os.fsync(lines.fileno())
@@ -80,17 +82,22 @@ def write_checked(file: Path, content: object) -> None:
     replace_json(file, {"content": content, "checksum": checksum([file.name, content])})
 
 
-def read_checked(file: Path) -> Any:
+def read_checked(file: Path, form: type = object) -> Any:
     """What `write_checked` wrote.
+
+    Args:
+        file: The file.
+        form: Type of its content: `dict` or `list`.
 
     Raises:
         FileNotFoundError: There is no such file.
         StorageError: It is not what was written; the message says what to do.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["checksum"] == checksum([file.name, found["content"]]):
-            return found["content"]
+        found = json.loads(read_plain(file))
+        content = found["content"]
+        if found["checksum"] == checksum([file.name, content]) and isinstance(content, form):
+            return content
         reason = "its checksum is another"
     except FileNotFoundError:
         raise
@@ -106,7 +113,7 @@ def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Path inside an index folder, and advice, of what adapters wrote there and is not that any more."""
     for name, advice in ADVICE.items():
         place = folder / name
-        for file in sorted(place.glob("*.json")) if place.is_dir() else [place]:
+        for file in sorted(place.glob("*.json")) if name in FOLDERS else [place]:
             if not _is_right(file):
                 yield str(file.relative_to(folder)), advice
 
@@ -125,8 +132,11 @@ def _is_right(file: Path) -> bool:
 def copy_adapter_files(folder: Path, target: Path) -> None:
     """Take along what adapters wrote beside an index. What waits beside a copy is then what waits beside the index."""
     for name in ADVICE:
-        shutil.rmtree(target / name, ignore_errors=True)  # of changes that waited earlier no file may be left
-        if (folder / name).is_dir():
-            shutil.copytree(folder / name, target / name)
-        elif (folder / name).exists():
-            shutil.copy2(folder / name, target / name)
+        remove(target / name)  # of changes that waited earlier no file may be left
+        require_plain(folder / name, folder=name in FOLDERS)
+        for file in sorted((folder / name).glob("*.json")) if name in FOLDERS else [folder / name]:
+            require_plain(file)
+            if file.exists():
+                copy = target / file.relative_to(folder)
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copy2(file, copy, follow_symlinks=False)

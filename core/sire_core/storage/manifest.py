@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, StorageError
 from sire_core.types import digest
 from sire_core.untrusted_settings import UntrustedText, from_folder
 
@@ -46,6 +46,33 @@ class BuiltRecipe:
         """Whether a recipe would build what this one built."""
         wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)
         return self.name == recipe.name and wanted == tuple((name, dict(s)) for name, s in self.organizers)
+
+
+FormT = TypeVar("FormT")
+
+
+def _typed(value: object, form: type[FormT]) -> FormT:
+    """A value of this type; True and False are no numbers."""
+    if not isinstance(value, form) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} is no {form.__name__}")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(_typed(value, str) for value in _typed(values, list))
+
+
+def _recipe(row: object) -> BuiltRecipe:
+    data = _typed(row, dict)
+    organizers = [_typed(pair, list) for pair in _typed(data["organizers"], list)]
+    return BuiltRecipe(
+        name=_typed(data["name"], str),
+        config=from_folder(_typed(data["config"], dict)),
+        organizers=tuple((_typed(name, str), _typed(settings, dict)) for name, settings in organizers),
+        owners=_texts(data["owners"]),
+        extraction=_typed(data["extraction"], str),
+        language_model=_typed(data["language_model"], str),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +122,33 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Manifest:
-        """Read what `to_json` wrote; an empty mapping is an index that was never built."""
+        """Read what `to_json` wrote; an empty mapping is an index that was never built.
+
+        Raises:
+            StorageError: It is something else.
+        """
         if not data:
             return cls()
-        embedder = data["embedder"]
-        recipes = tuple(
-            BuiltRecipe(
-                name=r["name"],
-                config=from_folder(r["config"]),
-                organizers=tuple((name, settings) for name, settings in r["organizers"]),
-                owners=tuple(r["owners"]),
-                extraction=r["extraction"],
-                language_model=r["language_model"],
+        try:
+            embedder = _typed(data["embedder"], dict)
+            return cls(
+                generation=_typed(data["generation"], int),
+                embedder=_typed(embedder["fingerprint"], str),
+                embedder_spec=UntrustedText(_typed(embedder["spec"], str)),
+                dimension=_typed(embedder["dimension"], int),
+                extractor=_typed(data["extractor"], str),
+                chunker=None if data["chunker"] is None else _typed(data["chunker"], dict),
+                seed=_typed(data["seed"], int),
+                recipes=tuple(_recipe(row) for row in _typed(data["recipes"], list)),
+                counts={name: _typed(count, int) for name, count in _typed(data["counts"], dict).items()},
+                failed={name: _texts(found) for name, found in _typed(data["failed"], dict).items()},
             )
-            for r in data["recipes"]
-        )
-        return cls(
-            generation=data["generation"],
-            embedder=embedder["fingerprint"],
-            embedder_spec=UntrustedText(embedder["spec"]),
-            dimension=embedder["dimension"],
-            extractor=data["extractor"],
-            chunker=data["chunker"],
-            seed=data["seed"],
-            recipes=recipes,
-            counts=data["counts"],
-            failed=data["failed"],
-        )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"The manifest of the index is not what was written ({error!r}). Restore the folder from a backup, or "
+                "delete index.sqlite and manifest.json and build again; what was extracted and answered is kept in "
+                "calls.sqlite and not paid for twice."
+            ) from error
 
     def find(self, recipe: Recipe | None, name: str = "") -> BuiltRecipe:
         """The built recipe that a search means: the one that builds the same, or the latest of a name, or the latest.

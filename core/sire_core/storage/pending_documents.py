@@ -11,6 +11,7 @@ from typing import Any
 
 from sire_core.errors import StorageError
 from sire_core.storage.json_files import ADVICE, read_checked, write_checked
+from sire_core.storage.plain_files import require_plain
 from sire_core.types import Document, Passage
 
 __all__ = ["PendingDocuments"]
@@ -114,7 +115,12 @@ def _merge(known: dict[str, Document | None], changes: Mapping[str, Document | N
 
 
 def _files(path: Path) -> list[Path]:
-    """The numbered files, oldest first."""
+    """The numbered files, oldest first.
+
+    Raises:
+        StorageError: The folder is a link.
+    """
+    require_plain(path, folder=True)
     return sorted((file for file in path.glob("*.json") if file.stem.isdigit()), key=lambda file: int(file.stem))
 
 
@@ -156,16 +162,19 @@ def _changes(path: Path, files: list[Path]) -> dict[str, Document | None]:
     for file in reversed(files):
         if int(file.stem) != int(files[-1].stem) - len(noted):
             break
-        content = read_checked(file)
-        noted.append(content["changes"])
-        if content["instead"] or int(file.stem) == 1:
+        content = read_checked(file, dict)
+        noted.append(content.get("changes", ()))
+        if content.get("instead") or int(file.stem) == 1:
             files = []  # nothing older counts
             break
     if files:
         raise FileNotFoundError(path)
     changes: dict[str, Document | None] = {}
-    for rows in reversed(noted):
-        _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row) for row in rows})
+    try:
+        for rows in reversed(noted):
+            _merge(changes, {row["id"]: None if row.get("gone", False) else _document(row) for row in rows})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"A file of {path} is not what was written ({error!r}). {ADVICE['pending']}") from error
     return changes
 
 

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Union
 
 from sire_core.errors import StorageError
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
 
-__all__ = ["explained", "open_database"]
+__all__ = ["SQLITE_ERRORS", "explained", "open_database"]
+
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; messages that quote damaged names cannot always be decoded."""
 
 _TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
@@ -44,10 +48,12 @@ def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -
 
     Raises:
         sqlite3.Error: It cannot be opened.
-        StorageError: It is the database of another program.
+        StorageError: It is the database of another program, or a link.
     """
     if path is None:
         return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
+    for end in DATABASE_ENDS:
+        require_plain(_beside(path, end))
     try:
         return _prepared(_connect(str(path)), mode, schema, path, upgrade), False
     except sqlite3.OperationalError as error:
@@ -123,7 +129,7 @@ def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None
         raise StorageError(f"{path} is the database of another program. Name a new folder.")
 
 
-def explained(error: sqlite3.Error, path: Path | None) -> StorageError:
+def explained(error: Exception, path: Path | None) -> StorageError:
     """What SQLite says, and what to do about it."""
     place = str(path) if path else "The in-memory index"
     for words, advice in _ADVICE.items():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sire_core.corpus.changes import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
-from sire_core.storage.checksums import CheckedWrites, require_complete, verified
+from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.corpus_cache import CorpusCache
 from sire_core.storage.database import Database
@@ -101,8 +101,13 @@ class Store:
         columns = "key, value" if old else META.selected
         rows = self._db.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
         if not rows:
+            with self.snapshot():
+                require_complete(self._db, META)
             return {}
-        return dict(json.loads(str(rows[0][1] if old else verified(rows[0], len(META.columns))[1])))
+        manifest = json.loads(str(rows[0][1] if old else verified(rows[0], len(META.columns))[1]))
+        if not isinstance(manifest, dict):
+            raise damage("its manifest")
+        return manifest
 
     def hold(self) -> str:
         """Let this connection go on seeing the last commit, until it is closed; name of that commit."""
@@ -140,12 +145,12 @@ class Store:
             only: Their ids; None for all.
         """
         sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
-        rows: Iterable[tuple[Any, ...]]
-        if only is None:
-            rows = self._db.iterate(f"{sql} {order}")
-        else:
-            rows = sorted(self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only), key=itemgetter(1, 0))
-        found = (verified(row, len(DOCUMENTS.columns)) for row in rows)
+        with self.snapshot():
+            if only is None:
+                found = list(complete(self._db, DOCUMENTS, f"{sql} {order}"))
+            else:
+                rows = self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only)
+                found = sorted((row for row in rows if verified(row, len(DOCUMENTS.columns))), key=itemgetter(1, 0))
         return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
@@ -154,10 +159,16 @@ class Store:
         Args:
             documents: What `documents` returned; None reads them.
         """
-        documents = self.documents() if documents is None else documents
-        order = "ORDER BY d.sequence, c.position, c.id"
-        rows = self._db.iterate(f"SELECT {_CHUNK} FROM chunks c JOIN documents d ON d.id=c.doc_id {order}")
-        return [chunk_of(row, documents[str(row[1])]) for row in rows]
+        with self.snapshot():
+            documents = self.documents() if documents is None else documents
+            # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
+            rows = complete(self._db, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
+            found = [(documents.get(str(row[1])), row) for row in rows]
+        if any(document is None for document, _ in found):
+            raise damage("a passage of a document that is gone")
+        chunks = [(document.sequence, chunk_of(row, document)) for document, row in found if document is not None]
+        chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
+        return [chunk for _, chunk in chunks]
 
     def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
         """Chunks of some documents, in no particular order."""
@@ -170,18 +181,36 @@ class Store:
 
     def units(self, owner: str) -> list[Unit]:
         """Units of one owner, by id."""
-        return list(self.each_unit(owner))
+        with self.snapshot():
+            return list(self.each_unit(owner))
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
-        """Units of one owner, by id, one after the other."""
-        for row in self._db.iterate(f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", [owner]):
+        """Units of one owner, by id, one after the other; call it in a `snapshot`.
+
+        Raises:
+            StorageError: One is damaged, or some are missing.
+        """
+        for row in complete(self._db, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Ids of the units of some owners, with their vectors."""
-        marks = ",".join("?" * len(owners))
+        """Ids of the units of some owners, with their vectors; call it in a `snapshot`.
+
+        Raises:
+            StorageError: One is damaged, or some are missing.
+        """
+        marks, rows = ",".join("?" * len(owners)), 0
         for found, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
             yield str(found), vector_of(found, blob)
+            rows += 1
+        if rows != self._units_of(owners):
+            raise damage("the number of its vectors")
+
+    def _units_of(self, owners: Sequence[str]) -> int:
+        """How many units some owners have, by the sums that are kept."""
+        marks = ",".join("?" * len(owners))
+        sql = f"SELECT coalesce(sum(rows), 0) FROM sums WHERE name='units' AND part IN ({marks})"
+        return int(self._db.read(sql, list(owners))[0][0])
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Units of whomever by id; unknown ids are left out."""
@@ -269,8 +298,17 @@ class Store:
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
         """Number of units by kind."""
         marks = ",".join("?" * len(owners))
-        rows = self._db.read(f"SELECT kind, count(*) FROM units WHERE owner IN ({marks}) GROUP BY kind", list(owners))
-        return {str(kind): int(count) for kind, count in sorted(rows)}
+        with self.snapshot():
+            sql = f"SELECT kind, count(*), min(rowid) FROM units WHERE owner IN ({marks}) GROUP BY kind"
+            found = sorted((str(kind), int(count), row) for kind, count, row in self._db.read(sql, list(owners)))
+            counts = {kind: count for kind, count, _ in found}
+            sql = f"SELECT {UNITS.selected} FROM units WHERE rowid IN ({{marks}})"
+            rows = self._db.read_in(sql, [row for *_, row in found])
+            if {unit_of(row).kind.value for row in rows} != set(counts):  # SQLite's index has no checksums, rows have
+                raise damage("a kind of 'units'")
+            if sum(counts.values()) != self._units_of(owners):
+                raise damage("the number of its rows in 'units'")
+        return counts
 
     def commit(self, commit: Commit) -> None:
         """Apply everything in one transaction: the index is before or after, never between."""

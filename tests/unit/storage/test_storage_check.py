@@ -218,7 +218,8 @@ def test_what_was_changed_under_an_open_index_is_not_vouched_for(folder):
     with opened(folder) as index:
         index.add([LATE])
         sql(folder / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")
-        index.delete(["late"])
+        with pytest.raises(StorageError, match=r"index\.sqlite is damaged"):
+            index.delete(["late"])
     with pytest.raises(StorageError, match=r"index\.sqlite is damaged"), opened(folder) as index:
         index.add([LATE])
 

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from sire_core import recipes
-from sire_core.errors import SireError
+from sire_core.errors import SireError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.testing.damage import DAMAGES, damage
@@ -133,6 +133,53 @@ def harm_of_damaged_truth(template, place, case):
         harm += [finding for finding in check_folder(copy) if finding.file != "calls.sqlite"]
     shutil.rmtree(copy)
     return harm
+
+
+def truth(index):
+    """All that is read from index.sqlite alone."""
+    found = index.documents()
+    some = index.documents([document.id for document in found[::5]])
+    return found, some, index.stats()["kinds"], index.failures()
+
+
+def harm_of_one_bit(template, place, case):
+    """What a changed bit of index.sqlite does to documents, counts and failures that are read, apart from an error."""
+    folder = template[0]
+    rng = random.Random(case)
+    copy = place / f"bit{case}"
+    copy.mkdir()
+    for name in ("index.sqlite", "calls.sqlite", "manifest.json"):
+        shutil.copy(folder / name, copy / name)
+    whole = bytearray((copy / "index.sqlite").read_bytes())
+    pages = len(whole) // 16384
+    page = rng.randrange(pages)  # keys lie at the end of a page, cells' places at its beginning
+    used = [place for place in range(page * 16384, (page + 1) * 16384) if whole[place]]
+    for _ in range(1 + case % 2):
+        whole[rng.choice(used or [page * 16384])] ^= 1 << rng.randrange(8)
+    (copy / "index.sqlite").write_bytes(whole)
+    with suppress(StorageError), opened(copy) as index:
+        if truth(index) != truth_of(folder):
+            return ["other documents"]
+    shutil.rmtree(copy)
+    return []
+
+
+@cache
+def truth_of(folder):
+    with opened(folder) as index:
+        return truth(index)
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_documents_of_a_damaged_database_are_all_there_or_refused(template, tmp_path, case):
+    for number in range(20):
+        assert harm_of_one_bit(template, tmp_path, case * 1000 + number) == [], number
+
+
+@pytest.mark.slow
+def test_many_changed_bits(template, tmp_path):
+    for case in range(2 * CASES):
+        assert harm_of_one_bit(template, tmp_path, 100_000 + case) == [], case
 
 
 @pytest.mark.parametrize("case", range(21))

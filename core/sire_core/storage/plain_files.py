@@ -1,0 +1,115 @@
+"""Guards of an index folder: its files are plain files, its folders plain folders, and links are never followed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sire_core.errors import StorageError
+
+__all__ = [
+    "DATABASE_ENDS",
+    "FILES",
+    "FOLDERS",
+    "is_derived_name",
+    "is_plain",
+    "misplaced",
+    "read_plain",
+    "remove",
+    "require_plain",
+]
+
+DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
+"""A SQLite database, and the files that SQLite keeps beside it."""
+
+FILES = frozenset(
+    {
+        *(f"{name}{end}" for name in ("index.sqlite", "calls.sqlite") for end in DATABASE_ENDS),
+        *(f"{name}{end}" for name in ("writer.lock", "pending.lock") for end in DATABASE_ENDS),
+        *("manifest.json", "sources.json", "verified.json"),
+        *("llama_index_nodes.json", "llama_index.json", "langchain.json"),
+    }
+)
+"""Names of all files in an index folder, those of adapters included."""
+
+FOLDERS = frozenset({"derived", "pending"})
+"""Names of all folders in an index folder."""
+
+_DERIVED = re.compile(r"[0-9a-f]{8,64}-(?:\d+|carried)(?:\.\d+-\d+\.partial)?")
+
+
+def is_derived_name(name: str) -> bool:
+    """Whether a folder inside `derived` has a name that we give."""
+    return _DERIVED.fullmatch(name) is not None
+
+
+def is_plain(path: Path, *, folder: bool = False) -> bool:
+    """Whether there is a plain file (or folder), and no link to one.
+
+    Raises:
+        OSError: There is nothing, or it cannot be looked at.
+    """
+    mode = path.lstat().st_mode
+    return stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)
+
+
+def require_plain(path: Path, *, folder: bool = False) -> None:
+    """Raise if something else than a plain file (or folder) has this name; nothing at all is fine.
+
+    Raises:
+        StorageError: It is a link, a pipe, a device, or a folder in the place of a file.
+    """
+    with suppress(OSError):  # what cannot be looked at cannot be opened either
+        if not is_plain(path, folder=folder):
+            raise StorageError(
+                f"{path} is {_kind(path.lstat().st_mode)}; an index keeps {'a folder' if folder else 'a plain file'} "
+                "there and follows no links. Move it away (what a link leads to stays), or restore the index from a "
+                "backup."
+            )
+
+
+def misplaced(folder: Path) -> Iterator[Path]:
+    """Entries of an index folder that have a name of ours and are links or of another type.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            is_ours = entry.name in FILES or entry.name in FOLDERS
+            right = entry.is_dir if entry.name in FOLDERS else entry.is_file
+            if is_ours and not right(follow_symlinks=False):
+                yield Path(entry.path)
+
+
+def read_plain(path: Path) -> bytes:
+    """Content of a plain file; a link is not followed, a pipe not waited for.
+
+    Raises:
+        OSError: There is no file, or it is no plain one.
+    """
+    if not is_plain(path):
+        raise OSError(f"{path} is no plain file")
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        return file.read()
+
+
+def remove(path: Path) -> None:
+    """Remove a derived folder, or a link that has its name; never what the link leads to."""
+    with suppress(OSError):
+        if is_plain(path, folder=True):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a link"
+    return "a folder" if stat.S_ISDIR(mode) else "a file" if stat.S_ISREG(mode) else "a pipe or a device"

@@ -1,0 +1,224 @@
+"""Links and other types of files inside an index folder: never followed, and nothing outside is changed or deleted."""
+
+import json
+import os
+import shutil
+from contextlib import suppress
+
+import pytest
+from pydantic import ValidationError
+
+from sire_core.errors import SireError, StorageError
+from sire_core.index import Index
+from sire_core.recipes import recipe_of
+from sire_core.storage.check import check_folder
+from sire_core.storage.json_files import checksum
+from sire_core.storage.plain_files import FILES, FOLDERS
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.types import Document
+
+typer_testing = pytest.importorskip("typer.testing")
+
+LATE = Document("late", "Boris Veld was born in Izola.")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("links") / "index"
+    with Index(path, recipe="raptor", embedder=HashEmbedder()) as index:
+        index.build([Document(f"d{i}", f"Alma met Boris in Ceuta. Alma lives in Drava {i}.") for i in range(5)])
+    return path
+
+
+@pytest.fixture
+def folder(template, tmp_path):
+    copy = shutil.copytree(template, tmp_path / "index")
+    os.utime(copy / "index.sqlite", (0, 0))  # nobody is publishing just now
+    return copy
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """What belongs to the user: folders, files, an empty file."""
+    place = tmp_path / "outside"
+    for name in ("photos", "a1b2c3d4e5f6-1", "732c705bcdac-carried", "letters"):
+        (place / "folder" / name).mkdir(parents=True)
+        (place / "folder" / name / "matrix.npy").write_text("mine")
+    (place / "file").write_text("mine")
+    (place / "empty").touch()
+    (place / "folder" / "00000001.json").write_text("mine")
+    return place
+
+
+def contents(place):
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(place.rglob("*"))}
+
+
+def use(opened, folder):
+    """All that a user does with an index; what it says where it refuses."""
+    said = []
+
+    def attempt(action):
+        try:
+            with opened(folder) as index:
+                return action(index)
+        except SireError as error:
+            said.append(str(error))
+
+    for action in (
+        lambda index: index.search("Who lives in Drava 3?"),
+        lambda index: index.documents(),
+        lambda index: index.add([LATE]),
+        lambda index: (index.delete(["d1"]), index.purge()),
+        lambda index: index.save(folder.with_name("copy")),
+        lambda index: index.search("Who lives in Drava 3?"),
+    ):
+        attempt(action)
+    return said
+
+
+def put(entry, target, how):
+    if entry.is_symlink() or entry.is_file():
+        entry.unlink()
+    elif entry.is_dir():
+        shutil.rmtree(entry)
+    if how == "pipe":
+        os.mkfifo(entry)
+    elif how == "other type":
+        entry.mkdir() if entry.name in FILES else entry.write_text("x")
+    else:
+        entry.symlink_to(target)
+
+
+HOW = ("folder", "file", "empty", "nowhere", "pipe", "other type")
+
+
+@pytest.mark.parametrize("name", sorted(FILES | FOLDERS))
+@pytest.mark.quick(name=["derived", "pending", "calls.sqlite", "index.sqlite-wal", "manifest.json", "writer.lock"])
+def test_no_entry_of_an_index_is_followed(folder, opened, outside, tmp_path, name):
+    before = contents(outside)
+    for how in HOW:
+        copy = shutil.copytree(folder, tmp_path / how)
+        put(copy / name, outside / how, how)
+        said = use(opened, copy)
+        assert contents(outside) == before
+        assert len(said) == 6
+        assert all(name in message and "Move it away" in message for message in said)
+        (finding,) = check_folder(copy)
+        assert finding.file == name
+
+
+def test_the_command_says_so(folder, outside):
+    app = pytest.importorskip("sire_core.cli.app").app
+    put(folder / "derived", outside / "folder", "folder")
+    found = typer_testing.CliRunner().invoke(app, ["check", str(folder)])
+    assert found.exit_code == 1
+    assert "derived: it is a link" in found.output
+    before = contents(outside)
+    for words in (["query", folder, "Who?"], ["delete", folder, "d1"], ["reembed", folder, "--embedder", "lexical"]):
+        assert typer_testing.CliRunner().invoke(app, [str(word) for word in words]).exit_code == 1
+    assert contents(outside) == before
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_links_among_derived_files_are_made_again(folder, opened, outside, ids, depth):
+    expected = ids(folder)
+    before = contents(outside)
+    entries = [path for path in (folder / "derived").rglob("*") if len(path.relative_to(folder).parts) == depth + 1]
+    for entry in entries or [next((folder / "derived").iterdir()) / "part"]:
+        put(entry, outside / "folder", "folder")
+    assert check_folder(folder)
+    assert ids(folder) == expected
+    with opened(folder) as index:
+        index.add([LATE])
+        index.delete(["late"])
+        assert [hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)] == expected
+    assert contents(outside) == before
+
+
+def test_what_a_carried_folder_links_to_stays(folder, opened, outside):
+    key = next((folder / "derived").iterdir()).name.rpartition("-")[0]
+    (folder / "derived" / f"{key}-carried").symlink_to(outside / "folder")
+    before = contents(outside)
+    with opened(folder) as index:
+        index.add(Document(f"n{i}", f"Alma {i} met Boris {i} in Ceuta.") for i in range(60))
+        index.search("Who met Alma 4?")
+        index.delete([f"n{i}" for i in range(60)])
+    assert contents(outside) == before
+
+
+@pytest.mark.parametrize("name", ["photos", "notes.txt", ".git", "a1b2-x", "abc"])
+def test_what_we_did_not_write_stays_in_derived(folder, opened, name):
+    """Directories of the user inside ours outlive changes and a new embedder."""
+    mine = folder / "derived" / name
+    if "." in name[1:]:
+        mine.write_text("mine")
+    else:
+        mine.mkdir()
+        (mine / "00001").write_text("mine")
+    before = contents(mine) if mine.is_dir() else mine.read_text()
+    with opened(folder) as index:
+        index.add([LATE])
+        index.delete(["late"])
+        index.purge()
+    assert (contents(mine) if mine.is_dir() else mine.read_text()) == before
+    app = pytest.importorskip("sire_core.cli.app").app
+    found = typer_testing.CliRunner().invoke(app, ["reembed", str(folder), "--embedder", "lexical"])
+    assert found.exit_code == 0, found.output
+    assert (contents(mine) if mine.is_dir() else mine.read_text()) == before
+
+
+def test_a_link_to_an_index_folder_may_be_used(folder, opened, ids, tmp_path):
+    (tmp_path / "current").symlink_to(folder)
+    assert ids(tmp_path / "current") == ids(folder)
+    with opened(tmp_path / "current") as index:
+        index.add([LATE])
+    assert check_folder(tmp_path / "current") == []
+
+
+def values():
+    return [None, True, float("inf"), 10**30, "x", [1], {"x": 1}, [[]], [None]]
+
+
+@pytest.mark.parametrize("key", ["", "generation", "format", "embedder", "recipes", "counts", "failed", "seed"])
+def test_manifest_values_of_other_types(folder, opened, ids, key):
+    """With a right checksum: somebody has written them."""
+    file = folder / "manifest.json"
+    right = json.loads(file.read_text())
+    right.pop("checksum")
+    expected = ids(folder)
+    for value in values():
+        wrong = {**right, key: value} if key else value
+        body = {**wrong, "checksum": checksum(wrong)} if isinstance(wrong, dict) else wrong
+        file.write_text(json.dumps(body))
+        with suppress(StorageError):  # it names a later generation, or another format
+            assert ids(folder) == expected
+        with suppress(SireError):
+            recipe_of(folder)
+        with suppress(StorageError):
+            check_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["sources.json", "verified.json"])
+def test_values_of_other_types_in_files_beside_it(folder, opened, ids, name):
+    expected = ids(folder)
+    key = {"sources.json": "folders", "verified.json": "verified"}[name]
+    for value in values():
+        (folder / name).write_text(json.dumps({key: value, "checksum": checksum(value)}))
+        assert ids(folder) == expected
+        assert {finding.file for finding in check_folder(folder)} <= {name}
+        with suppress(StorageError), opened(folder) as index:
+            index.add([LATE])
+            index.delete(["late"])
+
+
+def test_files_of_adapters_with_other_types(folder):
+    langchain = pytest.importorskip("langchain_sire")
+    (folder / "pending").mkdir()
+    for name in ("langchain.json", "pending/00000001.json"):
+        file = folder / name
+        for value in [*values(), {"changes": 5}, {"changes": [5]}, {"changes": [{"id": "x"}], "instead": True}]:
+            file.write_text(json.dumps({"content": value, "checksum": checksum([file.name, value])}))
+            with suppress(SireError, ValidationError):
+                langchain.SireRetriever.load(folder, embedding=HashEmbedder()).invoke("Who lives in Drava 3?")
+        file.unlink()
