@@ -32,9 +32,9 @@ from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
+from sire_core.recipes.ablations import ablations_of
 from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 from sire_core.recipes.iier.rank import ChainQuestion, walk_chains
-from sire_core.recipes.iier.recipe import DENSITIES
 from sire_core.recipes.iier.scorers import HeuristicScorer
 from sire_core.search.similarities import KnownSimilarities
 
@@ -96,7 +96,7 @@ def density(dataset: DataSet, embedder: str | None, limit: int | None) -> list[d
     made = resolve_embedder(embedder)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for settings in ({}, *DENSITIES):
+        for settings in ({}, *(row.settings for row in ablations_of("iier") if row.table == "F3")):
             with Index(folder, recipe=iier(**settings), embedder=made) as index:
                 index.build(asked.documents)
                 graph = ChainGraph.of(index.view())

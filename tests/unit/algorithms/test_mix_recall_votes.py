@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.algorithms.voting import count_votes, parse_order
-from sire_core.recipes.msrag.neighborhood import Incidence, nearby_entities, nearby_relations
+from sire_core.recipes.msrag.graph import Incidence, nearby_entities, nearby_relations
 
 ENTITIES = {"e1": ["p1", "p2"], "e2": ["p2"]}
 RELATIONS = {"r1": ["p2"], "r2": ["p3"], "r3": ["p1"]}

@@ -6,7 +6,7 @@ from sire_core.algorithms.parts import text_length
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
-from sire_core.recipes.indexrag.atomic_knowledge import AtomicKnowledge
+from sire_core.recipes.indexrag.derive import AtomicKnowledge
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.testing.scripted_model import ScriptedModel

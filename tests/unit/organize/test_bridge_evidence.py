@@ -2,7 +2,7 @@
 
 import pytest
 
-from sire_core.recipes.indexrag.bridge_evidence import SourceDocument, SourceFact, cap_documents, gather_evidence
+from sire_core.recipes.indexrag.bridges import SourceDocument, SourceFact, cap_documents, gather_evidence
 
 
 def document(name, *facts, title="", names=None):

@@ -3,9 +3,7 @@
 import asyncio
 import json
 
-from sire_core.recipes.indexrag.bridge_evidence import BridgeEvidence, SourceFact
-from sire_core.recipes.indexrag.joined_facts import JoinedFacts
-from sire_core.recipes.indexrag.model_bridges import ModelBridges
+from sire_core.recipes.indexrag.bridges import BridgeEvidence, JoinedFacts, ModelBridges, SourceFact
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Failure
 

@@ -18,7 +18,7 @@ from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, entity_id
 from sire_core.protocols import Recipe
-from sire_core.recipes.pagerank.ranker import PageRank
+from sire_core.recipes.pagerank.rank import PageRank
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -12,7 +12,7 @@ from sire_core.errors import ConfigurationError, RefusalError
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
-from sire_core.recipes.msrag.relation_graph import RelationGraph, RelationWalk
+from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.indexrag.quota import Quota
-from sire_core.recipes.indexrag.quotas import Band, choose
+from sire_core.recipes.indexrag.select import Quota, QuotaRange, choose
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import PathStep, Unit, UnitKind
 
@@ -19,9 +18,9 @@ RANKED = ["B1", "A1", "B2", "B3", "B4", "A2", "B5", "A3", "A4"]
 NAMES = [kind.value for kind in UnitKind]
 
 
-def chosen(k, bands, lengths=None):
+def chosen(k, ranges, lengths=None):
     groups = [name[0] for name in RANKED]
-    return [RANKED[i] for i in choose(groups, k, bands, (lengths or (lambda _: 0)))]
+    return [RANKED[i] for i in choose(groups, k, ranges, (lengths or (lambda _: 0)))]
 
 
 @pytest.mark.parametrize(
@@ -35,23 +34,23 @@ def chosen(k, bands, lengths=None):
     ],
 )
 def test_oracle_X1_balanced_selection(k, k_b, expected):
-    assert chosen(k, {"B": Band(high=k_b)}) == expected.split()
+    assert chosen(k, {"B": QuotaRange(high=k_b)}) == expected.split()
 
 
 def test_oracle_quota_with_lower_bound():
-    assert chosen(5, {"A": Band(low=3), "B": Band(high=3)}) == ["B1", "A1", "B2", "A2", "A3"]
+    assert chosen(5, {"A": QuotaRange(low=3), "B": QuotaRange(high=3)}) == ["B1", "A1", "B2", "A2", "A3"]
 
 
 def test_token_quota_skips_what_does_not_fit():
     lengths = {"B1": 5, "B2": 9, "B3": 4, "B4": 1}
-    found = chosen(5, {"B": Band(max_tokens=10)}, lambda i: lengths.get(RANKED[i], 100))
+    found = chosen(5, {"B": QuotaRange(max_tokens=10)}, lambda i: lengths.get(RANKED[i], 100))
     assert found == ["B1", "A1", "B3", "B4", "A2"]
 
 
 BANDS = st.dictionaries(
     st.sampled_from("ABC"),
     st.builds(
-        lambda low, more: Band(low, None if more is None else low + more),
+        lambda low, more: QuotaRange(low, None if more is None else low + more),
         st.integers(0, 3),
         st.none() | st.integers(0, 4),
     ),
@@ -59,22 +58,23 @@ BANDS = st.dictionaries(
 
 
 @given(st.lists(st.sampled_from("ABCD")), st.integers(1, 12), BANDS)
-def test_choice_keeps_every_band_and_the_order(groups, k, bands):
-    found = choose(groups, k, bands)
+def test_choice_keeps_every_band_and_the_order(groups, k, ranges):
+    found = choose(groups, k, ranges)
     assert found == sorted(set(found))
     assert len(found) <= k
-    fits = sum(band.low for band in bands.values()) <= k
+    fits = sum(band.low for band in ranges.values()) <= k
     for group in set(groups):
-        band, taken = bands.get(group, Band()), sum(groups[i] == group for i in found)
+        band, taken = ranges.get(group, QuotaRange()), sum(groups[i] == group for i in found)
         assert band.high is None or taken <= band.high
         if fits:
             assert taken >= min(band.low, groups.count(group))
-    if all(band.low == 0 for band in bands.values()):
+    if all(band.low == 0 for band in ranges.values()):
         room = sum(
-            min(groups.count(g), k if g not in bands or bands[g].high is None else bands[g].high) for g in set(groups)
+            min(groups.count(g), k if g not in ranges or ranges[g].high is None else ranges[g].high)
+            for g in set(groups)
         )
         assert len(found) == min(k, room)
-        assert choose(groups, k + 3, bands)[: len(found)] == found
+        assert choose(groups, k + 3, ranges)[: len(found)] == found
 
 
 class Pool:
@@ -118,7 +118,7 @@ MANY = ["bridge"] * 30 + ["aku"] * 4
 
 
 def test_ranking_is_read_until_the_context_is_full():
-    positions, ranking, pool = select(MANY, 5, Quota((("bridge", Band(high=2)),)))
+    positions, ranking, pool = select(MANY, 5, Quota((("bridge", QuotaRange(high=2)),)))
     assert positions == [0, 1, 30, 31, 32]
     assert pool.read >= 33
     assert [step.note for step in ranking.path(1)] == ["1", "bridge 2 of at most 2"]
@@ -126,8 +126,8 @@ def test_ranking_is_read_until_the_context_is_full():
 
 
 def test_depth_limits_the_candidates_and_short_contexts_are_filled_up_within_the_bands():
-    quota = Quota((("bridge", Band(high=2)),), depth=20)
-    assert select(MANY, 5, Quota(quota.bands, 20, top_up=False))[0] == [0, 1]
+    quota = Quota((("bridge", QuotaRange(high=2)),), depth=20)
+    assert select(MANY, 5, Quota(quota.ranges, 20, top_up=False))[0] == [0, 1]
     positions, ranking, _ = select(MANY, 5, quota)
     assert positions == [0, 1, 30, 31, 32]
     assert [step.step for step in ranking.path(30)] == ["rank", "below_depth"]
@@ -139,7 +139,7 @@ def test_oracle_X6_depth_counts_the_entries_of_the_store():
     # entries are B1 D1 B2 B3; with at most two bridging facts the context is B1 D1 B2, and D2 only fills it up.
     kinds = ["chunk", "bridge", "chunk", "aku", "bridge", "aku", "bridge", "chunk", "aku"]
     documents = [7, None, 8, 1, None, 1, None, 9, 2]
-    quota = Quota((("bridge", Band(high=2)),), 4, top_up=False, outside=("chunk",), parts=("aku",))
+    quota = Quota((("bridge", QuotaRange(high=2)),), 4, top_up=False, outside=("chunk",), parts=("aku",))
     assert select(kinds, 4, quota, documents=documents)[0] == [1, 3, 4]
     assert select(kinds, 4, replace(quota, top_up=True), documents=documents)[0] == [1, 3, 4, 8]
 
@@ -169,7 +169,7 @@ def test_passages_and_further_parts_of_a_document_are_no_candidates_of_algorithm
         if kind == "bridge" or (kind == "aku" and document not in seen):
             store.append((place, None if kind == "bridge" else document))
             seen.update([document] if kind == "aku" else [])
-    quota = Quota((("bridge", Band(high=k_b)),), depth, top_up=False, outside=("chunk",), parts=("aku",))
+    quota = Quota((("bridge", QuotaRange(high=k_b)),), depth, top_up=False, outside=("chunk",), parts=("aku",))
     wanted = algorithm_1(store[:depth], k, k_b)
     assert select(kinds, k, quota, documents=documents)[0] == wanted
     filled = select(kinds, k, replace(quota, top_up=True), documents=documents)[0]
@@ -179,7 +179,7 @@ def test_passages_and_further_parts_of_a_document_are_no_candidates_of_algorithm
 
 
 def test_kinds_left_out_come_last_and_nothing_is_lost():
-    quota = Quota((("chunk", Band(high=0)), ("bridge", Band(high=1))))
+    quota = Quota((("chunk", QuotaRange(high=0)), ("bridge", QuotaRange(high=1))))
     kinds = ["chunk", "bridge", "bridge", "aku", "chunk", "aku"]
     positions, ranking, _ = select(kinds, 50, quota)
     assert positions == [1, 3, 5, 0, 2, 4]
@@ -190,24 +190,24 @@ def test_kinds_left_out_come_last_and_nothing_is_lost():
 
 
 def test_token_quota_counts_the_words_of_the_units():
-    quota = Quota((("bridge", Band(max_tokens=4)),), top_up=False)
+    quota = Quota((("bridge", QuotaRange(max_tokens=4)),), top_up=False)
     assert select(["bridge"] * 4, 4, quota)[0] == [0, 1]
 
 
 def test_empty_pool():
-    assert select([], 3, Quota((("bridge", Band(high=1)),)))[0] == []
+    assert select([], 3, Quota((("bridge", QuotaRange(high=1)),)))[0] == []
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"bands": (("bridges", Band()),)},
-        {"bands": (("aku", Band()), ("aku", Band()))},
-        {"bands": (("aku", Band(low=2, high=1)),)},
-        {"bands": (("aku", Band(low=-1)),)},
-        {"bands": (("aku", Band(max_tokens=-1)),)},
-        {"bands": (), "depth": 0},
-        {"bands": (), "parts": ("akus",)},
+        {"ranges": (("bridges", QuotaRange()),)},
+        {"ranges": (("aku", QuotaRange()), ("aku", QuotaRange()))},
+        {"ranges": (("aku", QuotaRange(low=2, high=1)),)},
+        {"ranges": (("aku", QuotaRange(low=-1)),)},
+        {"ranges": (("aku", QuotaRange(max_tokens=-1)),)},
+        {"ranges": (), "depth": 0},
+        {"ranges": (), "parts": ("akus",)},
     ],
 )
 def test_impossible_quotas_are_refused(settings):

@@ -9,9 +9,7 @@ from sire_core import Document, Index
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import msrag, pagerank
-from sire_core.recipes.msrag.id_places import IdPlaces
-from sire_core.recipes.msrag.neighborhood import Incidence
-from sire_core.recipes.msrag.relation_graph import RelationGraph
+from sire_core.recipes.msrag.graph import IdPositions, Incidence, RelationGraph
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import digest
 
@@ -51,10 +49,10 @@ def test_pairs_as_arrays_are_the_same_incidence(pairs):
 
 def test_ids_are_found_where_they_are_and_nowhere_else():
     ids = np.array([digest(str(number)) for number in range(50)], dtype="S24")
-    places = IdPlaces(ids)
+    places = IdPositions(ids)
     assert places.find(ids[::-1]).tolist() == list(range(49, -1, -1))
     assert places.find(np.array([digest("other")], dtype="S24")).tolist() == [-1]
-    assert IdPlaces(ids[:0]).find(ids[:2]).tolist() == [-1, -1]
+    assert IdPositions(ids[:0]).find(ids[:2]).tolist() == [-1, -1]
 
 
 CORPUS = [

@@ -12,8 +12,7 @@ from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes.indexrag.quota import Quota
-from sire_core.recipes.indexrag.quotas import Band
+from sire_core.recipes.indexrag.select import Quota, QuotaRange
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Unit, UnitKind
@@ -34,7 +33,7 @@ def words(passages):
 
 def opened(path):
     organizer = PlainDerivation("words", words, needs_records=False)
-    quota = Quota(bands=(("first_words", Band(high=1)),))
+    quota = Quota(ranges=(("first_words", QuotaRange(high=1)),))
     recipe = Recipe("words", "words", "", organizers=(organizer,), ranker=Flat(), selectors=(quota,))
     return Index(path, recipe=recipe, embedder=HashEmbedder())
 

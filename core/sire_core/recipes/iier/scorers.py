@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
     from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 
-__all__ = ["ChainScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "UnreadScorer", "WalkState", "count_bits"]
+__all__ = ["ChainScorer", "DisabledScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "WalkState", "count_bits"]
 
 _ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
 _PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
@@ -148,7 +148,7 @@ def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadScorer:
+class DisabledScorer:
     """The scorer of a checkpoint that only an index folder names: changes and figures need none, a search says so.
 
     Attributes:

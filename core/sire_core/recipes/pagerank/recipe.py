@@ -14,7 +14,7 @@ __all__ = ["pagerank"]
 
 @register
 def pagerank(**settings: Any) -> Recipe:
-    """Passages and entities as a graph, walked from what the question names.
+    """PageRank over passages and entities, started at the entities that the question names.
 
     Args:
         **settings: Those of `KnowledgeGraph` and `PageRank`.
@@ -22,16 +22,16 @@ def pagerank(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.recipes.pagerank.ranker import PageRank
+    from sire_core.recipes.pagerank.rank import PageRank
 
-    chosen = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))
+    resolved = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))
     return Recipe(
         name="pagerank",
         summary="passages reached through the entities that the question names, by personalised PageRank",
         paper="after HippoRAG, Gutierrez et al. 2024",
-        organizers=(chosen.make(KnowledgeGraph),),
-        ranker=chosen.make(PageRank),
+        organizers=(resolved.make(KnowledgeGraph),),
+        ranker=resolved.make(PageRank),
         native="msrag",
-        config=chosen.config,
-        texts=chosen.texts,
+        config=resolved.config,
+        texts=resolved.texts,
     )

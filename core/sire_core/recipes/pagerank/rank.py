@@ -1,4 +1,4 @@
-"""`PageRank`: passages by a walk over the knowledge graph that starts at what the question names (MS-RAG)."""
+"""`PageRank`: ranks passages by personalised PageRank from the entities that a question names (after HippoRAG)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, Ranking, Similarities, View
 
-__all__ = ["PageRank"]
+__all__ = [
+    "PageRank",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,8 @@ class PageRank:
     """Ranks passages by personalised PageRank over passages and entities, mixed with the cosine.
 
     The walk starts at the entities that the question names and at the passages most similar to it. Needs the
-    `KnowledgeGraph` organizer; over a pool without one it ranks by cosine. Entities and relations of the pool, where
-    there are any, come behind all passages. The settings were chosen on half of a development set of 2WikiMultihopQA
-    and hold for all corpora.
+    `KnowledgeGraph` organizer; without it passages are ranked by cosine. Entities and relations come after all
+    passages. The settings were chosen on half of a development set of 2WikiMultihopQA, for all corpora.
 
     Attributes:
         damping: Probability of following an edge instead of restarting, as in PageRank.
@@ -60,11 +61,11 @@ class PageRank:
         check_settings(self)
 
     def prepare(self, view: View) -> None:
-        """Make the codes of a large pool."""
+        """Build the vector index of a large pool."""
         SQIndex.prepare(view)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
-        """Rank the units that pass the filter; the walk does not touch a passage that does not."""
+        """Rank the units that pass the filter; the walk stays among them."""
         import asyncio
 
         question, allowed = await view.embed_query(query), view.allowed(where)
@@ -87,7 +88,7 @@ class PageRank:
         if alone and allowed is None:
             reached = np.flatnonzero(mass[: walk.passages])
             return LiftedRanking(cosines, explain, self.cosine_weight, reached, mass[reached] / best)
-        scores = cosines.all() - 2.0  # behind every passage
+        scores = cosines.all() - 2.0  # after every passage
         lifted = mass[: walk.passages] / best + self.cosine_weight * among.all()
         scores[passages] = lifted.astype(np.float32)
         return ScoredRanking(scores, allowed, explain)
@@ -102,7 +103,7 @@ class PageRank:
     def _mass(
         self, walk: Walk, named: Mapping[int, str], cosines: Similarities, allowed: BoolArray | None
     ) -> NDArray[np.float64]:
-        """PageRank of every node; all 0 when there is nowhere to start."""
+        """PageRank of all nodes, `[nodes]`; zeros if there is no start."""
         seeds = np.zeros(walk.graph.size)
         if allowed is not None:
             cosines = KnownSimilarities(np.where(allowed, cosines.all(), -np.inf).astype(np.float32))
@@ -121,7 +122,7 @@ class PageRank:
 
 
 class _Reasons:
-    """How the walk came to a passage, one or two steps back; worked out for the hits only."""
+    """Paths of hits: how the walk reached a passage, one or two steps back."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class _Reasons:
         self._known: dict[int, tuple[int, ...]] = {}
 
     def path(self, position: int) -> tuple[PathStep, ...]:
-        """Entity steps, then the cosine."""
+        """Return steps by entities, then the cosine."""
         kind = self._view.kind_names[self._view.kinds[position]]
         note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
         own = PathStep(f"vector:{kind}", (self._id(position),), note)
@@ -153,7 +154,7 @@ class _Reasons:
         return (*self._towards(entity, passage), own)
 
     def _towards(self, entity: int, passage: int) -> tuple[PathStep, ...]:
-        """From the question to an entity and on to a passage."""
+        """Steps from the question to an entity and on to a passage."""
         ids = (self._graph.entity_ids[entity],)
         known = self._graph.name_in(passage, entity)
         last = PathStep("entity", (*ids, self._passage_id(passage)), f"the passage names {known or 'the entity'}")
@@ -171,14 +172,14 @@ class _Reasons:
         return (*start, step, last)
 
     def _strongest(self, node: int, other: int = -1) -> int | None:
-        """The neighbour that sends a node the most: an entity's number for a passage, a passage for an entity."""
+        """The neighbour that contributes most to a node: an entity for a passage, a passage for an entity."""
         best = next((sender for sender in self._senders(node) if sender != other), None)
         if best is None:
             return None
         return best - self._walk.passages if node < self._walk.passages else best
 
     def _senders(self, node: int) -> tuple[int, ...]:
-        """The two neighbours that send a node the most, the first one first; a hub is on the way to many hits."""
+        """The two neighbours that contribute most to a node, best first; cached, as a hub leads to many hits."""
         if node not in self._known:
             neighbors, _ = self._walk.graph.neighbors(node)
             reached = neighbors[self._mass[neighbors] > 0]

@@ -1,41 +1,73 @@
-"""`MixRecall`: entities, relations and passages recalled together elect passages: MS-RAG."""
+"""`MixRecall`: entities, relations and passages recalled together vote for passages (MS-RAG, section 3.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from sire_core.algorithms.voting import count_votes
 from sire_core.errors import ConfigurationError
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.recipes.msrag.id_places import IdPlaces
-from sire_core.recipes.msrag.neighborhood import nearby_entities, nearby_relations
-from sire_core.recipes.msrag.relation_graph import RelationGraph, RelationWalk
+from sire_core.protocols import Prompt
+from sire_core.recipes.msrag.graph import IdPositions, RelationGraph, RelationWalk, nearby_entities, nearby_relations
 from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from sire_core.filters import Filter
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, View
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, Ranking, View
 
-__all__ = ["MixRecall"]
+__all__ = [
+    "MixRecall",
+    "QuestionItems",
+    "find_items",
+]
+
+_INSTRUCTIONS = (
+    "The data is a question. List the named entities it names (people, places, works, organizations, dates) and the "
+    "relations it asks about, each relation as a short statement of head, predicate and tail with the unknown end as a "
+    "plain noun, for example: The Long Tide directed by person."
+)
+_MAX_ITEMS = 10
+"""Maximum entities, and relations, that are used of an answer."""
+
+
+class QuestionItems(BaseModel):
+    """Entities and relations that a model finds in a question (MS-RAG, table 7)."""
+
+    shape: ClassVar[str] = '{"entities":[""],"relations":[""]}'
+
+    entities: list[str] = Field(default_factory=list)
+    relations: list[str] = Field(default_factory=list)
+
+
+async def find_items(query: str, model: LanguageModel) -> QuestionItems:
+    """Ask a model for the entities and relations of a question; one call, and a second one if it is unreadable."""
+    answer = await model.complete(Prompt(_INSTRUCTIONS, query), schema=QuestionItems, max_tokens=300)
+    return QuestionItems(entities=_clean(answer.parsed.entities), relations=_clean(answer.parsed.relations))
+
+
+def _clean(items: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(" ".join(item.split()) for item in items if item.strip()))[:_MAX_ITEMS]
+
 
 _SHOWN = 5
-"""Votes that a path lists."""
+"""Maximum votes in a path."""
 _TIE = 1e-4
-"""Worth of a cosine of 1 among passages with equal votes."""
+"""Weight of the cosine among passages with equal votes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MixRecall:
-    """Ranks passages by the votes of what is similar to the question and of its neighbours in the graph.
+    """Ranks passages by the votes of entities, relations and passages similar to the question and of their neighbours.
 
-    Needs `KnowledgeGraph(index_units=True)`. Passages without a vote follow by cosine, entities and relations come
-    behind all passages. Entities and relations that a filter forbids are neither recalled nor walked through.
+    Needs `KnowledgeGraph(index_units=True)`. Passages without a vote follow by cosine, then entities and relations.
+    Entities and relations that a filter forbids are neither recalled nor walked through.
 
     Attributes:
         entities: Number of entities retrieved by vector (the paper's lambda 1); 0 turns it off.
@@ -113,16 +145,13 @@ class MixRecall:
         return NotedRanking(ranking, PathStep("question", (), f"read as it is, the model failed: {failure}"))
 
     async def _named(self, query: str, view: View) -> tuple[tuple[FloatArray, FloatArray] | None, str]:
-        """Vectors of the entities and of the relations that the model finds, and why there are none if it failed.
-
-        None leaves it to the question's own vector.
-        """
+        """Vectors of the entities and of the relations that the model finds (None: use the question), and its error."""
         if self.extraction != "llm" or view.language_model is None:
             return None, ""
-        from sire_core.recipes.msrag.question_items import find_items
 
-        asked = find_items(query, view.language_model)
-        items, failure = await answer_or_reason(asked, "the question's own vector decides")
+        items, failure = await answer_or_reason(
+            find_items(query, view.language_model), "the question's own vector decides"
+        )
         if items is None or not (items.entities or items.relations):
             return None, failure
         both = (*items.entities, *items.relations)
@@ -141,14 +170,14 @@ class MixRecall:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         graph = RelationGraph.of(view)
         closed = slice(0) if allowed is None else ~allowed
-        measured, cosines = cosines, cosines.copy()  # what the question or the model names counts as nearer than it is
-        found = None if named is None else self._nearest(graph, cosines, named, view, closed)
-        spelled = _spelled(query, view, allowed) if self.link and self.entities and found is None else {}
+        measured, cosines = cosines, cosines.copy()  # named units count as nearer than they are
+        nearest = None if named is None else self._nearest(graph, cosines, named, view, closed)
+        spelled = _spelled(query, view, allowed) if self.link and self.entities and nearest is None else {}
         for position, passages in spelled.items():
             cosines[position] = max(cosines[position], passages**-self.link_rarity)
         open_cosines = cosines.copy()
         open_cosines[closed] = -np.inf
-        entities, relations = found or (
+        entities, relations = nearest or (
             _top(graph.entities, open_cosines, self.entities),
             _top(graph.relations, open_cosines, self.relations),
         )
@@ -156,7 +185,7 @@ class MixRecall:
         walk = RelationWalk.of(view, graph) if self.expand == "ppr" else None
         reached = walk.nearby(seeds[0], self.fanout, self.damping, allowed) if walk else ([], [])
         recalled = self._recall(graph, open_cosines, *seeds, *reached)
-        worth = {item: self._worth(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
+        weights = {item: self._weight(kind, hop, float(cosines[item])) for item, (kind, hop) in recalled.items()}
         voters: dict[int, list[int]] = {}
         for item in recalled:
             for passage in graph.passages(item, view):
@@ -170,7 +199,7 @@ class MixRecall:
         elif self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
-            votes = count_votes((worth[item], graph.passages(item, view)) for item in recalled)
+            votes = count_votes((weights[item], graph.passages(item, view)) for item in recalled)
             for passage, vote in votes.items():
                 if vote > 0:
                     scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
@@ -184,17 +213,17 @@ class MixRecall:
         view: View,
         closed: BoolArray | slice,
     ) -> tuple[list[int], list[int]]:
-        """The nearest unit of every item that the model named; raises `cosines` to those with the items."""
-        found: list[list[int]] = []
-        for kind, vectors, most in zip(
+        """The nearest unit of every item that the model named; raises `cosines` to those of the items."""
+        nearest: list[list[int]] = []
+        for kind, vectors, limit in zip(
             (graph.entities, graph.relations), named, (self.entities, self.relations), strict=True
         ):
             similarities = np.asarray(view.matrix @ vectors.T)
             if len(vectors):
                 cosines[kind] = np.maximum(cosines[kind], similarities[kind].max(axis=1))
             similarities[closed] = -np.inf
-            found.append(graph.nearest(kind, similarities) if most else [])
-        return found[0], found[1]
+            nearest.append(graph.nearest(kind, similarities) if limit else [])
+        return nearest[0], nearest[1]
 
     def _recall(
         self,
@@ -207,7 +236,7 @@ class MixRecall:
     ) -> dict[int, tuple[str, int]]:
         """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine.
 
-        What PageRank reached stands one hop away.
+        Units that PageRank reached count as one hop away.
         """
         near_by = self.expand == "nearby"
         hops = (self.entity_hops, self.relation_hops) if near_by else (0, 0)
@@ -216,14 +245,14 @@ class MixRecall:
         on_the_way |= dict.fromkeys(walked_relations, 1)
         for relation, hop in on_the_way.items():
             linked[relation] = min(hop, linked.get(relation, hop))
-        near = {**near, **{item: 1 for item in walked_entities if item not in near}}  # the recalled ones stay first
-        found = {item: ("entity", hop) for item, hop in near.items()}
+        near = {**near, **{item: 1 for item in walked_entities if item not in near}}  # recalled ones first
+        recalled = {item: ("entity", hop) for item, hop in near.items()}
         for relation in sorted(linked, key=lambda item: linked[item]):
-            found[relation] = ("relation", linked[relation])
-        found.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
-        return found
+            recalled[relation] = ("relation", linked[relation])
+        recalled.update((chunk, ("chunk", 0)) for chunk in _top(graph.chunks, cosines, self.chunks))
+        return recalled
 
-    def _worth(self, kind: str, hop: int, cosine: float) -> float:
+    def _weight(self, kind: str, hop: int, cosine: float) -> float:
         weights = {"entity": self.entity_weight, "relation": self.relation_weight, "chunk": self.chunk_weight}
         similarity = max(0.0, cosine) if self.vote == "similarity" else 1.0
         return float(weights[kind] * self.hop_decay**hop * similarity)
@@ -238,22 +267,19 @@ def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
 
 
 def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int]:
-    """Positions of the entities that a question names, with the number of passages that name them.
-
-    An entity that stands on a forbidden passage, too, is left out like any unit.
-    """
+    """Positions of the allowed entities that a question names, with their numbers of passages."""
     graph = EntityGraph.of(view)
     linked = list(graph.link(query, None if allowed is None else allowed[graph.chunk_positions]))
-    places = IdPlaces.of(view).find(np.array([graph.entity_ids[entity] for entity in linked], dtype="S24"))
+    positions = IdPositions.of(view).find(np.array([graph.entity_ids[entity] for entity in linked], dtype="S24"))
     return {
         position: max(1, graph.frequency(entity))
-        for position, entity in zip(places.tolist(), linked, strict=True)
+        for position, entity in zip(positions.tolist(), linked, strict=True)
         if position >= 0 and (allowed is None or allowed[position])
     }
 
 
 class _Reasons:
-    """Who voted for a passage; texts are read for the hits only."""
+    """Paths of hits: the votes for a passage."""
 
     def __init__(
         self,
@@ -270,7 +296,7 @@ class _Reasons:
         self._voters = voters
 
     def path(self, position: int) -> tuple[PathStep, ...]:
-        """One step per vote, then the cosine."""
+        """Return a step per vote, then the cosine."""
         view = self._view
         steps = []
         ordered = sorted(self._voters.get(position, ()), key=lambda item: self._recalled[item][1])[:_SHOWN]

@@ -1,45 +1,99 @@
-"""`Quota`: bounds on how many units of a kind a context holds (IndexRAG section 3.3)."""
+"""`Quota`: bounds on how many units of a kind a context holds (IndexRAG, section 3.3)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.indexrag.quotas import Band, choose
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
 
-__all__ = ["Band", "Quota"]
+__all__ = [
+    "Quota",
+    "QuotaRange",
+    "choose",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRange:
+    """How many places of a context a group gets.
+
+    Attributes:
+        low: Minimum entries, as far as the ranking has them.
+        high: Maximum entries; None for no limit, 0 leaves the group out.
+        max_tokens: Maximum tokens of all its entries together; None for no limit.
+    """
+
+    low: int = 0
+    high: int | None = None
+    max_tokens: int | None = None
+
+
+def choose(
+    groups: Sequence[str],
+    k: int,
+    ranges: Mapping[str, QuotaRange],
+    tokens: Callable[[int], int] = lambda _: 0,
+) -> list[int]:
+    """Take entries of a ranking, best first, as the range of their group allows, until there are `k`.
+
+    With the range `[0, k_b]` for bridging facts this is Algorithm 1 of IndexRAG. An entry is taken if its group has
+    fewer than `high` entries, and either fewer than `low` or a place is left that no other group's `low` needs.
+    """
+    accepted: list[int] = []
+    counts: dict[str, int] = {}
+    spent: dict[str, int] = {}
+    claimed = sum(bounds.low for bounds in ranges.values())
+    for i, group in enumerate(groups):
+        if len(accepted) >= k:
+            break
+        bounds, count = ranges.get(group, _FREE), counts.get(group, 0)
+        owed = max(0, bounds.low - count)
+        if (bounds.high is not None and count >= bounds.high) or (not owed and k - len(accepted) <= claimed):
+            continue
+        if bounds.max_tokens is not None:
+            length = spent.get(group, 0) + tokens(i)
+            if length > bounds.max_tokens:
+                continue
+            spent[group] = length
+        accepted.append(i)
+        counts[group] = count + 1
+        claimed -= bool(owed)
+    return accepted
+
+
+_FREE = QuotaRange()
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Selects the best `k` units such that no kind takes more, or less, than its band allows.
+    """Selects the best `k` units such that no kind takes more, or less, than its range allows.
 
-    The ranking is read further, each time twice as far, until `k` units are selected or it has no more. What is shut
-    out fills the places that are left then, behind everything else.
+    The ranking is read on, each time twice as far, until `k` units are selected or it ends. Units beyond their range
+    fill the places that are left then.
 
     Attributes:
-        bands: Kinds and their bands; kinds that are not listed are unbounded.
+        ranges: Kinds and their ranges; other kinds are unlimited.
         depth: Number of candidates; None for as many as needed. 20 is the paper's setting, with which fewer units than
             requested may be found.
         top_up: Whether to fill empty places from the rest of the ranking: first below `depth` within the quotas, then
             beyond the quotas. The paper does not.
-        outside: Kinds that are no candidates; they take no part in `depth` either.
-        parts: Kinds of which the units of one document are parts of one text: they are one candidate, the best of them.
+        outside: Kinds that are no candidates; they do not count for `depth` either.
+        parts: Kinds whose units are parts of one text: only the best unit of a document is a candidate.
 
     Raises:
-        ConfigurationError: A kind is unknown or listed twice, a band is empty, or the depth is below one.
+        ConfigurationError: A kind is unknown or listed twice, a range is empty, or the depth is below one.
     """
 
-    bands: tuple[tuple[str, Band], ...]
+    ranges: tuple[tuple[str, QuotaRange], ...]
     depth: int | None = setting(None, low=1)
     top_up: bool = True
     outside: tuple[str, ...] = ()
@@ -48,17 +102,17 @@ class Quota:
     def __post_init__(self) -> None:
         check_settings(self)
         known = {kind.value for kind in UnitKind}
-        kinds = [kind for kind, _ in self.bands]
+        kinds = [kind for kind, _ in self.ranges]
         unknown = [kind for kind in (*kinds, *self.outside, *self.parts) if kind not in known]
         if unknown or len(set(kinds)) < len(kinds):
             raise ConfigurationError(
                 f"Quotas are for distinct kinds among {', '.join(sorted(known))}, not {unknown or kinds}."
             )
-        for kind, band in self.bands:
-            bounds = [bound for bound in (band.high, band.max_tokens) if bound is not None]
-            if band.low < 0 or min(bounds, default=0) < 0 or (band.high is not None and band.high < band.low):
+        for kind, bounds in self.ranges:
+            limits = [limit for limit in (bounds.high, bounds.max_tokens) if limit is not None]
+            if bounds.low < 0 or min(limits, default=0) < 0 or (bounds.high is not None and bounds.high < bounds.low):
                 raise ConfigurationError(
-                    f"The band of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {band}."
+                    f"The range of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {bounds}."
                 )
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - the protocol's
@@ -69,11 +123,11 @@ class Quota:
 
 
 class _Selected:
-    """The context, then what would have come next, then what the bands shut out."""
+    """A ranking of the context, then of further candidates, then of units beyond the ranges."""
 
     def __init__(self, settings: Quota, ranking: Ranking, k: int, view: View) -> None:
         self._settings = settings
-        self._bands = dict(settings.bands)
+        self._ranges = dict(settings.ranges)
         self._ranking = ranking
         self._view = view
         self._k = k
@@ -85,21 +139,21 @@ class _Selected:
         self._notes: dict[int, PathStep] = {}
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """The best `n` positions and the ranker's scores."""
+        """Return the best `n` positions and the ranker's scores."""
         if n > len(self._order):
             await self._extend(n)
-        import numpy as np  # recipes name selectors, and importing them must stay cheap
+        import numpy as np
 
-        found = self._order[:n]
-        scores = np.array([self._scores[position] for position in found], dtype=np.float32)
-        return np.asarray(found, dtype=np.int64), scores
+        positions = self._order[:n]
+        scores = np.array([self._scores[position] for position in positions], dtype=np.float32)
+        return np.asarray(positions, dtype=np.int64), scores
 
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """The ranker's scores."""
+        """Return the ranker's scores."""
         return self._ranking.scores_at(positions)
 
     def path(self, position: int) -> tuple[PathStep, ...]:
-        """Why the ranker chose a position, and which place of its kind's quota it took."""
+        """Return the ranker's path, and a step for the quota of the kind."""
         note = self._notes.get(position)
         steps = self._ranking.path(position)
         return (*steps, note) if note else steps
@@ -119,7 +173,7 @@ class _Selected:
         self._explain()
 
     async def _allowed(self, n: int, depth: int | None, context: Sequence[int] = ()) -> list[int]:
-        """At most `n` candidates that the bands allow, the context first."""
+        """Return at most `n` candidates that the ranges allow, the context first."""
         reach = depth or 2 * max(n, self._k)
         while True:
             positions = await self._read(reach)
@@ -130,40 +184,41 @@ class _Selected:
             reach *= 2
 
     def _candidates(self, positions: Sequence[int]) -> list[int]:
-        """Positions of the kinds that count, and of a document's parts only the first."""
+        """Filter positions by kind; of the parts of a document keep the first."""
         settings = self._settings
-        found: dict[int | tuple[str, int], int] = {}
+        candidates: dict[int | tuple[str, int], int] = {}
         for position in positions:
             kind = self._kind(position)
             if kind not in settings.outside:
-                found.setdefault((kind, self._document(position)) if kind in settings.parts else position, position)
-        return list(found.values())
+                key = (kind, self._document(position)) if kind in settings.parts else position
+                candidates.setdefault(key, position)
+        return list(candidates.values())
 
     def _document(self, position: int) -> int:
         starts, chunks = self._view.chunk_pointers
         return int(self._view.chunk_documents[chunks[starts[position]]])
 
     async def _read(self, n: int) -> list[int]:
-        positions, scores = await self._ranking.top(n)
-        found: list[int] = positions.tolist()
-        self._scores.update(zip(found, scores.tolist(), strict=True))
-        return found
+        top, scores = await self._ranking.top(n)
+        positions: list[int] = top.tolist()
+        self._scores.update(zip(positions, scores.tolist(), strict=True))
+        return positions
 
     def _arrange(self, positions: Sequence[int], n: int, context: Sequence[int]) -> list[int]:
-        """The context, chosen where there is none yet, and behind it what the upper bounds allow."""
+        """Choose the context if there is none yet, then further candidates up to the upper bounds."""
         if not context:
-            context = self._choose(positions, self._k, self._bands)
+            context = self._choose(positions, self._k, self._ranges)
             if n <= self._k:
                 return list(context)
         chosen = set(context)
         rest = [position for position in positions if position not in chosen]
-        upper = {kind: Band(0, band.high, band.max_tokens) for kind, band in self._bands.items()}
-        # The context's own entries stand in front and so use up their share of the bounds.
+        upper = {kind: QuotaRange(0, bounds.high, bounds.max_tokens) for kind, bounds in self._ranges.items()}
+        # The context comes first, so that its entries count for the bounds.
         return self._choose([*context, *rest], n, upper)
 
-    def _choose(self, positions: Sequence[int], k: int, bands: dict[str, Band]) -> list[int]:
+    def _choose(self, positions: Sequence[int], k: int, ranges: dict[str, QuotaRange]) -> list[int]:
         kinds = [self._kind(position) for position in positions]
-        return [positions[i] for i in choose(kinds, k, bands, lambda i: self._length(positions[i]))]
+        return [positions[i] for i in choose(kinds, k, ranges, lambda i: self._length(positions[i]))]
 
     def _kind(self, position: int) -> str:
         return str(self._view.kind_names[self._view.kinds[position]])
@@ -175,13 +230,13 @@ class _Selected:
 
     def _explain(self) -> None:
         counts: Counter[str] = Counter()
-        for place, position in enumerate(self._order):
+        for rank, position in enumerate(self._order):
             kind = self._kind(position)
             counts[kind] += 1
-            band = self._bands.get(kind)
-            if place >= self._within:
+            bounds = self._ranges.get(kind)
+            if rank >= self._within:
                 self._notes[position] = PathStep("top_up", (), "fills a place that the quotas left empty")
-            elif place >= self._reached:
+            elif rank >= self._reached:
                 self._notes[position] = PathStep("below_depth", (), "fills a place that the candidates left empty")
-            elif band is not None and band.high is not None:
-                self._notes[position] = PathStep("quota", (), f"{kind} {counts[kind]} of at most {band.high}")
+            elif bounds is not None and bounds.high is not None:
+                self._notes[position] = PathStep("quota", (), f"{kind} {counts[kind]} of at most {bounds.high}")

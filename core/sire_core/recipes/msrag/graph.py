@@ -1,0 +1,357 @@
+"""Entities, relations and passages of a pool as a graph of positions, and its walks (MS-RAG, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.graphs import CSRGraph
+from sire_core.algorithms.grouping import id_codes, ranges
+from sire_core.algorithms.pagerank import personalized_pagerank
+from sire_core.knowledge.aliases import similar_names
+from sire_core.knowledge.columns import EdgeColumns
+from sire_core.knowledge.kinds import RELATES
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, View
+
+__all__ = [
+    "IdPositions",
+    "Incidence",
+    "RelationGraph",
+    "RelationWalk",
+    "nearby_entities",
+    "nearby_relations",
+]
+
+
+class IdPositions:
+    """Looks up positions of units by id, on arrays instead of a dict.
+
+    Args:
+        ids: Unit ids, `[size]`.
+    """
+
+    def __init__(self, ids: NDArray[np.bytes_]) -> None:
+        self._ids = ids
+        codes = id_codes(ids)
+        self._order = np.argsort(codes)
+        self._codes = codes[self._order]
+
+    @classmethod
+    def of(cls, view: View) -> IdPositions:
+        """Return those of a pool, made once per snapshot."""
+        positions: IdPositions = view.derived("places of ids", lambda: cls(view.ids))
+        return positions
+
+    def find(self, ids: NDArray[np.bytes_]) -> IntArray:
+        """Return positions of ids; -1 for an unknown id."""
+        if not len(self._order):
+            return np.full(len(ids), -1, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self._codes, id_codes(ids)), len(self._codes) - 1)
+        positions = self._order[rows]
+        return np.where(self._ids[positions] == ids, positions, -1).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """Incidence of relations and entities.
+
+    Attributes:
+        relations_of: Relations by entity.
+        entities_of: Entities by relation.
+    """
+
+    relations_of: Mapping[int, Sequence[int]]
+    entities_of: Mapping[int, Sequence[int]]
+
+    @classmethod
+    def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
+        """Build it from pairs in any order, with repetitions; all numbers are below `size`."""
+        pairs = np.unique(relations * max(1, size) + entities)
+        relations, entities = pairs // max(1, size), pairs % max(1, size)
+        order = np.argsort(entities, kind="stable")
+        return cls(
+            _Rows(_pointers(entities, size), relations[order]),
+            _Rows(_pointers(relations, size), entities),
+        )
+
+
+class _Rows(Mapping[int, Sequence[int]]):
+    """Rows of a compressed sparse matrix that are not empty, as lists of ascending numbers."""
+
+    def __init__(self, pointers: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        self._pointers = pointers
+        self._values = values
+
+    def __getitem__(self, number: int) -> list[int]:
+        row: list[int] = self._values[self._pointers[number] : self._pointers[number + 1]].tolist()
+        if not row:
+            raise KeyError(number)
+        return row
+
+    def __iter__(self) -> Iterator[int]:
+        numbers: list[int] = np.flatnonzero(np.diff(self._pointers)).tolist()
+        return iter(numbers)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(np.diff(self._pointers)))
+
+
+def _pointers(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=size))]).astype(np.int64)
+
+
+def nearby_entities(
+    seeds: Iterable[int],
+    graph: Incidence,
+    hops: int,
+    fanout: int | None = None,
+    similarity: Sequence[float] | None = None,
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Find entities within `hops` of seeds, and the relations on the way, with their distances.
+
+    Args:
+        seeds: Entities at distance 0.
+        graph: The relations.
+        hops: Maximum distance.
+        fanout: Number of new relations followed at every hop, the most similar first; None for all.
+        similarity: By number of relation and entity, `[size]`; those at `-inf` are not entered.
+
+    Returns:
+        Distance by entity, and by relation (1 for those at a seed).
+    """
+    entities = dict.fromkeys(seeds, 0)
+    relations: dict[int, int] = {}
+    frontier = list(entities)
+    for hop in range(1, hops + 1):
+        new = dict.fromkeys(r for entity in frontier for r in graph.relations_of.get(entity, ()) if r not in relations)
+        chosen = _best(new, fanout, similarity)
+        relations.update(dict.fromkeys(chosen, hop))
+        ends = dict.fromkeys(e for relation in chosen for e in graph.entities_of.get(relation, ()) if e not in entities)
+        frontier = _best(ends, None, similarity)
+        entities.update(dict.fromkeys(frontier, hop))
+    return entities, relations
+
+
+def nearby_relations(
+    seeds: Iterable[int],
+    graph: Incidence,
+    hops: int,
+    fanout: int | None = None,
+    similarity: Sequence[float] | None = None,
+) -> dict[int, int]:
+    """Find relations within `hops` of seeds; two that share an entity are one hop apart. See `nearby_entities`."""
+    relations = dict.fromkeys(seeds, 0)
+    frontier = list(relations)
+    for hop in range(1, hops + 1):
+        entities = dict.fromkeys(entity for relation in frontier for entity in graph.entities_of.get(relation, ()))
+        new = dict.fromkeys(r for entity in entities for r in graph.relations_of.get(entity, ()) if r not in relations)
+        frontier = _best(new, fanout, similarity)
+        relations.update(dict.fromkeys(frontier, hop))
+    return relations
+
+
+def _best(items: Iterable[int], fanout: int | None, similarity: Sequence[float] | None) -> list[int]:
+    """The `fanout` most similar items above `-inf`, ties by number."""
+    if similarity is None:
+        return sorted(items)[:fanout]
+    allowed = [item for item in items if similarity[item] > float("-inf")]
+    return sorted(allowed, key=lambda item: (-similarity[item], item))[:fanout]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationGraph:
+    """Entities, relations and passages of a pool by position, and the edges between them.
+
+    Attributes:
+        chunks: Positions of the passages.
+        entities: Positions of the entities.
+        relations: Positions of the relations.
+        incidence: Incidence of relations and entities.
+        passages_of_chunk: Position of the passage of every chunk number.
+    """
+
+    chunks: IntArray
+    entities: IntArray
+    relations: IntArray
+    incidence: Incidence
+    passages_of_chunk: IntArray
+
+    @classmethod
+    def of(cls, view: View) -> RelationGraph:
+        """Return the graph of a pool, made once per snapshot."""
+        graph: RelationGraph = view.derived("relation graph", lambda: cls._read(view))
+        return graph
+
+    @classmethod
+    def _read(cls, view: View) -> RelationGraph:
+        names = list(view.kind_names)
+        chunks, entities, relations = (
+            np.flatnonzero(view.kinds == names.index(kind.value)).astype(np.int64)
+            for kind in (UnitKind.CHUNK, UnitKind.ENTITY, UnitKind.RELATION)
+        )
+        pairs = _pairs(view)
+        pairs = pairs[:, (pairs >= 0).all(axis=0)]
+        indptr, indices = view.chunk_pointers
+        owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
+        counts = np.diff(indptr)[chunks]
+        owner[indices[ranges(np.asarray(indptr)[chunks], counts)]] = np.repeat(chunks, counts)
+        return cls(chunks, entities, relations, Incidence.from_arrays(pairs[0], pairs[1], view.size), owner)
+
+    def nearest(self, among: IntArray, similarities: FloatArray) -> list[int]:
+        """Return the most similar unit for each of several vectors, without repetitions.
+
+        Args:
+            among: Positions of the candidates.
+            similarities: Cosines of the whole pool, `[size, vectors]`; `-inf` for forbidden units.
+        """
+        if not len(among) or not similarities.shape[1]:
+            return []
+        best = similarities[among].argmax(axis=0)
+        open_ = np.isfinite(similarities[among[best], np.arange(len(best))])
+        return list(dict.fromkeys(among[best[open_]].tolist()))
+
+    def passages(self, position: int, view: View) -> list[int]:
+        """Return the positions of the sources of a unit."""
+        indptr, indices = view.chunk_pointers
+        return list(dict.fromkeys(self.passages_of_chunk[indices[indptr[position] : indptr[position + 1]]].tolist()))
+
+
+def _pairs(view: View) -> IntArray:
+    """Positions of relations and of their entities, `[2, pairs]`; -1 for units that are not in the pool."""
+    positions = IdPositions.of(view)
+    columns = EdgeColumns.of_blocks(view.notes(f"{RELATES}/"))
+    return np.stack([positions.find(columns.sources), positions.find(columns.targets)])
+
+
+_SYNONYM = 0.8
+"""Minimum cosine of two entities for a synonym edge (HippoRAG)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationWalk:
+    """PageRank over entities that are joined by relations and by similar names (MS-RAG, table 7).
+
+    Attributes:
+        entities: Positions of the nodes.
+        relations: Positions of the relations between nodes.
+        ends: Node numbers of their ends; a relation with one end has it twice, `[relations, 2]`.
+        synonyms: Pairs of node numbers with similar names, `[pairs, 2]`.
+        synonym_weights: Their cosines, `[pairs]`.
+        stated: Row of `relations`, and position of a passage that states it, `[statements, 2]`.
+        frequency: Number of passages of every node, `[entities]`.
+    """
+
+    entities: IntArray
+    relations: IntArray
+    ends: IntArray
+    synonyms: IntArray
+    synonym_weights: NDArray[np.float64]
+    stated: IntArray
+    frequency: IntArray
+
+    @classmethod
+    def of(cls, view: View, graph: RelationGraph) -> RelationWalk:
+        """Return the walk of a pool, made once per snapshot."""
+        walk: RelationWalk = view.derived("relation walk", lambda: cls._read(view, graph))
+        return walk
+
+    @classmethod
+    def _read(cls, view: View, graph: RelationGraph) -> RelationWalk:
+        node = {position: number for number, position in enumerate(graph.entities.tolist())}
+        ends = {relation: [node[e] for e in entities] for relation, entities in graph.incidence.entities_of.items()}
+        relations = [relation for relation in graph.relations.tolist() if ends.get(relation)]
+        names = [unit.text for unit in view.units(graph.entities)]
+        first, second, cosines = similar_names(names, view.matrix[graph.entities], _SYNONYM)
+        stated = [(i, passage) for i, relation in enumerate(relations) for passage in graph.passages(relation, view)]
+        return cls(
+            entities=graph.entities,
+            relations=np.array(relations, dtype=np.int64),
+            ends=np.array([(ends[r][0], ends[r][-1]) for r in relations], dtype=np.int64).reshape(-1, 2),
+            synonyms=np.stack((first, second), axis=1),
+            synonym_weights=cosines,
+            stated=np.array(stated, dtype=np.int64).reshape(-1, 2),
+            frequency=np.array([len(graph.passages(e, view)) for e in graph.entities.tolist()], dtype=np.int64),
+        )
+
+    def scores(self, seeds: Sequence[int], size: int, damping: float, allowed: BoolArray | None) -> NDArray[np.float64]:
+        """PageRank of the passages of a pool, from seed entities weighted by rarity (HippoRAG's specificity).
+
+        A passage gets the PageRank of both ends of every relation that it states.
+
+        Args:
+            seeds: Positions of entities.
+            size: Size of the pool.
+            damping: Probability of following an edge.
+            allowed: Allowed units, `[size]`; None for all.
+
+        Returns:
+            `[size]`, 0 for other units and passages that are not reached.
+        """
+        scores = np.zeros(size)
+        mass = self._mass(seeds, damping, allowed)
+        relation, passage = self.stated[:, 0], self.stated[:, 1]
+        if allowed is not None:
+            open_ = allowed[self.relations[relation]]
+            relation, passage = relation[open_], passage[open_]
+        np.add.at(scores, passage, mass[self.ends[relation]].sum(axis=1))
+        return scores
+
+    def nearby(
+        self, seeds: Sequence[int], limit: int | None, damping: float, allowed: BoolArray | None
+    ) -> tuple[list[int], list[int]]:
+        """Return the entities and the relations with the highest PageRank, best first, without the seeds.
+
+        A relation has the PageRank of both ends.
+
+        Args:
+            seeds: Positions of entities.
+            limit: Maximum number of entities, and of relations; None for all that are reached.
+            damping: Probability of following an edge.
+            allowed: Allowed units, `[size]`; None for all.
+        """
+        mass = self._mass(seeds, damping, allowed)
+        stated = mass[self.ends].sum(axis=1)
+        if allowed is not None:
+            mass, stated = mass * allowed[self.entities], stated * allowed[self.relations]
+        mass[np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))] = 0.0
+        return _highest(self.entities, mass, limit), _highest(self.relations, stated, limit)
+
+    def _mass(self, seeds: Sequence[int], damping: float, allowed: BoolArray | None) -> NDArray[np.float64]:
+        """PageRank of all nodes, `[entities]`; zeros without seeds."""
+        start = np.zeros(len(self.entities))
+        if not len(seeds):
+            return start
+        nodes = np.searchsorted(self.entities, np.asarray(seeds, dtype=np.int64))
+        start[nodes] = 1.0 / np.maximum(self.frequency[nodes], 1)
+        return np.asarray(personalized_pagerank(self._graph(allowed), start, damping).scores, dtype=np.float64)
+
+    def _graph(self, allowed: BoolArray | None) -> CSRGraph:
+        """Graph of allowed units: relations with weight 1 in both directions, synonyms with their cosine."""
+        ends, synonyms, weights = self.ends, self.synonyms, self.synonym_weights
+        if allowed is not None:
+            ends = ends[allowed[self.relations]]
+            open_ = allowed[self.entities][synonyms].all(axis=1)
+            synonyms, weights = synonyms[open_], weights[open_]
+        ends = ends[ends[:, 0] != ends[:, 1]]
+        pairs = np.concatenate((ends, ends[:, ::-1], synonyms, synonyms[:, ::-1]))
+        return CSRGraph.from_edges(
+            len(self.entities),
+            pairs[:, 0],
+            pairs[:, 1],
+            np.concatenate((np.ones(2 * len(ends)), weights, weights)),
+        )
+
+
+def _highest(positions: IntArray, scores: NDArray[np.float64], limit: int | None) -> list[int]:
+    """Positions with the highest scores above zero, best first, ties by position."""
+    order = np.argsort(-scores, kind="stable")
+    highest: list[int] = positions[order[scores[order] > 0][:limit]].tolist()
+    return highest
