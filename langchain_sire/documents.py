@@ -12,6 +12,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.corpus.sections import title_of
 from sire_core.errors import CorpusError
+from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Document, Hit, Passage, Unit, digest
 
@@ -63,9 +64,16 @@ def document_id(document: LangChainDocument) -> str:
     """The document's own id; else one made from its content and metadata, the same in every run."""
     if document.id is not None:
         return str(document.id)
-    # Values that are not JSON are refused later, in words that name the document.
-    metadata = json.dumps(document.metadata, sort_keys=True, default=repr)
+    # Values without a form are refused later, in words that name the document.
+    metadata = json.dumps(document.metadata, sort_keys=True, default=_plain_or_repr)
     return digest("langchain", document.page_content, metadata)
+
+
+def _plain_or_repr(value: object) -> Any:
+    try:
+        return plain_value(value)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
 
 
 def from_langchain(
@@ -114,9 +122,16 @@ def _one(document: object, number: int, title_key: str | Sequence[str], *, whole
         id=name,
         text="" if whole else text,
         title=title_of(metadata, title_key),
-        metadata=dict(metadata),
+        metadata=_with_types(metadata),
         chunks=(Passage(text, id=name),) if whole else (),
     )
+
+
+def _with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return with_types(metadata)
+    except (TypeError, ValueError, RecursionError):  # refused later, in words that name the document
+        return dict(metadata)
 
 
 def from_texts(
@@ -146,7 +161,7 @@ def from_texts(
 def to_langchain(document: Document) -> LangChainDocument:
     """A document of an index as it was put in; several passages are joined by empty lines."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
-    return LangChainDocument(id=document.id, page_content=text, metadata=copy.deepcopy(dict(document.metadata)))
+    return LangChainDocument(id=document.id, page_content=text, metadata=copy.deepcopy(restored(document.metadata)))
 
 
 def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
@@ -162,7 +177,7 @@ def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
         plain: Leave `metadata["sire"]` out.
     """
     unit = hit.unit
-    metadata = keep_user_keys(hit.metadata, () if plain else (KEY,))
+    metadata = keep_user_keys(restored(hit.metadata), () if plain else (KEY,))
     if not plain:
         metadata[KEY] = _about(hit)
         if unit.title:  # of documents that the core has indexed
@@ -181,8 +196,8 @@ def _about(hit: Hit) -> dict[str, Any]:
             "path": [step.note for step in hit.path],
         }
     )
-    if hit.differing:
-        about["differing"] = copy.deepcopy({key: list(values) for key, values in hit.differing.items()})
+    if differing := {key: list(values) for key, values in hit.differing.items() if key != TYPES_KEY}:
+        about["differing"] = copy.deepcopy(differing)
     return about
 
 
@@ -203,7 +218,7 @@ def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any])
         doc_ids: Documents it stands on.
         shared: Metadata that all of them agree on.
     """
-    metadata = keep_user_keys(shared, POOL_KEYS)
+    metadata = keep_user_keys({key: value for key, value in shared.items() if key != TYPES_KEY}, POOL_KEYS)
     if unit.title:
         metadata["title"] = unit.title
     metadata |= {

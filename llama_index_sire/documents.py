@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.schema import (
@@ -19,18 +21,22 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from sire_core.corpus.sections import title_of
 from sire_core.errors import CorpusError
+from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
 
-__all__ = ["CUT_KEY", "NODE_KEY", "HitPath", "to_documents"]
+__all__ = ["CUT_KEY", "NODE_KEY", "HitMetadata", "to_documents"]
 
 CUT_KEY = "sire_cut"
 """Under `NODE_KEY`: from which document, by which transformations a node was cut."""
 
 NODE_KEY = "sire_node"
 """Metadata key under which other fields of a node (places in the text, relationships) travel as JSON."""
+
+TYPES, ORDER = "types", "order"
+"""Under `NODE_KEY`: types of metadata values that JSON does not have, and the order of the keys, which is hashed."""
 
 _CLASS = "class"
 _CLASSES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
@@ -43,26 +49,37 @@ _FIELDS = (
 )
 
 
-class HitPath(str):
-    """Why a node was found: a text whose `repr` is the same for every question, and which equals any other path.
+class HitMetadata(dict[str, Any]):
+    """A node's own metadata as its items; what a search says of the node (`sire_path`, ...) can be read beside them.
 
-    LlamaIndex makes a node's hash from the `repr` of its metadata, and joins the results of several questions
-    (`QueryFusionRetriever`) by it. In JSON it is a plain text.
+    `metadata["sire_path"]`, `metadata.get("sire_path")` and `"sire_path" in metadata` work. Items, length, equality,
+    texts for models, JSON and the hash of the node are those of the node as it was added: LlamaIndex joins the results
+    of several retrievers by the hash.
+
+    Args:
+        own: The items.
+        about: Readable beside them.
     """
 
-    __slots__ = ()
+    def __init__(self, own: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        super().__init__(own)
+        self._about = dict(about)
 
-    def __repr__(self) -> str:
-        return "'...'"
+    def __missing__(self, key: str) -> Any:
+        return self._about[key]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HitPath) or super().__eq__(other)
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self._about
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        return super().get(key, self._about.get(key, default))
 
-    def __hash__(self) -> int:
-        return hash(HitPath)
+    def __reduce__(self) -> tuple[type[HitMetadata], tuple[dict[str, Any], dict[str, Any]]]:
+        return type(self), (dict(self), self._about)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HitMetadata:
+        return type(self)(copy.deepcopy(dict(self), memo), copy.deepcopy(self._about, memo))
 
 
 def to_documents(
@@ -132,8 +149,11 @@ def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str]
 
 
 def _metadata(node: BaseNode) -> dict[str, Any]:
-    """A node's own metadata; what a search said of it belongs to the question."""
-    return plain_metadata({key: value for key, value in node.metadata.items() if not isinstance(value, HitPath)})
+    """A node's own metadata, without what a search said of it."""
+    try:
+        return {str(key): plain_value(value) for key, value in dict(node.metadata).items()}
+    except (TypeError, ValueError, RecursionError):  # refused later, in words that name the document
+        return dict(node.metadata)
 
 
 def _is_shared(key: str, value: Any, metadata: Sequence[Mapping[str, Any]]) -> bool:
@@ -144,6 +164,11 @@ def _about(node: BaseNode) -> dict[str, Any]:
     """What a node has beside its text and metadata, where it is not what every node has."""
     found = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
     about = {name: value for name, value in found.items() if value != getattr(_PLAIN, name)}
+    with suppress(TypeError, ValueError, RecursionError):  # refused later, in words that name the document
+        if types := lost_types(node.metadata):
+            about[TYPES] = types
+    if list(node.metadata) != sorted(node.metadata):
+        about[ORDER] = list(node.metadata)
     if isinstance(node, LlamaIndexDocument):
         return about
     if node.relationships:
@@ -178,6 +203,13 @@ def _related(to: RelatedNodeInfo | list[RelatedNodeInfo]) -> Any:
     return [to.node_id, None if to.node_type is None else str(getattr(to.node_type, "value", to.node_type)), to.hash]
 
 
+def own_metadata(metadata: Mapping[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+    """A node's metadata with the types and in the order in which it came; takes both out of `about`."""
+    types, order = about.pop(TYPES, {}), about.pop(ORDER, sorted(metadata))
+    typed = restored(metadata, json.dumps(types))
+    return {key: typed[key] for key in [*(key for key in order if key in typed), *(k for k in typed if k not in order)]}
+
+
 def read_about(text: str) -> tuple[type[TextNode], dict[str, Any]]:
     """Class and fields of a node from what stands under `NODE_KEY`."""
     about: dict[str, Any] = json.loads(text)
@@ -192,20 +224,3 @@ def _to(found: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:
     if found and isinstance(found[0], list):
         return [RelatedNodeInfo(node_id=name, node_type=kind, hash=made) for name, kind, made in found]
     return RelatedNodeInfo(node_id=found[0], node_type=found[1], hash=found[2]) if found else []
-
-
-def plain_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with NumPy's numbers as Python's; vector stores and caches write JSON and refuse the former."""
-    return {key: _plain(value) for key, value in metadata.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return plain_metadata(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((_plain(item) for item in value), key=str)
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):
-        return value.tolist()
-    return value

@@ -12,7 +12,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore, ObjectType, RelatedNodeInfo, TextNode
 
 from llama_index_sire.calls import call, overrides
-from llama_index_sire.documents import NODE_KEY, HitPath, read_about
+from llama_index_sire.documents import NODE_KEY, HitMetadata, own_metadata, read_about
 from sire_core.reason import RetrieverSource
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
@@ -41,34 +41,51 @@ def to_node(
         metadata: What the metadata of all its passages agree on; None takes a passage's own.
         own_id: Whether a passage has the id of the node that it was; else ids are those of units, as UUIDs.
     """
+    return _node(unit, doc_ids, metadata, own_id=own_id, added=_provenance(unit, doc_ids))
+
+
+def _provenance(unit: Unit, doc_ids: Sequence[str]) -> dict[str, Any]:
+    return {
+        "sire_kind": unit.kind.value,
+        "sire_level": unit.level,
+        "sire_doc_ids": _encode(doc_ids),
+        "sire_chunk_ids": _encode(unit.chunk_ids),
+    }
+
+
+def _node(
+    unit: Unit,
+    doc_ids: Sequence[str],
+    metadata: Mapping[str, Any] | None,
+    *,
+    own_id: bool,
+    added: Mapping[str, Any],
+) -> TextNode:
+    """See `to_node`; `added` are items of its metadata that models and embedders do not see."""
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
     kept = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
     made, about = read_about(kept.pop(NODE_KEY, "{}"))
+    own = own_metadata(kept, about)
+    kept = own if own_id else kept  # a vector store takes what JSON has
     related = about.pop("relationships", {}) if is_passage else {}
     if not is_passage:
         made = TextNode
         about = {key: value for key, value in about.items() if key.startswith("excluded")}
         if unit.title:
             kept["title"] = unit.title
-    kept.update(
-        sire_kind=unit.kind.value,
-        sire_level=unit.level,
-        sire_doc_ids=_encode(doc_ids),
-        sire_chunk_ids=_encode(unit.chunk_ids),
-    )
     source = related.pop(NodeRelationship.SOURCE, None)
     if is_passage and doc_ids and (source is None or source.node_id != doc_ids[0]):
         source = RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
     elif source is None:
         source = RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
     hidden = {
-        key: [*about.pop(key, ()), *PROVENANCE_KEYS]
+        key: [*about.pop(key, ()), *(PROVENANCE_KEYS if added else ())]
         for key in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
     }
     return made(
         id_=unit.source_id if own_id and unit.source_ids else name,
         text=unit.text,
-        metadata=kept,
+        metadata={**kept, **added},
         relationships={**related, NodeRelationship.SOURCE: source},
         **hidden,
         **about,
@@ -76,17 +93,19 @@ def to_node(
 
 
 def to_scored_node(hit: Hit) -> NodeWithScore:
-    """Convert a hit: a passage as the node that it was, with its id, metadata, places and relationships.
+    """Convert a hit: a passage as the node that it was, with its id, metadata, places, relationships and hash.
 
-    `sire_path` says why it was found, one step a line; neither the node's hash nor its equality depends on it.
-    `sire_differing` of a derived unit says what its passages do not agree on. Scores stay as they are, but never zero
-    or below: LlamaIndex reads a score of 0.0 as 1.0.
+    `sire_path` says why it was found, one step a line; `sire_differing` of a derived unit says what its passages do not
+    agree on. Both, and the keys of `to_node`, can be read in the metadata and are none of its items, see `HitMetadata`.
+    Scores stay as they are, but never zero or below: LlamaIndex reads a score of 0.0 as 1.0.
     """
-    node = to_node(hit.unit, hit.doc_ids, hit.metadata, own_id=True)
+    node = _node(hit.unit, hit.doc_ids, hit.metadata, own_id=True, added={})
+    about = _provenance(hit.unit, hit.doc_ids)
     differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
     if differing:
-        node.metadata["sire_differing"] = _encode(differing)
-    node.metadata["sire_path"] = HitPath("\n".join(step.note for step in hit.path))
+        about["sire_differing"] = _encode(differing)
+    about["sire_path"] = "\n".join(step.note for step in hit.path)
+    node.__dict__["metadata"] = HitMetadata(node.metadata, about)  # an assignment would make a plain dict of it
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
 

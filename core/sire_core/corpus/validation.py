@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sire_core.algorithms.wording import count
 from sire_core.clean_text import clean_text, clean_value
 from sire_core.errors import CorpusError
+from sire_core.metadata_values import plain_value
 from sire_core.types import Document, Passage
 
 __all__ = ["DocumentPool", "check_documents", "clean_id", "clean_metadata"]
@@ -109,7 +109,7 @@ def clean_id(text: str) -> str:
 
 
 def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Copy metadata into plain JSON types with clean strings.
+    """Copy metadata into plain JSON types with clean strings; see `metadata_values`.
 
     Args:
         metadata: Values by key.
@@ -123,12 +123,11 @@ def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
         if not isinstance(key, str):
             raise CorpusError(f"{where}: metadata key {key!r} is {_kind(key)}; metadata keys must be strings.")
         try:
-            # The round trip turns tuples into lists, so that what is stored equals what is compared later.
-            cleaned[clean_text(key)] = clean_value(json.loads(json.dumps(value, allow_nan=False)))
+            cleaned[clean_text(key)] = clean_value(plain_value(value))
         except (TypeError, ValueError, RecursionError) as error:
             raise CorpusError(
                 f"{where}: metadata key {key!r} holds {_kind(value)} that cannot be stored as JSON ({error}); "
-                "use strings, finite numbers, true/false, null, lists or mappings of these."
+                "use strings, numbers, dates, true/false, null, lists or mappings of these."
             ) from error
     return cleaned
 

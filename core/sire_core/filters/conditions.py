@@ -1,21 +1,24 @@
 """Filter expressions on document metadata.
 
 Types are not converted: text is compared with text, numbers with numbers, `true` with `true`; `1` equals neither `True`
-nor `"1"`. A comparison with a key that a document does not have is false, except `ne`, `nin` and `exists: false`. `lt`,
-`lte`, `gt` and `gte` are false for values that cannot be ordered. An invalid filter is an error: only None means "no
-filter".
+nor `"1"`. Dates, paths, decimals and the like compare as metadata stores them (`sire_core.metadata_values`). A
+comparison with a key that a document does not have is false, except `ne`, `nin` and `exists: false`. `lt`, `lte`, `gt`
+and `gte` are false for values that cannot be ordered. An invalid filter is an error: only None means "no filter".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from numbers import Integral, Real
 from reprlib import repr as shortened
 from typing import Any, Union
 
 from sire_core.errors import ConfigurationError
+from sire_core.metadata_values import plain_value
 
 __all__ = [
     "DEEPEST",
@@ -76,7 +79,7 @@ class Condition:
         object.__setattr__(self, "_wanted", frozenset(map(comparable, wanted)))
 
     def _checked(self) -> Any:
-        name, value = self.operator, self.value
+        name, value = self.operator, _plain(self.value)
         if name in _LISTED:
             if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Sequence, set, frozenset)):
                 raise self._refusal("a list of values")
@@ -88,7 +91,7 @@ class Condition:
         if name in _TEXTUAL and not isinstance(value, str):
             raise self._refusal("a text")
         if name in _ORDERED and (isinstance(value, bool) or not isinstance(value, (str, Real))):
-            raise self._refusal("a number or a text; dates in metadata are texts such as '2024-05-31'")
+            raise self._refusal("a number, a date or a text")
         if name in ("eq", "ne") and isinstance(value, (list, tuple)):
             return tuple(_scalar(item, self.key) for item in value)
         return _scalar(value, self.key)
@@ -186,8 +189,18 @@ def check_depth(depth: int) -> None:
         raise ConfigurationError(f"The filter is nested too deeply; {DEEPEST} levels are the most.")
 
 
+def _plain(value: Any) -> Any:
+    """A date, path, decimal or other single value as metadata stores it; anything else as it is."""
+    if isinstance(value, (str, bool, Real, Mapping, Sequence, set, frozenset)) and not isinstance(value, Enum):
+        return value
+    with suppress(TypeError):
+        return plain_value(value)
+    return value
+
+
 def _scalar(value: Any, key: str) -> Any:
     """A value as plain JSON has it."""
+    value = _plain(value)
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, Integral):
@@ -195,8 +208,8 @@ def _scalar(value: Any, key: str) -> Any:
     if isinstance(value, Real) and math.isfinite(value):
         return float(value)
     raise ConfigurationError(
-        f"A filter compares {shortened(key)} with texts, finite numbers, true, false or null, not with "
-        f"{shortened(value)}; dates in metadata are texts such as '2024-05-31'."
+        f"A filter compares {shortened(key)} with texts, finite numbers, dates, true, false or null, "
+        f"not with {shortened(value)}."
     )
 
 

@@ -3,15 +3,20 @@
 import copy
 import json
 from dataclasses import replace
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
+from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
 from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
 from sire_core.errors import CorpusError
 from sire_core.index import Index
-from sire_core.types import Document, Hit, Passage, PathStep, Unit, UnitKind
+from sire_core.types import Document, Hit, Passage, PathStep, Unit, UnitKind, digest
 
 
 def test_id_title_text_and_metadata_are_taken_over():
@@ -49,12 +54,46 @@ def test_one_id_with_two_texts_is_an_error_that_names_it():
         Index(recipe="flat").build(from_langchain(twice))
 
 
-def test_trap_metadata_must_be_json():
-    bad = LangChainDocument(id="a", page_content="x", metadata={"price": np.float32(1.5)})
+def test_trap_metadata_without_a_form_in_json_is_refused():
+    bad = LangChainDocument(id="a", page_content="x", metadata={"price": object()})
     with pytest.raises(CorpusError, match=r"'a'.*price.*JSON"):
         Index(recipe="flat").build(from_langchain([bad]))
     with pytest.raises(CorpusError, match="JSON"):
-        Index(recipe="flat").build(from_langchain([LangChainDocument(page_content="x", metadata={"price": {1, 2}})]))
+        Index(recipe="flat").build(
+            from_langchain([LangChainDocument(page_content="x", metadata={"price": [object()]})])
+        )
+
+
+TYPED = {
+    "at": datetime(2024, 5, 31, 10, tzinfo=timezone.utc),
+    "day": date(2024, 5, 31),
+    "path": Path("a/b.md"),
+    "id_": UUID(int=7),
+    "price": Decimal("1.50"),
+    "tags": {"b", "a"},
+    "deep": {"days": [date(2024, 1, 1)]},
+    "plain": "text",
+}
+
+
+@pytest.mark.parametrize("kind", [SireRetriever, SireDocumentIndex, SireVectorStore])
+def test_metadata_of_any_type_comes_back_and_can_be_filtered(kind):
+    document = LangChainDocument(id="a", page_content="A lighthouse.", metadata=TYPED)
+    made = kind.from_documents([document], recipe="flat")
+    search = made.similarity_search if kind is SireVectorStore else made.invoke
+    (found,) = search("lighthouse", filter={"day": {"gte": date(2024, 5, 1)}})
+    assert {key: value for key, value in found.metadata.items() if key != "sire"} == TYPED
+    assert search("lighthouse", filter={"day": {"gt": date(2024, 6, 1)}}) == []
+    if kind is not SireRetriever:
+        get = made.get_by_ids if kind is SireVectorStore else made.get
+        assert get(["a"]) == [document]
+
+
+def test_an_id_made_from_content_does_not_depend_on_the_order_of_a_set():
+    names = [document_id(LangChainDocument(page_content="x", metadata={"t": set(order)})) for order in ("abc", "cba")]
+    assert names[0] == names[1]
+    plain = LangChainDocument(page_content="x", metadata={"t": 1})
+    assert document_id(plain) == digest("langchain", "x", '{"t": 1}')
 
 
 @pytest.mark.parametrize("given", ["text", LangChainDocument(page_content="x")])
