@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["hub_options"]
+__all__ = ["hub_folder", "hub_options"]
 
 _TIMEOUT = 10.0
 """Seconds that the hub has to answer whether it knows a model."""
@@ -34,15 +36,29 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
         if any(isinstance(hub.try_to_load_from_cache(place, file), str) for file in ("modules.json", "config.json")):
             return {"local_files_only": True}
     if not download:
-        raise ConfigurationError(
-            f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
-            "decide what is downloaded. If you know it, give it once yourself: --embedder st:NAME, or Index(path, "
-            "embedder='st:NAME')."
-        )
+        raise ConfigurationError(_refused(name, "st"))
+    _known_model(hub, name, places)
+    return {}
+
+
+def _refused(name: str, form: str) -> str:
+    return (
+        f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
+        f"decide what is downloaded. If you know it, give it once yourself: --embedder {form}:NAME, or Index(path, "
+        f"embedder='{form}:NAME')."
+    )
+
+
+def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[str]]:
+    """The first of some places on the hub that there is, and its files.
+
+    Raises:
+        ConfigurationError: The hub knows none of them, or cannot be reached or asked.
+    """
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
     for place in places:
         try:
-            hub.HfApi().model_info(place, timeout=_TIMEOUT)
+            found = hub.HfApi().model_info(place, timeout=_TIMEOUT)
         except missing:
             continue
         except Exception as error:
@@ -50,8 +66,55 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
                 f"The model {name} is not on this machine, and the hub cannot be asked for it: {error}. Check the "
                 "name and the network, or name a folder that holds a model."
             ) from error
-        return {}
+        return place, [file.rfilename for file in getattr(found, "siblings", None) or ()]
     raise ConfigurationError(
         f"The hub has no model {name}, or it is private and HF_TOKEN is not set. Check the name, or name a folder that "
         "holds a model."
     )
+
+
+def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, download: bool = True) -> Path:
+    """Folder in the cache of the hub (HF_HOME) that holds the wanted files of a model; downloads what is missing.
+
+    The library shows the progress of downloads. What was downloaded once is not asked for again.
+
+    Args:
+        name: On the hub, `org/model`, or `model` of the organisation sentence-transformers.
+        choose: Names the wanted files in a list of files; raises ConfigurationError if they are not there.
+        download: Whether the model may be downloaded.
+
+    Raises:
+        ConfigurationError: The model is not on this machine, and the hub does not know it or cannot be reached or
+            asked, or it has not the wanted files.
+    """
+    try:
+        import huggingface_hub as hub
+    except ImportError as error:  # comes with tokenizers
+        raise ConfigurationError(
+            f'To find {name} huggingface_hub is needed: pip install "sire-rag[onnx]". Or name a folder.'
+        ) from error
+    places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for place in places:
+        if (folder := _cached_folder(hub, place, choose)) is not None:
+            return folder
+    if not download:
+        raise ConfigurationError(_refused(name, "onnx"))
+    place, listed = _known_model(hub, name, places)
+    try:
+        return Path(hub.snapshot_download(place, allow_patterns=choose(listed)))
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"The model {name} cannot be downloaded: {error}. Check the network, or name a folder that holds a model."
+        ) from error
+
+
+def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
+    """Where the wanted files are on this machine; None if some are missing."""
+    try:
+        folder = Path(hub.snapshot_download(place, local_files_only=True))
+        choose([path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()])
+    except (OSError, ValueError, ConfigurationError):  # LocalEntryNotFoundError is both of the first two
+        return None
+    return folder

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,26 +14,15 @@ import numpy as np
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.hub import hub_options
+from sire_core.models.model_files import MODEL_SETTINGS, files_digest, local_folder, read_json
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 __all__ = ["SentenceTransformerEmbedder"]
 
-_SETTINGS = (
-    "config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-    "special_tokens_map.json",
-    "sentencepiece.bpe.model",
-)
 _WEIGHTS = (".safetensors", ".bin", ".onnx")
 _PLAIN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout", "StaticEmbedding")
-_SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
 class SentenceTransformerEmbedder:
@@ -95,7 +82,11 @@ class SentenceTransformerEmbedder:
     def fingerprint(self) -> str:
         """Depends on what the model's files say and on the folder's own name, not on where the folder lies."""
         if not self._fingerprint:
-            model = f"{self._folder.name}:{_folder_digest(self._folder)}" if self._folder else self._name
+            model = (
+                f"{self._folder.name}:{files_digest(self._folder, _folder_files(self._folder))}"
+                if self._folder
+                else self._name
+            )
             prompt = "" if self._query_prompt is None else f"?{self._query_prompt}"
             self._fingerprint = f"st:{model}{prompt}"
         return self._fingerprint
@@ -183,18 +174,10 @@ class SentenceTransformerEmbedder:
 
 def _model_folder(name: str | Path) -> Path | None:
     """The folder of a model, or None when `name` can only be a name on the hub."""
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
-            raise ConfigurationError(f"{folder} holds no sentence-transformers model (no modules.json or config.json)")
-        return folder.resolve()
-    text = str(name)
-    is_name = text.count("/") <= 1 and "\\" not in text and not text.startswith((".", "/", "~")) and text.strip("/ ")
-    if isinstance(name, Path) or not is_name or folder.exists():
-        raise ConfigurationError(
-            f"there is no model folder at {name}; name a folder, or a model of the hub as org/name"
-        )
-    return None
+    folder = local_folder(name)
+    if folder and not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
+        raise ConfigurationError(f"{folder} holds no sentence-transformers model (no modules.json or config.json)")
+    return folder
 
 
 def _refuse_code(folder: Path) -> None:
@@ -203,7 +186,7 @@ def _refuse_code(folder: Path) -> None:
     Raises:
         ConfigurationError: A module is none of the plain ones of the library.
     """
-    modules = _read_json(folder / "modules.json", [])
+    modules = read_json(folder / "modules.json", [])
     if not isinstance(modules, list) or not all(_is_plain(folder, module) for module in modules):
         raise ConfigurationError(
             f"This index names the model folder {str(folder)!r}, whose modules may bring code of their own, and an "
@@ -216,7 +199,7 @@ def _is_plain(folder: Path, module: Any) -> bool:
     kind = str(module.get("type", "")) if isinstance(module, dict) else ""
     if not kind.startswith("sentence_transformers.") or kind.rpartition(".")[2] not in _PLAIN:
         return False
-    settings = _read_json(folder / str(module.get("path", "")) / "config.json", {})
+    settings = read_json(folder / str(module.get("path", "")) / "config.json", {})
     # A dense module calls the class that it names as its function.
     function = settings.get("activation_function", "torch.nn.Identity") if isinstance(settings, dict) else ""
     return str(function).startswith("torch.nn.")
@@ -224,34 +207,18 @@ def _is_plain(folder: Path, module: Any) -> bool:
 
 def _folder_files(folder: Path) -> Iterator[Path]:
     """Files that decide what the model computes: at the top and in the folders of its modules."""
-    places = [folder, *(folder / str(module.get("path", "")) for module in _read_json(folder / "modules.json", []))]
+    places = [folder, *(folder / str(module.get("path", "")) for module in read_json(folder / "modules.json", []))]
     for place in sorted({place for place in places if place.is_dir()}):
         for path in sorted(place.iterdir()):
-            if path.is_file() and (path.name in _SETTINGS or path.suffix in _WEIGHTS):
+            if path.is_file() and (path.name in MODEL_SETTINGS or path.suffix in _WEIGHTS):
                 yield path
-
-
-def _folder_digest(folder: Path) -> str:
-    """Hash of the settings and of the weights' size, header and evenly spaced samples: telling and quick."""
-    state = hashlib.blake2b(digest_size=8)
-    for path in _folder_files(folder):
-        size = path.stat().st_size
-        state.update(f"{path.relative_to(folder).as_posix()}:{size}:".encode())
-        with path.open("rb") as file:
-            if path.name in _SETTINGS or size <= _SAMPLES * _SAMPLE_BYTES:
-                state.update(file.read())
-                continue
-            for i in range(_SAMPLES):
-                file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
-                state.update(file.read(_SAMPLE_BYTES))
-    return state.hexdigest()
 
 
 def _folder_dimension(folder: Path) -> int:
     """Length of the model's vectors as its last pooling or dense module states it; 0 when it does not."""
     dimension = 0
-    for module in _read_json(folder / "modules.json", []):
-        settings = _read_json(folder / str(module.get("path", "")) / "config.json", {})
+    for module in read_json(folder / "modules.json", []):
+        settings = read_json(folder / str(module.get("path", "")) / "config.json", {})
         kind = str(module.get("type", "")).rpartition(".")[2]
         if kind == "Pooling":
             modes = sum(bool(value) for name, value in settings.items() if name.startswith("pooling_mode_"))
@@ -260,12 +227,5 @@ def _folder_dimension(folder: Path) -> int:
             dimension = int(settings.get("out_features", 0))
         elif kind not in ("Transformer", "Normalize"):
             return 0
-    truncated = _read_json(folder / "config_sentence_transformers.json", {}).get("truncate_dim")
+    truncated = read_json(folder / "config_sentence_transformers.json", {}).get("truncate_dim")
     return min(dimension, int(truncated)) if truncated else dimension
-
-
-def _read_json(path: Path, default: Any) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return default

@@ -22,7 +22,10 @@ class RerankSettings:
         rerank_pool: Number of first passages to rerank.
         rerank_named: Number of passages that the model selects; the others keep their order after them.
         rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
-        cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
+        rerank_ms: Milliseconds that the cross-encoder may read: as many of the first passages as fit. 0 for all of
+            `rerank_pool`.
+        cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
+            sentence-transformers (extra `rerank`).
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.
@@ -32,13 +35,14 @@ class RerankSettings:
     rerank_pool: int = setting(20, low=1)
     rerank_named: int = setting(5, low=1)
     rerank_model: str = ""
+    rerank_ms: int = setting(0, low=0)
     cross_encoder: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
         beside = f"rerank={self.rerank!r}"
         if self.rerank != "cross_encoder":
-            refuse_unused(self, beside, ("cross_encoder",))
+            refuse_unused(self, beside, ("cross_encoder", "rerank_ms"))
         if self.rerank != "model":
             refuse_unused(self, beside, ("rerank_model", "rerank_named"))
         if self.rerank == "none":
@@ -49,7 +53,7 @@ class RerankSettings:
         from sire_core.search.selectors.rerank import CrossEncoderRerank, Rerank
 
         if self.rerank == "cross_encoder":
-            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool),)
+            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool, self.rerank_ms),)
         if self.rerank == "model":
             chosen = self.rerank != type(self).__dataclass_fields__["rerank"].default
             return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model, required=chosen),)

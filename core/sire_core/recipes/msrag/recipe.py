@@ -24,7 +24,10 @@ class MsragContext(RerankSettings):
         rerank_pool: Number of passages that the model sees (the paper's lambda 4).
         rerank_named: Number of passages that the model selects.
         rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
-        cross_encoder: Name or folder of the cross-encoder (sentence-transformers; extra `rerank`).
+        rerank_ms: Milliseconds that the cross-encoder may read: as many of the first passages as fit. 0 for all of
+            `rerank_pool`.
+        cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
+            sentence-transformers (extra `rerank`).
         summaries: When a language model summarises an entity or relation, for answers only: `lazy`, when it is used in
             a prompt; `eager`, when the index is built; `none`.
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sire_core.algorithms.voting import parse_order
 from sire_core.errors import ConfigurationError
-from sire_core.models.hub import hub_options
+from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.models.prompt_format import numbered
 from sire_core.protocols import Prompt
 from sire_core.search.ranking import answer_or_reason
@@ -153,19 +150,24 @@ class Reordered:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderRerank:
-    """Orders the head of a ranking by a cross-encoder of the sentence-transformers library (extra `rerank`).
+    """Orders the head of a ranking by a cross-encoder.
 
     Attributes:
-        model: Folder, or name on the hub, which the library downloads.
+        model: `onnx:NAME_OR_FOLDER`, or folder or name for sentence-transformers; see `load_cross_encoder`.
         pool: How many of the first hits the model reads; the order beyond them stays.
+        milliseconds: Time for reading: as many of these hits as fit, the first first. 0 for all.
     """
 
     model: str
     pool: int = setting(20, low=1)
+    milliseconds: int = setting(0, low=0)
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise ConfigurationError("Name the cross-encoder: a folder, or a name on the hub such as org/model.")
+            raise ConfigurationError(
+                "Name the cross-encoder: onnx:NAME_OR_FOLDER (no torch), or a folder, or a name on the hub such as "
+                "org/model."
+            )
         check_settings(self)
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model reads does not depend on k
@@ -182,32 +184,14 @@ class CrossEncoderRerank:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
         found = await asyncio.to_thread(self._scores, query, texts)
-        order = positions[np.argsort(-found, kind="stable")]
-        return Reordered(ranking, order, scores, "cross-encoder")
+        read = positions[: len(found)]
+        judge = "cross-encoder"
+        if len(found) < len(positions):
+            judge = f"cross-encoder, which read {len(found)} of {len(positions)} hits in {self.milliseconds} ms,"
+        return Reordered(ranking, read[np.argsort(-found, kind="stable")], scores[: len(found)], judge)
 
     def _scores(self, query: str, texts: Sequence[str]) -> FloatArray:
-        model, lock = _load(self.model)
-        with lock:  # the tokenizers are not made for two threads at once
-            scores = model.predict([(query, text) for text in texts], show_progress_bar=False)
-        found = np.asarray(scores, dtype=np.float32)
-        if found.shape != (len(texts),) or not np.isfinite(found).all():
-            raise ConfigurationError(
-                f"The cross-encoder {self.model} does not answer one number per passage but shape {found.shape}. "
-                "Take one that was trained for ranking."
-            )
-        return found
-
-
-@lru_cache(maxsize=2)
-def _load(model: str) -> tuple[Any, threading.Lock]:
-    options = {} if Path(model).expanduser().is_dir() else hub_options(model)
-    try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise ConfigurationError(
-            'A cross-encoder needs sentence-transformers: pip install "sire-rag[rerank]"'
-        ) from error
-    try:
-        return CrossEncoder(model, **options), threading.Lock()
-    except Exception as error:
-        raise ConfigurationError(f"The cross-encoder {model!r} cannot be loaded: {error}") from error
+        encoder = load_cross_encoder(str(self.model))
+        if self.milliseconds:
+            return encoder.scores_within(query, texts, self.milliseconds)
+        return encoder.scores(query, texts)

@@ -1,0 +1,195 @@
+"""Cross-encoders: models that read a question and a text together and score how well the text answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.errors import ConfigurationError
+from sire_core.models.hub import hub_options
+from sire_core.models.model_spec import split_options
+from sire_core.models.onnx_model import OnnxModel
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
+
+__all__ = ["CrossEncoder", "OnnxCrossEncoder", "SentenceTransformerCrossEncoder", "load_cross_encoder"]
+
+
+class CrossEncoder(ABC):
+    """A model that scores pairs of a question and a text; thread-safe.
+
+    Attributes:
+        part_size: Pairs that are scored at once; `scores_within` looks at the clock between them.
+    """
+
+    part_size: int = 1
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Names the model and every setting that changes its scores."""
+
+    @abstractmethod
+    def load(self) -> None:
+        """Load the model, if that has not happened yet.
+
+        Raises:
+            ConfigurationError: A library is missing, or the model cannot be found or read.
+        """
+
+    @abstractmethod
+    def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
+        """One number for each text, unchecked."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
+        """Score texts.
+
+        Args:
+            question: Is cut to half of what the model reads.
+            texts: The end of a text that is too long is cut off.
+
+        Returns:
+            float32 `[len(texts)]`, higher is better; the scale is the model's (ms-marco models: about -11 to 11).
+
+        Raises:
+            ConfigurationError: As `load`, or the model does not answer one number for a pair.
+        """
+        if not texts:
+            return np.empty(0, dtype=np.float32)
+        found = np.asarray(self._scored(question, texts), dtype=np.float32)
+        if found.shape != (len(texts),) or not np.isfinite(found).all():
+            raise ConfigurationError(
+                f"The cross-encoder {self.fingerprint} does not answer one number per passage but shape "
+                f"{found.shape}. Take one that was trained for ranking."
+            )
+        return found
+
+    def scores_within(self, question: str, texts: Sequence[str], milliseconds: float) -> FloatArray:
+        """Score as many of the first texts as fit into a time; at least `part_size` of them.
+
+        Loading the model does not count.
+
+        Args:
+            question: See `scores`.
+            texts: The most promising first.
+            milliseconds: Wall time. The next part begins only if the slowest one so far would still fit.
+
+        Returns:
+            float32 `[scored]`, of the first `scored` texts.
+        """
+        self.load()
+        begin, slowest, found = time.perf_counter(), 0.0, [np.empty(0, dtype=np.float32)]
+        for at in range(0, len(texts), self.part_size):
+            before = time.perf_counter()
+            if at and before - begin + slowest > milliseconds / 1000:
+                break
+            found.append(self.scores(question, texts[at : at + self.part_size]))
+            slowest = max(slowest, time.perf_counter() - before)
+        return np.concatenate(found)
+
+
+class OnnxCrossEncoder(CrossEncoder):
+    """A cross-encoder in the ONNX format (extra `onnx`); see `OnnxModel` for the arguments.
+
+    Raises:
+        ConfigurationError: There is no such folder, or it holds no model in the ONNX format.
+    """
+
+    def __init__(
+        self, name_or_folder: str | Path, *, max_length: int = 0, threads: int = 0, careful: bool = False
+    ) -> None:
+        self._model = OnnxModel(name_or_folder, max_length=max_length, threads=threads, careful=careful)
+        self._limit = f"?max_length={max_length}" if max_length else ""
+        self.part_size = self._model.threads
+
+    @property
+    def fingerprint(self) -> str:
+        """Depends on the model's files, not on where their folder lies."""
+        return f"onnx:{self._model.digest()}{self._limit}"
+
+    def load(self) -> None:
+        """Load tokenizer and graph."""
+        self._model.load()
+
+    def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
+        graph = self._model.load()
+        output = next(iter(graph.outputs))
+        asked = graph.tokens(question, graph.max_length // 2)
+        rows = self._model.map(lambda text: graph.run(graph.encoded(text, asked), output), texts)
+        found = np.array(rows, dtype=np.float32)
+        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+class SentenceTransformerCrossEncoder(CrossEncoder):
+    """A cross-encoder of the sentence-transformers library (extra `rerank`).
+
+    Args:
+        name_or_folder: A folder, or a name on the hub, which the library downloads.
+    """
+
+    part_size = 8
+
+    def __init__(self, name_or_folder: str) -> None:
+        self._name = name_or_folder
+        self._model: Any = None
+        # The tokenizers are not made for two threads at once.
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """The name."""
+        return f"st:{self._name}"
+
+    def load(self) -> None:
+        """Load the model."""
+        with self._lock:
+            self._model = self._model or self._opened()
+
+    def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
+        self.load()
+        with self._lock:
+            found: FloatArray = self._model.predict([(question, text) for text in texts], show_progress_bar=False)
+        return found
+
+    def _opened(self) -> Any:
+        options = {} if Path(self._name).expanduser().is_dir() else hub_options(self._name)
+        try:
+            from sentence_transformers import CrossEncoder as Model
+        except ImportError as error:
+            raise ConfigurationError(
+                'A cross-encoder needs onnxruntime (onnx:NAME_OR_FOLDER, pip install "sire-rag[onnx]") or '
+                'sentence-transformers (pip install "sire-rag[rerank]")'
+            ) from error
+        try:
+            return Model(self._name, **options)
+        except Exception as error:
+            raise ConfigurationError(f"The cross-encoder {self._name!r} cannot be loaded: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def load_cross_encoder(spec: str) -> CrossEncoder:
+    """Create the cross-encoder that a setting names; the same spec gives the same object.
+
+    Args:
+        spec: `onnx:NAME_OR_FOLDER`, with `?max_length=256` if it is to read less than it can, or a name or folder of
+            a model for sentence-transformers (`st:` may precede it).
+
+    Raises:
+        ConfigurationError: The spec is empty, or names something that does not exist.
+    """
+    form, _, rest = spec.partition(":")
+    if form == "onnx" and rest:
+        name, options = split_options(rest, max_length=int)
+        return OnnxCrossEncoder(name, **options)
+    name = rest if form == "st" else spec
+    if not name:
+        raise ConfigurationError("Name the cross-encoder: onnx:NAME_OR_FOLDER, or a folder or name such as org/model.")
+    return SentenceTransformerCrossEncoder(name)
