@@ -116,8 +116,8 @@ def test_indexrag_asks_once_per_document():
     ]
 
 
-@pytest.mark.parametrize(("recipe", "paper"), [("sire", "sirerag"), ("smart", "sirerag"), ("pagerank", "msrag")])
-def test_a_recipe_without_prompts_of_its_own_takes_those_of_another_paper_and_says_so(recipe, paper):
+@pytest.mark.parametrize(("recipe", "prompts"), [("sire", "rewrite"), ("smart", "rewrite"), ("pagerank", "triples")])
+def test_a_recipe_without_prompts_of_its_own_takes_those_of_another_paper_and_says_so(recipe, prompts):
     of_msrag = {"names": ["Otto Kell", "Port Amber"], "triples": [], "aliases": []}
 
     def script(call):
@@ -125,14 +125,14 @@ def test_a_recipe_without_prompts_of_its_own_takes_those_of_another_paper_and_sa
         return json.dumps({name: of_msrag[name] for name in wanted}) if wanted else default_script(call)
 
     index, calls, estimate = build(recipe, script)
-    assert f"extraction as in the paper of {paper}" in estimate.describe()
+    assert f"extraction with the prompts {prompts!r}" in estimate.describe()
     assert len([call for call in calls if "passage" in call.fields]) == estimate.extraction.calls[1] == 9
-    assert index.stats()["extraction"].endswith(f"|{NATIVE[paper].name}/v1")
+    assert index.stats()["extraction"].endswith(f"|{NATIVE[prompts].name}/v1")
 
 
 def test_every_recipe_has_a_way_and_records_of_two_ways_do_not_mix():
     assert {recipe().native for recipe in REGISTRY.values()} <= set(NATIVE)
     model = ScriptedModel()
     assert len({ModelExtractor(model, native=name).fingerprint for name in NATIVE}) == len(NATIVE)
-    with pytest.raises(ConfigurationError, match="iier"):
+    with pytest.raises(ConfigurationError, match="keywords"):
         ModelExtractor(model, native="nobody")

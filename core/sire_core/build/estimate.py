@@ -56,7 +56,7 @@ class Estimate:
         stored: Number of distinct passages whose extraction is already stored and costs nothing.
         extraction: Calls, tokens and price of extraction.
         summaries: The same for summaries, of all recipes of the folder that the change updates.
-        native: The recipe whose paper's prompts extract (`extraction="native"`); empty for the prompt of all recipes.
+        native: The prompts of `extraction="native"`, see `Recipe.native`; empty for the prompt of all recipes.
     """
 
     passages: int
@@ -72,7 +72,7 @@ class Estimate:
 
     def describe(self) -> str:
         """A few lines for people."""
-        whose = f"; extraction as in the paper of {self.native}" if self.native else ""
+        whose = f"; extraction with the prompts {self.native!r}" if self.native else ""
         lines = [f"{count(self.passages, 'passage')}, {self.stored:,} of them extracted already{whose}"]
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
             lines.append(

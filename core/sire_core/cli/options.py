@@ -286,5 +286,5 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     from sire_core.recipes.registry import factory_of
 
     make = factory_of(built.name) if options.native else None
-    native = make().native if make else "sirerag"
+    native = make().native if make else "rewrite"
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint

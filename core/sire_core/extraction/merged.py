@@ -150,7 +150,7 @@ def _joined(fact: Fact, other: Fact) -> Fact:
 
 
 def model_extractor(
-    model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "sirerag"
+    model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "rewrite"
 ) -> Extractor:
     """The extractor that `Index(extraction=...)` names.
 
@@ -158,7 +158,7 @@ def model_extractor(
         model: Who is asked.
         extraction: `joint`, `native` or `model+rules`.
         concurrency: Passages under way at once; None takes the model's own.
-        native: Whose way `native` means; see `Recipe.native`.
+        native: The prompts for `native`; see `Recipe.native`.
     """
     if extraction == "model+rules":
         return MergedExtractor(model, concurrency=concurrency)

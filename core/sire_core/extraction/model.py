@@ -46,9 +46,9 @@ class ModelExtractor:
         language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is given the chunks it reads;
             worth it for several steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
-        native: Instead of one call for everything a paper's own way, a name of `NATIVE`: `sirerag` (rewrite, entities,
-            facts), `msrag` (names, triples, aliases), `iier` (five keywords) or `indexrag` (questions and answers, one
-            call per document). None asks for everything at once.
+        native: The prompts of a paper, a name of `NATIVE`: `rewrite` (SiReRAG: rewrite, entities, facts), `triples`
+            (MS-RAG: names, triples, aliases), `keywords` (IIER: five keywords) or `questions` (IndexRAG: questions and
+            answers, one call per document). None makes one call for everything.
         given: Entities of a chunk that are known; then one short call asks for the facts and relations between them.
         concurrency: Chunks under way at once; None takes the model's own `concurrency`, or 8.
         max_chunk_tokens: A longer chunk fails without a call, since one answer could not hold its facts.

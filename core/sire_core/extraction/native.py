@@ -159,12 +159,12 @@ def _document(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Pr
 
 
 NATIVE: Mapping[str, Way] = {
-    "sirerag": Way("native", 3, _rewrite, _sirerag),
-    "msrag": Way("native-msrag", 3, _names, _msrag),
-    "iier": Way("native-iier", 1, _keywords, _iier),
-    "indexrag": Way("native-indexrag", 1, _document, _indexrag, whole=True),
+    "rewrite": Way("native", 3, _rewrite, _sirerag),
+    "triples": Way("native-msrag", 3, _names, _msrag),
+    "keywords": Way("native-iier", 1, _keywords, _iier),
+    "questions": Way("native-indexrag", 1, _document, _indexrag, whole=True),
 }
-"""Ways by the name that `Recipe.native` has."""
+"""Prompts of papers by the name in `Recipe.native`: SiReRAG, MS-RAG, IIER, IndexRAG."""
 
 
 def with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAnswer:

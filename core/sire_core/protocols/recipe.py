@@ -40,7 +40,7 @@ class Recipe:
     ranker: Ranker
     selectors: tuple[Selector, ...] = ()
     context: ContextProvider | None = None
-    native: str = "sirerag"
+    native: str = "rewrite"
     vectors: VectorIndex | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)

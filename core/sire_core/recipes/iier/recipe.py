@@ -81,7 +81,7 @@ def iier(**settings: Any) -> Recipe:
         organizers=(resolved.make(InteractionGraph),),
         ranker=ranker,
         context=ChainLines() if ranker.order == "chain" else None,
-        native="iier",
+        native="keywords",
         config=resolved.config,
         texts=resolved.texts,
     )

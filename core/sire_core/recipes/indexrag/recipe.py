@@ -98,7 +98,7 @@ def indexrag(**settings: Any) -> Recipe:
         organizers=(*((atomic,) if atomic else ()), *((bridging,) if context.stage2 else ())),
         ranker=resolved.make(PoolRanker).make(),
         selectors=(resolved.make(Quota, ranges=ranges, outside=context.outside(), parts=("aku",)),),
-        native="indexrag",
+        native="questions",
         config=resolved.config,
         texts=resolved.texts,
     )

@@ -75,7 +75,7 @@ def msrag(**settings: Any) -> Recipe:
         ranker=resolved.make(MixRecall),
         selectors=context.selectors(),
         context=None if context.summaries == "none" else ElementContext(),
-        native="msrag",
+        native="triples",
         config=resolved.config,
         texts=resolved.texts,
     )

@@ -31,7 +31,7 @@ def pagerank(**settings: Any) -> Recipe:
         paper="after HippoRAG, Gutierrez et al. 2024",
         organizers=(resolved.make(KnowledgeGraph),),
         ranker=resolved.make(PageRank),
-        native="msrag",
+        native="triples",
         config=resolved.config,
         texts=resolved.texts,
     )

@@ -10,6 +10,7 @@ from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.ablations import register_published
 from sire_core.recipes.registry import recipe_by_name, register
+from sire_core.recipes.smart import REPORTS
 from sire_core.recipes.smart.derive import Perspectives
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Organizer, Ranker
     from sire_core.types import Edge
 
-__all__ = ["REPORTS", "SmartBase", "smart"]
-
-
-REPORTS = "perspective_reports"
-"""Key of the note that stores the reports and the edges between them."""
+__all__ = ["SmartBase", "smart"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import BlockEdges, Delta, Prompt
-from sire_core.recipes.smart.recipe import REPORTS
+from sire_core.recipes.smart import REPORTS
 from sire_core.recipes.smart.report_nodes import ReportTable, TreeReports, table_of, tree_name
 from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
 
