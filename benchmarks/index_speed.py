@@ -82,7 +82,7 @@ def build(folder: Path, data: Path, limit: int | None) -> dict[str, float]:
 
 def load(folder: Path) -> dict[str, float]:
     """Open an index and read its first hit's worth of pool, against `np.load` of the same vectors."""
-    from sire_core.session import Session  # noqa: F401 - importing is not loading
+    from sire_core.reader import Reader  # noqa: F401 - importing is not loading
     from sire_core.storage.index_files import IndexFiles
 
     matrix = next((folder / "index" / "derived").glob("*/matrix.npy"))

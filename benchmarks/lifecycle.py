@@ -136,7 +136,7 @@ def pairs(given: list[Document], change: int) -> dict[str, float]:
 
     def recall(index: Index) -> float:
         documents_of: dict[str, set[str]] = {}
-        chunks = {c.id: c.doc_id for c in index._session.files().store.chunks()}  # noqa: SLF001 - no public name
+        chunks = {c.id: c.doc_id for c in index._reader.files().store.chunks()}  # noqa: SLF001 - no public name
         for edge in index.view().edges():
             if edge.kind == "child" and edge.target in chunks:
                 documents_of.setdefault(edge.source, set()).add(chunks[edge.target])

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
-from sire_core.errors import ConfigurationError, IndexMissingError
+from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
-from sire_core.index_changes import IndexChanges
-from sire_core.index_searches import IndexSearches
-from sire_core.index_writer import IndexWriter
 from sire_core.models.sync import run_sync
+from sire_core.models.usage import UsageLimits, limits_of
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.session import Session
-from sire_core.types import Document, Failure
+from sire_core.reader import Reader
+from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
+    from sire_core.build.estimate import Estimate
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.models.usage import UsageLimits
+    from sire_core.explore.asked import AskedQuestion
+    from sire_core.models.prices import Price
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
-    from sire_core.storage.pending_documents import PendingDocuments
 
 __all__ = ["Index"]
 
+T = TypeVar("T")
+_logger = logging.getLogger(__name__)
 
-class Index(IndexChanges, IndexSearches):
+
+class Index:
     """One corpus, indexed by one or more recipes, in a folder or in memory.
 
     Creating an `Index` does no I/O and calls no model. Methods that build, change or search have an async version with
     the prefix `a`; the sync versions run it on an event loop of the package, so they also work in notebooks and
-    servers.
+    servers. Reading an index that was not built raises `IndexMissingError`; a change while another process writes to
+    the folder raises `IndexLockedError`.
 
     Args:
         path: The folder; None keeps the index in memory.
@@ -44,8 +50,7 @@ class Index(IndexChanges, IndexSearches):
         embedder: An `Embedder` or what `resolve_embedder` reads (`st:NAME_OR_FOLDER`, `openai:MODEL`, ...); None means
             what the folder was built with, or the default embedder, which needs no download, for a first build.
         extractor: Makes extraction records; None chooses one according to `language_model`.
-        chunker: Splits documents into passages, by default at sentence boundaries; None makes each document one
-            passage.
+        chunker: Splits documents into passages, by default at sentence boundaries; with None a document is a passage.
         seed: Random seed.
         workers: Number of concurrent model calls.
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
@@ -63,8 +68,7 @@ class Index(IndexChanges, IndexSearches):
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
             on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`. The
             resulting index is the same.
-        wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its
-            calls. None uses the model as it is.
+        wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class Index(IndexChanges, IndexSearches):
         wrap_model: WrapModel | None = None,
     ) -> None:
         configuration = Configuration(
-            path=Path(path) if path is not None else None,
+            path=None if path is None else Path(path),
             recipe=recipe,
             language_model=language_model,
             embedder=embedder,
@@ -100,7 +104,7 @@ class Index(IndexChanges, IndexSearches):
             workers=workers,
             max_failure_ratio=max_failure_ratio,
             progress=progress_of(progress),
-            limits=None if limits is None else _limits(limits),
+            limits=None if limits is None else limits_of(limits, UsageLimits),
             extraction=extraction,
             mirrors=(*mirrors, *([store] if store is not None else [])),
             store=store,
@@ -109,15 +113,13 @@ class Index(IndexChanges, IndexSearches):
             runner=runner,
             wrap_model=wrap_model,
         )
-        self._begin(configuration)
+        self._open(configuration)
 
-    def _begin(
-        self, configuration: Configuration, opened: Session | None = None, pending: PendingDocuments | None = None
-    ) -> None:
+    def _open(self, configuration: Configuration, shared: Reader | None = None) -> None:
         self._configuration = configuration
-        self._session = Session(configuration, opened)
-        self._writer = IndexWriter(configuration, self._session, pending)
-        self._others: dict[str, Index] = {}
+        self._reader = Reader(configuration, shared)
+        self._writer = IndexWriter(configuration, self._reader)
+        self._by_recipe: dict[str, Index] = {}
 
     @property
     def path(self) -> Path | None:
@@ -142,119 +144,307 @@ class Index(IndexChanges, IndexSearches):
     @property
     def recipe_name(self) -> str:
         """Name of the recipe used for searches; empty if nothing was built and no recipe was given."""
-        configuration = self._configuration
-        try:
-            return self._session.built()[1].name
-        except IndexMissingError:
-            return (
-                configuration.recipe_name if configuration.recipe_object is None else configuration.recipe_object.name
-            )
+        return self._reader.recipe_name()
 
     def using(self, recipe: str) -> Index:
-        """The same open index, searched with another of its recipes.
-
-        Args:
-            recipe: Its name.
-        """
-        if recipe not in self._others:
+        """The same open index, searched with another of its recipes."""
+        if recipe not in self._by_recipe:
             other = object.__new__(type(self))
-            other._begin(replace(self._configuration, recipe=recipe), self._session, self._writer.pending)
-            other._others = self._others
-            self._others[recipe] = other
-        return self._others[recipe]
+            other._open(replace(self._configuration, recipe=recipe), self._reader)
+            other._by_recipe = self._by_recipe
+            self._by_recipe[recipe] = other
+        return self._by_recipe[recipe]
 
     def stats(self) -> dict[str, Any]:
         """Counts of documents and units, and what the index was built with; `pending`: changes not indexed yet."""
-        pending = self._writer.pending.changes()
-        return {**self._session.stats(), **({"pending": len(pending)} if pending else {})}
+        return self._reader.stats()
 
     def failures(self) -> list[Failure]:
         """Passages (by title) and summaries of the recipe that failed, and why; the next build tries them again."""
-        return self._session.failures()
+        return self._reader.failures()
 
     def spent(self) -> list[tuple[str, int, int, int]]:
-        """What models were used for: stage, number of answers, input tokens, output tokens.
-
-        Raises:
-            ConfigurationError: The index was opened with `allow`.
-        """
-        return self._session.spent()
+        """What models were used for: stage, number of answers, input tokens, output tokens. Not with `allow`."""
+        return self._reader.spent()
 
     def view(self) -> PoolView:
-        """A read-only snapshot of all units of the recipe, with vectors and edges. For exports and adapters.
-
-        Raises:
-            IndexMissingError: There is no index.
-            ConfigurationError: The index was opened with `allow`; a view shows everything.
-        """
+        """A read-only view of all units of the recipe, with vectors and edges, for exports. Not with `allow`."""
         self._configuration.refuse_limited("a view shows everything")
-        if self._writer.pending:
+        if self._reader.pending:
             run_sync(self._writer.index_pending(for_search=True))
-        return self._session.reader()[0]
+        return self._reader.latest()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
         """Documents in corpus order, with their passages (`Document.chunks`); those that wait as they were given.
 
-        Args:
-            doc_ids: Ids, or one id; None returns all documents. Unknown ids are ignored.
-
-        Raises:
-            IndexMissingError: There is no index.
+        `doc_ids` are ids, or one id; None returns all documents. Unknown ids are ignored.
         """
-        from sire_core.corpus.stored import with_changes
-
-        wanted = None if doc_ids is None else {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
-        changes = self._writer.pending.changes()
-        try:
-            stored = self._session.documents(wanted)
-        except IndexMissingError:
-            if not changes:
-                raise
-            stored = []
-        return with_changes(stored, changes, wanted, self.allow) if changes else stored
+        wanted = {doc_ids} if isinstance(doc_ids, str) else doc_ids
+        return self._reader.documents(None if wanted is None else set(wanted))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the index into a new folder, for example an index that was built in memory.
-
-        Raises:
-            ConfigurationError: The index was opened with `allow`, but a copy contains everything.
-            StorageError: The folder is not empty.
-        """
+        """Write a copy of the index, for example of one in memory, into a new folder. Not with `allow`."""
         self._configuration.refuse_limited("a copy holds everything")
         run_sync(self._writer.index_pending())
-        self._session.files().save(Path(path))
+        self._reader.files().save(Path(path))
+
+    def build(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
+        """Build the index so that it contains exactly these documents. Resumes an interrupted build.
+
+        Args:
+            documents: With unique ids.
+            keep: Ids of stored documents to keep in addition.
+
+        Raises:
+            CorpusError: Contradicting documents, for example one id with two texts.
+            BuildError: Too many passages failed; results so far are stored.
+        """
+        return run_sync(self.abuild(documents, keep=keep))
+
+    async def abuild(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
+        """See `build`."""
+        return await self._writer.build(documents, keep)
+
+    def add(self, documents: Iterable[Document]) -> BuildReport:
+        """Add documents, except unchanged ones; `CorpusError` if an id exists with a different text: use `update`."""
+        return run_sync(self.aadd(documents))
+
+    async def aadd(self, documents: Iterable[Document]) -> BuildReport:
+        """See `add`."""
+        return await self._writer.put(documents, may_replace=False)
+
+    def update(self, documents: Iterable[Document]) -> BuildReport:
+        """Replace documents by id; new ones are added."""
+        return run_sync(self.aupdate(documents))
+
+    async def aupdate(self, documents: Iterable[Document]) -> BuildReport:
+        """See `update`."""
+        return await self._writer.put(documents, may_replace=True)
+
+    def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False) -> BuildReport:
+        """Remove documents and everything derived from them.
+
+        Args:
+            doc_ids: Ids of the documents.
+            missing_ok: Ignore unknown ids.
+            visible_only: Keep passages that `allow` hides, and treat documents that it hides as unknown.
+
+        Raises:
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, visible_only=visible_only))
+
+    async def adelete(
+        self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False
+    ) -> BuildReport:
+        """See `delete`."""
+        return await self._writer.delete(doc_ids, missing_ok=missing_ok, visible_only=visible_only)
+
+    def defer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
+        """Store changes now and index them together before the next search by any process; return the documents' ids.
+
+        Changes are on disk when this returns, if the index has a folder. The first documents of a new folder are
+        indexed at once, with the recipe and the embedder of this object.
+
+        Args:
+            documents: New documents, and those that replace others with the same id.
+            delete: Ids of documents to delete; unknown ids are ignored.
+        """
+        return run_sync(self.adefer(documents, delete=delete))
+
+    async def adefer(self, documents: Iterable[Document] = (), *, delete: Iterable[str] = ()) -> list[str]:
+        """See `defer`."""
+        return await self._writer.defer(documents, delete)
+
+    def flush(self) -> None:
+        """Index what `defer` stored. If this fails, nothing is lost: the next search or change tries again."""
+        run_sync(self.aflush())
+
+    async def aflush(self) -> None:
+        """See `flush`."""
+        await self._writer.index_pending()
+
+    def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """Remove single passages by the ids they were added with, and everything derived from them.
+
+        A document without any remaining passage is removed, too. Unknown ids and passages that `allow` hides are
+        ignored. `CorpusError` if the index itself split the passage from a document, whose update would restore it.
+        """
+        return run_sync(self.adelete_passages(passage_ids))
+
+    async def adelete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
+        """See `delete_passages`."""
+        return await self._writer.delete_passages(passage_ids)
+
+    def drop_recipe(self, name: str) -> None:
+        """Remove a recipe, unless it is the only one, and everything derived only for it. Documents stay."""
+        run_sync(self.adrop_recipe(name))
+
+    async def adrop_recipe(self, name: str) -> None:
+        """See `drop_recipe`."""
+        await self._writer.drop_recipe(name)
+
+    def purge(self) -> None:
+        """Overwrite what deleted and replaced documents left on disk, then `push`, so that no mirror keeps it."""
+        run_sync(self.apurge())
+
+    async def apurge(self) -> None:
+        """See `purge`."""
+        await self._writer.purge()
+
+    def push(self, *, full: bool = False) -> dict[str, int]:
+        """Send mirrors what they missed after a crash or while unreachable. Returns the units sent, by mirror.
+
+        Every change does this, too. A new mirror receives everything, and so does every mirror with `full`. An error of
+        a vector store is raised as it is; nothing is lost, and the next `push` tries again.
+        """
+        return run_sync(self.apush(full=full))
+
+    async def apush(self, *, full: bool = False) -> dict[str, int]:
+        """See `push`."""
+        return await self._writer.push(full=full)
+
+    def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
+        """Estimate the model calls of `build(documents)`, without making any.
+
+        The number of calls for extraction is exact, without those already stored; for summaries it is a range,
+        estimated by a trial build without a model. Without `price` the included price table is used.
+        """
+        return run_sync(self.aestimate(documents, price))
+
+    async def aestimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
+        """See `estimate`."""
+        return await self._writer.estimate(documents, price)
+
+    def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
+        """Rebuild this index with another embedder in a new folder, with all its recipes.
+
+        Stored answers of models are copied, so extraction is not repeated. Settings of adapters and their documents
+        that are not indexed yet are copied, too. To resume an interrupted call, make it again. Returns the report of
+        the folder's latest recipe.
+
+        Raises:
+            ConfigurationError: A recipe was built with a model or an extractor that this index does not have.
+            StorageError: The new folder contains something else.
+        """
+        return run_sync(self.areembed(path, embedder))
+
+    async def areembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
+        """See `reembed`."""
+        return await self._writer.reembed(Path(path), embedder)
+
+    def search(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> list[Hit]:
+        """Find evidence for a question.
+
+        Args:
+            query: The question. Search time grows linearly with its length. For long texts, some recipes compare only
+                the first 64 different words or names that occur in the corpus, in addition to the vector of the whole
+                text.
+            k: Number of passages or units; fewer are returned only if fewer match the filter.
+            filter: On the metadata of passages; see `parse_filter`. A derived unit matches only if all its source
+                passages match.
+            returns: "passages" returns distinct passages of the documents; a derived unit is replaced by its source
+                passages. "units" returns summaries, aggregates and reports, too.
+
+        Raises:
+            QueryError: Empty question or k below one.
+            ConfigurationError: The filter is invalid, or the recipe was not built in this folder.
+            EmbedderMismatchError: The index was built with another embedder.
+        """
+        return run_sync(self.asearch(query, k, filter=filter, returns=returns))
+
+    async def asearch(
+        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+    ) -> list[Hit]:
+        """See `search`."""
+        hits = await self._search(filter, lambda snapshot: snapshot.asearch(query, k, returns=returns), pinned=False)
+        if not hits and (hint := await self.afilter_hint(filter)):
+            _logger.warning(hint)
+        return hits
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+    ) -> list[list[Hit]]:
+        """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
+
+        Makes one request to the embedder for up to 64 questions, and one matrix product with the vectors of the index.
+        Scores may differ from those of `search` in the last digit. Arguments and errors are those of `search`.
+        """
+        return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
+
+    async def asearch_many(
+        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+    ) -> list[list[Hit]]:
+        """See `search_many`."""
+        return await self._search(filter, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns))
+
+    async def _search(
+        self, filter: FilterLike, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = True
+    ) -> T:
+        await self._writer.index_pending(for_search=True)
+        return await self._reader.search(parse_filter(filter), ask, pinned=pinned)
+
+    async def afilter_hint(self, filter: FilterLike) -> str:
+        """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""
+        where = parse_filter(filter)
+        return "" if where is None else (await self.asnapshot()).filter_hint(where)
+
+    def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
+        """The hits of a question and why each was found, as text."""
+        return run_sync(self.aexplain(query, k, filter=filter, returns=returns))
+
+    async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
+        """See `explain`."""
+        from sire_core.search.explanation import explain_hits
+
+        async def explain(snapshot: SearchSnapshot) -> str:
+            return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
+
+        return await self._search(filter, explain)
+
+    def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
+        """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
+        return run_sync(self.ashow(query, k, filter=filter, returns=returns))
+
+    async def ashow(
+        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages"
+    ) -> AskedQuestion:
+        """See `show`."""
+        from sire_core.explore.asked import aask
+
+        return await self._search(filter, lambda snapshot: aask(snapshot, query, k, returns=returns))
+
+    def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+        """The current state of the index, for several searches on the same state. Raises what `search` raises."""
+        return run_sync(self.asnapshot(filter=filter))
+
+    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+        """See `snapshot`."""
+        await self._writer.index_pending(for_search=True)
+        return await self._reader.snapshot(parse_filter(filter))
 
     def close(self) -> None:
         """Close files. The next use opens them again; an index in memory is lost."""
-        self._session.close()
+        self._reader.close()
 
     def __getstate__(self) -> dict[str, Any]:
         if self.path is None:
             raise ConfigurationError(
                 "An index in memory cannot be sent to another process. Give it a path, or save() it and open the copy."
             )
-        return {"_configuration": self._configuration, "_began": self._session.began}
+        return {"configuration": self._configuration, "first_recipe": self._reader.first_recipe}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._begin(state["_configuration"])
-        self._session.began = state["_began"]
+        self._open(state["configuration"])
+        self._reader.first_recipe = state["first_recipe"]
 
-    def __copy__(self) -> Index:
-        """An index is a handle to one place: a copy of what holds it shares it."""
-        return self
+    def __deepcopy__(self, memo: object = None) -> Index:
+        return self  # a handle of one folder: copies of an object that has it share it
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Index:
-        """See `__copy__`."""
-        return self
+    __copy__ = __deepcopy__
 
     def __enter__(self) -> Index:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _limits(given: UsageLimits | Mapping[str, int]) -> UsageLimits:
-    from sire_core.models.usage import UsageLimits, limits_of  # here: most indexes have no limits
-
-    return limits_of(given, UsageLimits)

@@ -7,11 +7,12 @@ among what a setting offers, and never name a host, a file or a model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "UntrustedText",

@@ -118,6 +118,12 @@ class SearchSnapshot:
         numbers = np.unique(self.view.pool.chunk_metadata[self.view.passing_chunks(self.where)])
         return [metadata[number] for number in numbers.tolist()]
 
+    def filter_hint(self, where: Filter) -> str:
+        """Keys, values and ids of a filter that this snapshot does not have, with similar ones; mostly empty."""
+        from sire_core.search.filter_hint import filter_hint
+
+        return filter_hint(where, self.metadata(), self.document_ids(), self.titles)
+
     @property
     def lexical(self) -> bool:
         """Whether the recipe ranks by words alone."""

@@ -1,4 +1,4 @@
-"""`LazyReader`: edges and notes that a view reads when it needs them, of the generation that it shows."""
+"""Edges and notes of one generation, read when a search needs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LazyReader"]
 
 
 class LazyReader:
-    """Reads of one commit.
+    """Reads edges and notes lazily from one generation.
 
     Args:
         store: The store.
@@ -24,38 +24,38 @@ class LazyReader:
         self._store = store
         self._commit = commit
         self._owners = list(owners)
-        self._known: tuple[list[Edge], dict[str, bytes]] | None = None
+        self._content: tuple[list[Edge], dict[str, bytes]] | None = None
 
-    def read_now(self) -> None:
-        """Read everything now: no later commit makes a difference any more."""
-        self._known = (self.edges(), self.notes(""))
+    def materialize(self) -> None:
+        """Load everything, so that later commits cannot change it."""
+        self._content = (self.edges(), self.notes(""))
 
     def edges(self) -> list[Edge]:
-        """Edges of the pool.
+        """Return the edges of the pool.
 
         Raises:
             SnapshotExpiredError: The index has changed.
         """
-        if self._known is not None:
-            return self._known[0]
+        if self._content is not None:
+            return self._content[0]
         with self._store.snapshot():
             self._check()
             return self._store.edges(self._owners) if self._owners else []
 
     def notes(self, prefix: str) -> dict[str, bytes]:
-        """Notes of the pool whose keys begin with a text; of equal keys the first owner's.
+        """Return notes of the pool whose keys begin with a prefix; of equal keys the first owner's.
 
         Raises:
             SnapshotExpiredError: The index has changed.
         """
-        if self._known is not None:
-            return {key: note for key, note in self._known[1].items() if key.startswith(prefix)}
-        found: dict[str, bytes] = {}
+        if self._content is not None:
+            return {key: note for key, note in self._content[1].items() if key.startswith(prefix)}
+        notes: dict[str, bytes] = {}
         with self._store.snapshot():
             self._check()
             for owner in self._owners:
-                found = {**self._store.notes_with(owner, prefix), **found}
-        return dict(sorted(found.items()))
+                notes = {**self._store.notes_with(owner, prefix), **notes}
+        return dict(sorted(notes.items()))
 
     def _check(self) -> None:
         if self._store.commits()[0] != self._commit:

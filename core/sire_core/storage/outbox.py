@@ -110,7 +110,7 @@ class Outbox:
             writes.replace(_OWNERS, ["name"], [(self._mirror, known)])
             writes.replace(_WAITS, ["mirror", "unit"], ((self._mirror, unit) for (unit,) in units))
 
-    def behind(self, owners: Sequence[str]) -> list[str]:
+    def pending_of(self, owners: Sequence[str]) -> list[str]:
         """Ids of the units of some owners that the store has not got yet, or not as they are."""
         with self._db.snapshot():
             new = set(owners).difference(self.followed().owners)

@@ -160,7 +160,7 @@ def test_the_same_script_again_with_a_store_in_memory(tmp_path, documents, quest
 
 def test_opening_while_another_process_writes(tmp_path, documents, question):
     made = SireRetriever.from_documents(documents, vector_store=SimpleVectorStore(), persist_dir=tmp_path / "i")
-    with made.index._session.files().writing():
+    with made.index._reader.files().writing():
         SireRetriever.from_persist_dir(tmp_path / "i", vector_store=SimpleVectorStore())
         assert made.index.push() == {"llama-index": 0}
 

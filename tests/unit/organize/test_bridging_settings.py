@@ -148,7 +148,7 @@ class Library:
 
     def evidence(self):
         """From the corpus as it is, without any memory."""
-        chunks = self.index._session.files().store.chunks()
+        chunks = self.index._reader.files().store.chunks()
         records = {chunk.id: self.reader.read[chunk.hash] for chunk in chunks if chunk.hash in self.reader.read}
         records = TitleLinker(list(dict.fromkeys(chunk.title for chunk in chunks))).link(records, chunks)
         c = self.chosen

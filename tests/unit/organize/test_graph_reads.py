@@ -14,7 +14,7 @@ SETTINGS = {"hub_floor": 5, "max_df": 0.0}
 
 
 def graph(index):
-    files = index._session.files()
+    files = index._reader.files()
     edges = files.store.edges(files.manifest().find(None).owners)
     return [(edge.kind, edge.source, edge.target, edge.metadata) for edge in edges]
 

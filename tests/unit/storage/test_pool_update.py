@@ -51,7 +51,7 @@ def test_following_equals_deriving(steps):
             for action, documents in steps:
                 getattr(index, action)(documents)
                 index.search("Who met Alma?", 3)
-                files = index._session.files()
+                files = index._reader.files()
                 generation = files.manifest().generation
                 if followed and followed[-1].generation == generation:
                     made = Pool.make(files.store, files.manifest().find(None).owners, generation)
@@ -94,7 +94,7 @@ def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, mon
         index.add(documents[50:])
     with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:  # another process
         index.search("Who met Alma?")
-        files = index._session.files()
+        files = index._reader.files()
         built = files.manifest().find(None)
         pool = files.pools.get(built, 2)
         assert pool.files is not None

@@ -135,7 +135,7 @@ def test_files_of_a_mapped_generation_may_disappear(folder, opened):
     with opened(folder, recipe="flat") as index:
         index.build([Document(f"d{i}", f"Alma lives in Drava {i}.") for i in range(5)])
     with opened(folder, recipe=flat(ranker="hybrid")) as index:
-        view, recipe = index._session.reader()
+        view, recipe = index._reader.latest()
         with opened(folder, recipe="flat") as writer:
             writer.add([Document("x", "More.")])
         assert not view.pool.files.directory.exists()
@@ -152,7 +152,7 @@ def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):
             index = Index(place, recipe="flat", embedder=HashEmbedder())
             index.build([Document("d", "Alma lives in Drava.")])
             index.search("Alma")
-            library = index._session.files()
+            library = index._reader.files()
             open_files = [weakref.ref(store._db) for store in (library.store, library.calls)]
             del index, library
             deadline = time.monotonic() + 10  # a worker thread may still be putting its last task away

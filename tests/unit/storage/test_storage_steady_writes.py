@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sire_core.index import Index
-from sire_core.pool_reader import PoolReader
+from sire_core.reader import Reader
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.pool import Pool
 from sire_core.storage.pools import Pools
@@ -42,15 +42,15 @@ def test_a_commit_after_every_look_at_the_index_makes_no_search_fail(where, tmp_
         await writer.aupdate([Document("d0", f"Bela Kovac 0 met Cili Toth {next(numbers)} in Ceuta.")])
 
     def followed_by_a_change(read):
-        async def changed(reader):
-            given = await read(reader)
+        async def changed(reader, where):
+            given = await read(reader, where)
             await change()
             return given
 
         return changed
 
-    monkeypatch.setattr(PoolReader, "acurrent", followed_by_a_change(PoolReader.acurrent))
-    monkeypatch.setattr(PoolReader, "aheld", followed_by_a_change(PoolReader.aheld))
+    monkeypatch.setattr(Reader, "current", followed_by_a_change(Reader.current))
+    monkeypatch.setattr(Reader, "snapshot", followed_by_a_change(Reader.snapshot))
     hold = Store.hold
 
     def late(store):

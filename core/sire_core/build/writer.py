@@ -1,4 +1,4 @@
-"""`IndexWriter`: what an `Index` changes."""
+"""`IndexWriter`: changes of an index, from the documents that were given to the published generation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, StorageError
-from sire_core.session import Session
-from sire_core.storage.pending_documents import PendingDocuments
+from sire_core.reader import Reader
 
 if TYPE_CHECKING:
     from sire_core.build.apply import Plan
     from sire_core.build.estimate import Estimate
+    from sire_core.configuration import Configuration
     from sire_core.corpus.changes import CorpusChange, StoredDocument
     from sire_core.models.prices import Price
     from sire_core.protocols import Embedder
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexWriter"]
 
 _POLL = 0.05
-"""Seconds between two looks at a lock that somebody else holds."""
+"""Seconds between two attempts to take a lock that another writer holds."""
 
 
 class IndexWriter:
@@ -34,15 +33,12 @@ class IndexWriter:
 
     Args:
         configuration: The arguments of `Index`.
-        session: What it has open.
-        pending: Documents that wait to be indexed; None reads them from the folder.
+        reader: Its open files.
     """
 
-    def __init__(self, configuration: Configuration, session: Session, pending: PendingDocuments | None = None) -> None:
+    def __init__(self, configuration: Configuration, reader: Reader) -> None:
         self._configuration = configuration
-        self._session = session
-        path = configuration.path
-        self.pending = pending or PendingDocuments(None if path is None else path / "pending")
+        self._reader = reader
 
     async def defer(self, documents: Iterable[Document], delete: Iterable[str]) -> list[str]:
         """Store changes that are indexed before the next search; the first documents of a folder at once."""
@@ -55,12 +51,12 @@ class IndexWriter:
             if given:
                 await self.put(given, may_replace=True)
             return names
-        self.pending.put({document.id: document for document in given} | dict.fromkeys(delete))
+        self._reader.pending.put({document.id: document for document in given} | dict.fromkeys(delete))
         return names
 
     def _is_built(self) -> bool:
         try:
-            self._session.built()
+            self._reader.built()
         except IndexMissingError:
             return False
         except ConfigurationError:  # another recipe is built there
@@ -77,18 +73,18 @@ class IndexWriter:
         Raises:
             StorageError: It cannot be done here; the message says how many changes wait.
         """
-        if not self.pending:
+        if not self._reader.pending:
             return
         checked = for_search and self._configuration.path is not None
-        manifest = self._session.built()[0] if checked else None
+        manifest = self._reader.built()[0] if checked else None
         try:
             configuration = self._configuration if manifest is None else self._for_search(manifest)
-            files = self._session.files(create=True)
+            files = self._reader.files(create=True)
             async with self._writing(files):
                 if await self._index_pending(files, configuration):
                     await self._publish_to_mirrors(files)
         except (ConfigurationError, StorageError) as error:
-            count = len(self.pending.changes())
+            count = len(self._reader.pending.changes())
             kind = type(error) if isinstance(error, StorageError) else StorageError
             raise kind(
                 f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "
@@ -107,7 +103,7 @@ class IndexWriter:
         """Index what waits, with the writer's lock held; returns whether there was anything to do."""
         from sire_core.corpus.changes import plan_put
 
-        changes = self.pending.changes() if self.pending else {}
+        changes = self._reader.pending.changes() if self._reader.pending else {}
         put = [document for document in changes.values() if document is not None]
         changed = bool(put or (changes and files.refresh().recipes))
         if changed:
@@ -119,20 +115,20 @@ class IndexWriter:
 
             await self._change(files, plan, configuration)
         if changes:
-            self.pending.done(changes)
+            self._reader.pending.done(changes)
         return changed
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
-        """Make the index hold exactly some documents, and others that stay as they are stored."""
+        """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
         from sire_core.build.memory import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_build
         from sire_core.corpus.validation import check_documents
 
-        # In a list, so that what was given is let go of when it was read.
-        given, chunker = [check_documents(documents)], self._configuration.chunker_object()
-        kept = {keep} if isinstance(keep, str) else set(keep)
-        with mapped_arrays(large=len(given[0]) > LARGE):
-            report = await self.apply(lambda stored, _: plan_build(stored, given.pop(), chunker, kept))
+        # In a list, so that the plan frees the documents when it has read them.
+        unread, chunker = [check_documents(documents)], self._configuration.chunker_object()
+        keep = {keep} if isinstance(keep, str) else set(keep)
+        with mapped_arrays(large=len(unread[0]) > LARGE):
+            report = await self.apply(lambda stored, _: plan_build(stored, unread.pop(), chunker, keep))
             await self.prepare()
         return report
 
@@ -142,13 +138,13 @@ class IndexWriter:
         from sire_core.corpus.changes import plan_put
         from sire_core.corpus.validation import check_documents
 
-        # In a list, so that what was given is let go of when it was read.
-        given, chunker = [check_documents(documents)], self._configuration.chunker_object()
-        with mapped_arrays(large=len(given[0]) > LARGE):
-            report = await self.apply(lambda stored, _: plan_put(stored, given.pop(), chunker, may_replace=may_replace))
-            if (
-                report.generation == 1
-            ):  # an index begins so, too: the first reader shall not wait for what a build makes
+        # In a list, so that the plan frees the documents when it has read them.
+        unread, chunker = [check_documents(documents)], self._configuration.chunker_object()
+        with mapped_arrays(large=len(unread[0]) > LARGE):
+            report = await self.apply(
+                lambda stored, _: plan_put(stored, unread.pop(), chunker, may_replace=may_replace)
+            )
+            if report.generation == 1:  # a first build: its first search shall not wait for the ranker
                 await self.prepare()
         return report
 
@@ -159,7 +155,7 @@ class IndexWriter:
         wanted = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         allow, chunker = self._configuration.allow, self._configuration.chunker_object()
         if missing_ok:
-            self._session.files()  # nothing is made where there is nothing to delete
+            self._reader.files()  # raises without an index: a deletion creates none
         if visible_only and allow is not None:
             return await self.apply(
                 lambda stored, chunks: plan_delete_shown(
@@ -174,71 +170,71 @@ class IndexWriter:
 
         wanted = {passage_ids} if isinstance(passage_ids, str) else set(passage_ids)
         allow, chunker = self._configuration.allow, self._configuration.chunker_object()
-        self._session.files()  # nothing is made where there is nothing to delete
+        self._reader.files()  # raises without an index: a deletion creates none
         return await self.apply(
             lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
         )
 
     async def drop_recipe(self, name: str) -> None:
-        """Remove a recipe and what only it derived."""
+        """Remove a recipe and the units that only it derived."""
         from sire_core.build.mirroring import sync_mirrors
         from sire_core.build.shielded import run_shielded
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
-        files = self._session.files()
+        files = self._reader.files()
         files.refresh()
         require_built(files)
         async with self._writing(files):
             manifest = files.refresh()
-            kept = tuple(built for built in manifest.recipes if built.name != name)
-            if len(kept) == len(manifest.recipes):
-                held = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
-                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {held}.")
-            if not kept:
+            remaining = tuple(built for built in manifest.recipes if built.name != name)
+            if len(remaining) == len(manifest.recipes):
+                known = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
+                raise ConfigurationError(f"This index does not hold {name!r}; it holds: {known}.")
+            if not remaining:
                 raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
-            staying = {owner for built in kept for owner in built.owners}
-            gone = [owner for built in manifest.recipes for owner in built.owners if owner not in staying]
-            after = replace(manifest, generation=manifest.generation + 1, recipes=kept)
-            commit = Commit(drop_owners=list(dict.fromkeys(gone)), manifest=after.to_json())
+            needed = {owner for built in remaining for owner in built.owners}
+            dropped = [owner for built in manifest.recipes for owner in built.owners if owner not in needed]
+            after = replace(manifest, generation=manifest.generation + 1, recipes=remaining)
+            commit = Commit(drop_owners=list(dict.fromkeys(dropped)), manifest=after.to_json())
             await run_shielded(lambda: files.store.commit(commit))
             await run_shielded(files.publish)
-            self._session.changed(files.manifest())
+            self._reader.changed(files.manifest())
             await sync_mirrors(files, None, self._configuration.mirrors)
 
     async def purge(self) -> None:
-        """Overwrite what documents that are gone left behind, and drop it from the vector stores."""
+        """Overwrite what deleted documents left on disk, and delete it from the vector stores."""
         import gc
 
         from sire_core.build.mirroring import purge
         from sire_core.build.shielded import run_shielded
 
-        self._session.built()
-        files = self._session.files()
-        gc.collect()  # a snapshot that nobody uses any more, but in a cycle, would still be reading
+        self._reader.built()
+        files = self._reader.files()
+        gc.collect()  # an unused snapshot in a reference cycle would still hold its connection
         async with self._writing(files):
             await run_shielded(files.purge)
         await self.push()
         await purge(self._configuration.mirrors)
 
     async def push(self, *, full: bool = False) -> dict[str, int]:
-        """Send the vector stores the changes that they missed; units sent, by the store's name."""
+        """Send vector stores the changes that they missed; return the number of units sent, by store."""
         from sire_core.build.mirroring import push_all
 
-        return await push_all(self._session.files(), self._session.built()[1], self._configuration.mirrors, full=full)
+        return await push_all(self._reader.files(), self._reader.built()[1], self._configuration.mirrors, full=full)
 
     async def estimate(self, documents: Iterable[Document], price: Price | None) -> Estimate:
-        """What building these documents would ask of the model."""
+        """Estimate the model calls of a build of these documents."""
         from sire_core.build.estimate import estimate_build
         from sire_core.corpus.validation import check_documents
 
         path = self._configuration.path
-        there = self._session.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
-        files = self._session.files() if there else None
+        exists = self._reader.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
+        files = self._reader.files() if exists else None
         return await estimate_build(files, check_documents(documents), self._configuration, price)
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
-        """Build the same corpus and recipes in another folder, with other vectors."""
+        """Build the same corpus and recipes with another embedder in a new folder."""
         import asyncio
 
         from sire_core.corpus.changes import replacing
@@ -249,8 +245,8 @@ class IndexWriter:
         self._configuration.refuse_limited("a copy holds everything")
         await self.index_pending()
         embedder = resolve_embedder(embedder)
-        manifest, _ = self._session.built()
-        files = self._session.files()
+        manifest, _ = self._reader.built()
+        files = self._reader.files()
         for built in manifest.recipes:
             self._configuration.check_rebuilds(built)
         with files.store.snapshot():
@@ -265,20 +261,20 @@ class IndexWriter:
                 self._configuration, path=path, recipe=recipe, embedder=embedder, chunker=chunker, seed=manifest.seed
             )
             configuration = replace(configuration, mirrors=(), store=None)
-            session = Session(configuration)
+            reader = Reader(configuration)
             try:
-                report = await IndexWriter(configuration, session).apply(
+                report = await IndexWriter(configuration, reader).apply(
                     lambda known, _: replacing(known, stored, chunks)
                 )
             finally:
-                session.close()
+                reader.close()
         await asyncio.to_thread(files.copy_adapter_files, path)
         assert report is not None  # an index that was built has a recipe
         return report
 
     async def apply(self, plan: Plan) -> BuildReport:
         """Change the corpus and everything derived from it, and publish the result."""
-        files = self._session.files(create=True)
+        files = self._reader.files(create=True)
         async with self._writing(files):
             await self._index_pending(files, self._configuration)  # older than this change
             report = await self._change(files, plan, self._configuration)
@@ -297,22 +293,22 @@ class IndexWriter:
             await run_shielded(files.publish)
         if large:
             trim_memory()
-        self._session.changed(files.manifest())
+        self._reader.changed(files.manifest())
         return report
 
     async def _publish_to_mirrors(self, files: IndexFiles) -> list[Failure]:
         from sire_core.build.mirroring import sync_mirrors
 
-        return await sync_mirrors(files, self._session.meant(files.manifest()), self._configuration.mirrors)
+        return await sync_mirrors(files, self._reader.resolve_recipe(files.manifest()), self._configuration.mirrors)
 
     async def prepare(self) -> None:
-        """Make what the first search would make, if the ranker says that there is something; see `PreparedRanker`."""
+        """Prepare the ranker, so that the first search does not have to; see `PreparedRanker`."""
         import asyncio
 
         from sire_core.protocols import PreparedRanker
 
         def prepare() -> None:
-            view, recipe = self._session.reader()
+            view, recipe = self._reader.latest()
             if isinstance(recipe.ranker, PreparedRanker):
                 recipe.ranker.prepare(view)
 
@@ -320,15 +316,15 @@ class IndexWriter:
 
     @asynccontextmanager
     async def _writing(self, files: IndexFiles) -> AsyncIterator[None]:
-        """Hold the writer's lock; wait for it as long as was configured, without holding up the event loop."""
+        """Hold the writer's lock; wait for it up to `lock_timeout` without blocking the event loop."""
         import asyncio
         import time
 
         deadline = time.monotonic() + self._configuration.lock_timeout
-        with ExitStack() as held:
+        with ExitStack() as lock:
             while True:
                 try:
-                    held.enter_context(files.writing())
+                    lock.enter_context(files.writing())
                     break
                 except IndexLockedError:
                     if time.monotonic() >= deadline:

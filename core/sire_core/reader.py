@@ -1,0 +1,465 @@
+"""`Reader`: the open files of an index, its current generation, and snapshots of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexMissingError, SnapshotExpiredError
+from sire_core.filters import both
+from sire_core.storage.pending_documents import PendingDocuments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from sire_core.configuration import Configuration
+    from sire_core.filters import Filter
+    from sire_core.protocols import Recipe, VectorIndex
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.search.vectors.store_scores import FollowedIndex
+    from sire_core.search.view import PoolView
+    from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.lazy_reads import LazyReader
+    from sire_core.storage.manifest import BuiltRecipe, Manifest
+    from sire_core.storage.pending_units import PendingUnits
+    from sire_core.storage.pool import Pool
+    from sire_core.storage.pools import Pools
+    from sire_core.types import Document, Failure
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+_TRIES = 5
+_POLL = 0.01
+"""Seconds between two checks whether a generation was published."""
+
+
+class _Generation(NamedTuple):
+    """A loaded generation: its units, the recipe that ranks them, and the stamp of the files when it was loaded."""
+
+    stamp: tuple[object, object]
+    commit: str
+    built: BuiltRecipe
+    view: PoolView
+    recipe: Recipe
+
+    def is_latest(self, stamp: tuple[object, object]) -> bool:
+        """Whether nothing was published since."""
+        return self.stamp[0] == stamp[0] and self.view.intact()
+
+    def may_serve(self, stamp: tuple[object, object]) -> bool:
+        """Whether only other processes published since, so that it may serve searches while the next one is loaded."""
+        return self.stamp[1] == stamp[1] and self.view.intact(may_be_gone=True)
+
+
+class Reader:
+    """Opens the files of an index at the first use, and loads its newest generation when one was published.
+
+    One thread loads a generation and prepares its ranker; meanwhile other threads search the generation before, unless
+    this process made the change.
+
+    Args:
+        configuration: The arguments of `Index`.
+        shared: A reader of the same index whose open files are used; None opens them.
+    """
+
+    def __init__(self, configuration: Configuration, shared: Reader | None = None) -> None:
+        self._configuration = configuration
+        self._shared = shared
+        self.first_recipe: BuiltRecipe | None = None
+        """The recipe of the first use, if none was given as an object; one that is built later does not replace it."""
+        path = configuration.path
+        self.pending: PendingDocuments = (
+            PendingDocuments(None if path is None else path / "pending") if shared is None else shared.pending
+        )
+        """Documents that were given and are not indexed yet."""
+        self._files: IndexFiles | None = None
+        self._pools: Pools | None = None
+        self._generation: _Generation | None = None
+        self._pending_units: PendingUnits | None = None
+        self.after_fork()
+        if configuration.recipe_object is not None:
+            from sire_core.recipes.registry import remember
+
+            remember(configuration.recipe_object)
+
+    def after_fork(self) -> None:
+        """New locks: in a forked process no other thread can release them."""
+        self._opening, self._loading = threading.RLock(), threading.RLock()
+
+    # --- files and recipe -------------------------------------------------------------------------------------------
+
+    def files(self, *, create: bool = False) -> IndexFiles:
+        """Return the open index; if another index was moved to its place on disk, that one.
+
+        Raises:
+            IndexMissingError: There is no index, and `create` is off.
+        """
+        files = self._open(create=create) if self._shared is None else self._shared.files(create=create)
+        files.follow()
+        before, self._pools = self._pools, files.pools
+        if before is not None and before is not files.pools:  # another index has taken the place of the open one
+            self._forget()
+        return files
+
+    def _open(self, *, create: bool) -> IndexFiles:
+        with self._opening:
+            if self._files is None:
+                from sire_core.storage.index_files import IndexFiles
+
+                self._files = IndexFiles(self._configuration.path, create=create)
+            return self._files
+
+    def open_files(self) -> IndexFiles | None:
+        """Return the index if it is open."""
+        return (self._shared or self)._files  # noqa: SLF001 - another Reader
+
+    def built(self) -> tuple[Manifest, BuiltRecipe]:
+        """Return the manifest of the last commit and the recipe in it that is searched."""
+        from sire_core.storage.index_files import require_built
+
+        files = self.files()
+        manifest = files.refresh()
+        require_built(files)
+        return manifest, self.resolve_recipe(manifest)
+
+    def resolve_recipe(self, manifest: Manifest) -> BuiltRecipe:
+        """Return the given recipe; else that of the first use, which was the folder's latest (of the given name)."""
+        if self._configuration.recipe_object is not None:
+            return manifest.find(self._configuration.recipe_object)
+        if self.first_recipe is None:
+            self.first_recipe = manifest.find(None, self._configuration.recipe_name)
+        return manifest.again(self.first_recipe)
+
+    def recipe_name(self) -> str:
+        """Return the name of the recipe that is searched; empty if nothing was built and none was given."""
+        try:
+            return self.built()[1].name
+        except IndexMissingError:
+            recipe = self._configuration.recipe_object
+            return self._configuration.recipe_name if recipe is None else recipe.name
+
+    def changed(self, manifest: Manifest) -> None:
+        """Called after a change by this object: if it removed the recipe of the first use, the next use chooses one."""
+        if self.first_recipe is not None and self.first_recipe.name not in {built.name for built in manifest.recipes}:
+            self.first_recipe = None
+
+    def close(self) -> None:
+        """Close the files."""
+        self._forget()
+        with self._opening:
+            files, self._files, self._pools = self._files, None, None
+        if files is not None:  # without the lock: a thread that reads the database may wait for it
+            files.close()
+
+    def _forget(self) -> None:
+        with self._loading:
+            self._generation, pending, self._pending_units = None, self._pending_units, None
+        if pending is not None:
+            pending.close()
+
+    # --- snapshots --------------------------------------------------------------------------------------------------
+
+    def latest(self) -> tuple[PoolView, Recipe]:
+        """Return the units of the newest generation and the recipe that ranks them."""
+        generation = self._load_newest(wait=True)
+        return generation.view, generation.recipe
+
+    async def current(self, where: Filter | None) -> SearchSnapshot:
+        """Return a snapshot for one search; a later commit may expire it.
+
+        While another thread loads a generation that another process published, it is of the generation before.
+        """
+        import asyncio
+
+        generation, files = self._generation, self.open_files()
+        if generation is None or files is None or not generation.is_latest(files.stamp()):
+            generation = await asyncio.to_thread(self._load_newest)
+        return self._snapshot(generation.view, generation.recipe, where)
+
+    async def snapshot(self, where: Filter | None) -> SearchSnapshot:
+        """Return a snapshot that commits to a folder do not expire.
+
+        Its database connection is closed when the snapshot is no longer used; until then the space of replaced rows is
+        not reused. In memory, where no second connection is possible, commits do expire it.
+        """
+        import asyncio
+
+        return self._snapshot(*await asyncio.to_thread(self._pinned), where)
+
+    async def materialized(self, where: Filter | None) -> SearchSnapshot:
+        """Return a snapshot that commits do not expire, in memory neither: everything is read at once there."""
+        import asyncio
+
+        pinned = self._pinned if self.files().folder is not None else self._materialized
+        return self._snapshot(*await asyncio.to_thread(pinned), where)
+
+    async def search(
+        self, where: Filter | None, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = False
+    ) -> T:
+        """Call `ask` with the current snapshot; again with one that does not expire, if a commit comes in between.
+
+        Args:
+            where: Filter of the snapshot.
+            ask: Searches a snapshot.
+            pinned: Begin with one of the newest generation that commits to a folder do not expire.
+        """
+        with suppress(SnapshotExpiredError):
+            return await ask(await (self.snapshot(where) if pinned else self.current(where)))
+        for _ in range(_TRIES):  # files on a read-only mount cannot be locked, so every snapshot of them may expire
+            with suppress(SnapshotExpiredError):
+                return await ask(await self.materialized(where))
+        return await ask(await self.materialized(where))
+
+    def _snapshot(self, view: PoolView, recipe: Recipe, where: Filter | None = None) -> SearchSnapshot:
+        from sire_core.search.snapshot import SearchSnapshot
+
+        return SearchSnapshot(view, recipe, both(self._configuration.allow, where))
+
+    def _load_newest(self, *, wait: bool = False) -> _Generation:
+        """Return the newest generation.
+
+        Args:
+            wait: Also wait for another thread that is loading what another process published.
+        """
+        stamp, last = self.files().stamp(), self._generation
+        if last is not None and last.is_latest(stamp):
+            return last
+        before = last if last is not None and not wait and last.may_serve(stamp) else None
+        if not self._loading.acquire(blocking=before is None):
+            assert before is not None
+            return before
+        try:
+            stamp, last = self.files().stamp(), self._generation
+            if last is None or not last.is_latest(stamp):
+                self._generation = last = self._load(stamp, last)
+            return last
+        finally:
+            self._loading.release()
+
+    def _load(self, stamp: tuple[object, object], last: _Generation | None) -> _Generation:
+        from sire_core.protocols import PreparedRanker
+        from sire_core.storage.fork_handlers import register_after_fork
+        from sire_core.storage.lazy_reads import LazyReader
+
+        register_after_fork(self)
+        files = self.files()
+        tries = 0
+        while True:
+            tries += 1
+            self._wait_for(files.refresh().generation)
+            with files.store.snapshot():
+                manifest, built = self.built()
+                commit = files.store.commits()[0]
+                if last is not None and (commit, built) == (last.commit, last.built) and last.view.intact():
+                    return last._replace(stamp=stamp)
+                pool = files.pools.get(built, manifest.generation)
+            lazy = LazyReader(files.store, commit, tuple(built.owners))
+            try:
+                view, recipe = self._view(pool, manifest, built, lazy, None if last is None else last.view)
+            except EmbedderMismatchError:
+                # A writer that fitted the embedder again drops the old state after its commit: look again.
+                if files.refresh().generation == manifest.generation:
+                    raise
+                continue
+            if last is not None and isinstance(recipe.ranker, PreparedRanker):
+                try:
+                    recipe.ranker.prepare(view)  # other threads search the generation before meanwhile
+                except SnapshotExpiredError:
+                    if tries < _TRIES:
+                        continue
+            return _Generation(stamp, commit, built, view, recipe)
+
+    def _wait_for(self, generation: int) -> None:
+        """Wait until the process that committed a generation has derived its pool, too, or takes too long."""
+        while self.files().pools.expected(generation):
+            time.sleep(_POLL)
+
+    def _pinned(self) -> tuple[PoolView, Recipe]:
+        """The newest generation, with edges and notes on a connection that stays at its commit."""
+        from sire_core.storage.lazy_reads import LazyReader
+        from sire_core.storage.manifest import Manifest
+        from sire_core.storage.pools import Pools
+        from sire_core.storage.store import Store
+
+        files, newest = self.files(), self._load_newest(wait=True)
+        if files.folder is None or not newest.built.owners:
+            return newest.view, newest.recipe  # no second connection is possible, or there is nothing to read lazily
+        store = Store(files.folder.index_file)
+        commit = store.hold()
+        manifest = Manifest.from_json(store.manifest())
+        built = self.resolve_recipe(manifest)
+        lazy = LazyReader(store, commit, tuple(built.owners))
+        if (commit, built) != (newest.commit, newest.built):
+            # A commit came in between, or its writer has not published it and may have died: load it anyway.
+            with self._loading:
+                self._generation = newest = self._load(self.files().stamp(), self._generation)
+        if (commit, built) == (newest.commit, newest.built):
+            return newest.view.reading(lazy.edges, lazy.notes), newest.recipe
+        pool = Pools(files.folder, lambda: store).get(built, manifest.generation)
+        try:
+            return self._view(pool, manifest, built, lazy, None if files.store.replaced() else newest.view)
+        except EmbedderMismatchError:  # see `_load`
+            if files.refresh().generation == manifest.generation:
+                raise
+            return self._pinned()
+
+    def _materialized(self) -> tuple[PoolView, Recipe]:
+        """The newest generation of an index in memory, with its edges and notes."""
+        from sire_core.storage.lazy_reads import LazyReader
+
+        files, last = self.files(), self._generation
+        with files.store.snapshot():
+            manifest, built = self.built()
+            pool = files.pools.get(built, manifest.generation)
+            lazy = LazyReader(files.store, files.store.commits()[0], tuple(built.owners))
+            lazy.materialize()
+            return self._view(pool, manifest, built, lazy, None if last is None else last.view)
+
+    def _view(
+        self, pool: Pool, manifest: Manifest, built: BuiltRecipe, lazy: LazyReader, before: PoolView | None
+    ) -> tuple[PoolView, Recipe]:
+        from sire_core.recipes.registry import registered_recipe
+        from sire_core.search.view import PoolView
+
+        embedder = self._embedder(manifest)
+        recipe = self._configuration.recipe_object or registered_recipe(built)
+        if embedder is not None:
+            recipe.check_embedder(embedder)
+        model, wrap = self._configuration.language_model, self._configuration.wrap_model
+        store = self._user_store(tuple(built.owners))
+        return PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap), recipe
+
+    @property
+    def vectors(self) -> VectorIndex | None:
+        """The user's own store, if one was given; that of a recipe object serves other recipes of the index, too."""
+        configuration = (self._shared or self)._configuration  # noqa: SLF001 - another Reader
+        recipe = configuration.recipe_object
+        return configuration.store if recipe is None or recipe.vectors is None else recipe.vectors
+
+    def _user_store(self, owners: tuple[str, ...]) -> FollowedIndex | None:
+        """The user's own store, with the units that were not sent to it yet."""
+        from sire_core.search.vectors.store_scores import FollowedIndex
+        from sire_core.storage.pending_units import PendingUnits
+
+        vectors = self.vectors
+        if vectors is None:
+            return None
+        if self._pending_units is None:
+            self._pending_units = PendingUnits(self.files(), [mirror.name for mirror in self._configuration.mirrors])
+        return FollowedIndex(vectors, partial(self._pending_units.ids, owners))
+
+    def _embedder(self, manifest: Manifest) -> Any:
+        from sire_core.models.embedders import lacks_state, restore
+
+        if not manifest.embedder:  # nothing was ever embedded
+            return None
+        given = self._configuration.embedder_for(manifest)
+        embedder = restore(given, "embedder", manifest.embedder, self.files().calls)
+        if lacks_state(embedder, manifest.embedder):
+            raise EmbedderMismatchError(
+                f"What the embedder {manifest.embedder} has learned of this corpus is not in calls.sqlite, which is "
+                "damaged or missing. Restore it from a backup, or give the documents again (sire index or sire sync)."
+            )
+        if embedder.fingerprint != manifest.embedder:
+            raise EmbedderMismatchError(
+                f"This index was built with the embedder {manifest.embedder}, not with {embedder.fingerprint}. "
+                "Give that one, or build into another folder."
+            )
+        return embedder
+
+    # --- what the index contains ------------------------------------------------------------------------------------
+
+    def documents(self, wanted: set[str] | None) -> list[Document]:
+        """Return documents in corpus order, with the passages that are allowed and with pending changes.
+
+        Args:
+            wanted: Ids; None means all.
+        """
+        from sire_core.corpus.stored import with_changes
+
+        changes = self.pending.changes()
+        try:
+            stored = self._stored_documents(wanted)
+        except IndexMissingError:
+            if not changes:
+                raise
+            stored = []
+        return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
+
+    def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
+        from sire_core.corpus.stored import given_back
+        from sire_core.storage.index_files import require_built
+
+        files = self.files()
+        files.refresh()
+        require_built(files)
+        with (store := files.store).snapshot():  # documents and passages of one generation
+            documents = store.documents()
+            passages = store.chunks(documents)
+        selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
+        return given_back(selected, passages, self._configuration.allow)
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts of the recipe's units as far as they are allowed, and what the index was built with."""
+        manifest, built = self.built()
+        files, limited, pending = self.files(), self._configuration.allow is not None, self.pending.changes()
+        allowed = self._snapshot(*self.latest()).counts() if limited else None
+        kinds = files.counts(built) if allowed is None else allowed.kinds
+        return {
+            "units": sum(kinds.values()),
+            "kinds": kinds,
+            "documents": manifest.counts.get("documents", 0) if allowed is None else allowed.documents,
+            "chunks": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
+            "recipe": built.name,
+            "recipes": list(dict.fromkeys(r.name for r in manifest.recipes)),
+            "embedder": manifest.embedder,
+            "dimension": manifest.dimension,
+            "extraction": built.extraction,
+            "language_model": built.language_model,
+            "failed": 0 if limited else manifest.failed_count(built),
+            "generation": manifest.generation,
+            "vectors": "own scan" if self.vectors is None else self.vectors.description,
+            **({"pending": len(pending)} if pending else {}),
+            **({} if limited else self._waiting(built.owners)),
+            **({} if limited else files.figures(built)),
+        }
+
+    def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
+        """How many units were not sent yet to each of the user's stores."""
+        from sire_core.storage.pending_units import pending_unit_ids
+
+        store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]
+        return {"waiting": {name: len(pending_unit_ids(store, name, owners)) for name in names}} if names else {}
+
+    def failures(self) -> list[Failure]:
+        """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
+        from sire_core.corpus.stored import is_allowed
+        from sire_core.types import Failure
+
+        manifest, built = self.built()
+        failed, allow = set(manifest.failed.get(built.extraction, ())), self._configuration.allow
+        failures: list[Failure] = []
+        if failed:
+            reasons = dict(self.files().calls.failures(built.extraction))
+            with (store := self.files().store).snapshot():
+                chunks = [chunk for chunk in store.chunks() if chunk.hash in failed]
+                documents = store.documents()
+            allowed = [chunk for chunk in chunks if is_allowed(chunk, allow, documents)]
+            failures += [
+                Failure(chunk.title or chunk.doc_id, reasons.get(chunk.hash, "no answer")) for chunk in allowed
+            ]
+        if allow is None:
+            for (name, _), owner in zip(built.organizers, built.owners, strict=True):
+                failures += [Failure(name, text) for text in manifest.failed.get(owner, ())]
+        return failures
+
+    def spent(self) -> list[tuple[str, int, int, int]]:
+        """Return stage, number of answers, input and output tokens of all stored model answers."""
+        if self._configuration.allow is not None:
+            raise ConfigurationError("What a model was paid for is not separated by `allow`. Open the index without.")
+        return self.files().calls.spent()
