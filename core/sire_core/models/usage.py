@@ -16,6 +16,7 @@ __all__ = [
     "StageUsage",
     "UsageLimits",
     "UsageReport",
+    "credible_tokens",
     "estimate_tokens",
     "limits_of",
 ]
@@ -35,6 +36,27 @@ def estimate_tokens(text: str) -> int:
     ascii_letters = len(text.encode("ascii", "ignore"))
     by_letters = ascii_letters / _LETTERS_PER_TOKEN + (len(text) - ascii_letters)
     return max(count_tokens(text), math.ceil(by_letters))
+
+
+_MOST_TOKENS = 10_000_000
+_FACTOR, _MARGIN = 8, 20_000
+
+
+def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> int:
+    """A number of tokens that somebody claims, if it can be true; else the estimate.
+
+    Servers send text, negative numbers, infinities and constants, and limits have to hold whatever they send. A
+    tokenizer may count several times more or less than the estimate.
+
+    Args:
+        claimed: What was sent; None for nothing.
+        estimate: What it probably is.
+        bounded: Whether a much larger number cannot be true. Of answers it can: thoughts count, but are not shown.
+    """
+    if isinstance(claimed, bool) or not isinstance(claimed, int):
+        return estimate
+    most = estimate * _FACTOR + _MARGIN if bounded else _MOST_TOKENS
+    return claimed if estimate // _FACTOR <= claimed <= most and (claimed or not estimate) else estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from sire_core.algorithms.wording import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
-from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, estimate_tokens
+from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
 
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
@@ -269,5 +269,6 @@ def _size(request: ModelRequest) -> int:
 
 def _used(answer: Completion, size: int) -> tuple[int, int, int]:
     """Tokens as the model counts them, else estimated; those of a stored answer cost nothing."""
-    read, wrote = answer.input_tokens or size, answer.output_tokens or estimate_tokens(answer.text)
+    read = credible_tokens(answer.input_tokens or None, size)
+    wrote = credible_tokens(answer.output_tokens or None, estimate_tokens(answer.text), bounded=False)
     return (0, 0, read + wrote) if answer.stored else (read, wrote, 0)

@@ -141,7 +141,7 @@ class Manifest:
                 seed=_typed(data["seed"], int),
                 recipes=tuple(_recipe(row) for row in _typed(data["recipes"], list)),
                 counts={name: _typed(count, int) for name, count in _typed(data["counts"], dict).items()},
-                failed={name: _texts(found) for name, found in _typed(data["failed"], dict).items()},
+                failed={name: list(_texts(found)) for name, found in _typed(data["failed"], dict).items()},
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(

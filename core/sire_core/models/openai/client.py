@@ -10,14 +10,15 @@ from contextlib import aclosing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint
+from sire_core.models.openai.faults import BadRequest, TimedOut
 from sire_core.models.openai.features import FORMATS, Features
-from sire_core.models.openai.responses import BadRequest, TimedOut, joined
+from sire_core.models.openai.responses import finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
-from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.models.usage_meter import UsageSink
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.telemetry import TraceSpan, start
@@ -144,6 +145,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
                         "/chat/completions", body, sizes, self._sink, may_stream=may_stream, tries=tries
                     )
                     completion = _completion(answer, size)
+                    self._features.confirm(body)
                     span.set(_usage(completion))
             except TimedOut as error:
                 self._features.slow = True
@@ -171,6 +173,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
                                 yield part
                                 continue
                             completion = _completion(part, size)
+                            self._features.confirm(body)
                             span.set(_usage(completion))
                             yield completion
             except BadRequest as error:
@@ -210,8 +213,8 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
 
     def _step_down(self, body: dict[str, Any], error: BadRequest) -> None:
         """Learn from a refusal, or give up."""
-        if not self._features.step_down(body, str(error)):
-            raise ModelError(f"the model server refused the request: {error}") from error
+        if not self._features.step_down(body, error.words, error.status):
+            raise ModelError(f"the model server refused the request: {error}") from error.__cause__
 
 
 def _usage(completion: Completion) -> dict[str, int]:
@@ -245,6 +248,13 @@ def data_url(image: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
 
+_ONLY_THOUGHTS = (
+    "the answer is empty: the server put all that the model wrote into `{}`. Start the server with the reasoning "
+    "parser of this model (or with none), or switch thinking off: extra_body={{'chat_template_kwargs': "
+    "{{'enable_thinking': False}}}} or extra_body={{'reasoning_effort': 'low'}}"
+)
+
+
 def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
     try:
         choice = answer["choices"][0]
@@ -254,22 +264,27 @@ def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
         raise ModelError("the response has no message; is base_url an OpenAI-compatible address?") from error
     text = joined(text)
     used = _used(answer, prompt_tokens)
-    finish = str(choice.get("finish_reason") or "stop")
-    if refusal or finish in ("content_filter", "refusal"):
-        return Completion(str(refusal or text or finish), None, *used, "refusal")
+    finish = finish_of(choice)
+    if refusal or finish == "refusal":
+        return Completion(str(refusal or text or choice.get("finish_reason")), None, *used, "refusal")
+    if not text.strip() and (thoughts := thoughts_of(message)):
+        if finish == "length":
+            text = "<think>"  # all that there was room for
+        else:
+            raise UnusableAnswerError(_ONLY_THOUGHTS.format(thoughts))
     return Completion(text, None, *used, "length" if finish == "length" else "stop")
 
 
 def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
-    """Tokens as the server counts them, else estimated."""
+    """Tokens as the server counts them, where that can be, else estimated."""
     usage = answer.get("usage")
-    if isinstance(usage, dict) and usage.get("prompt_tokens"):
-        return int(usage["prompt_tokens"]), int(usage.get("completion_tokens") or 0)
+    told = usage if isinstance(usage, dict) else {}
     try:
-        text = answer["choices"][0]["message"]["content"]
+        text = joined(answer["choices"][0]["message"]["content"])
     except (KeyError, IndexError, TypeError):
-        text = None
-    return prompt_tokens, estimate_tokens(text) if isinstance(text, str) else 0
+        text = ""
+    read = credible_tokens(told.get("prompt_tokens"), prompt_tokens)
+    return read, credible_tokens(told.get("completion_tokens"), estimate_tokens(text), bounded=False)
 
 
 def named_model(setting: str, name: str) -> OpenAIChat:

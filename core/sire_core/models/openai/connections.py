@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sire_core.errors import ConfigurationError
+from sire_core.models.openai.faults import Redactor
+from sire_core.models.openai.responses import ENCODINGS
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -68,12 +70,21 @@ class OfficialClient:
             make = openai.DefaultAsyncHttpxClient
             options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
         self.bounds.apply(options["http_client"])
+        options["default_headers"] = {"Accept-Encoding": ENCODINGS, **(options.get("default_headers") or {})}
         try:
             if "azure_endpoint" in options:
                 return openai.AsyncAzureOpenAI(**options)
             return openai.AsyncOpenAI(**options)
         except (openai.OpenAIError, TypeError, ValueError) as error:
             raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
+
+    def redactor(self) -> Redactor:
+        """Removes the keys of these arguments and of the environment from texts."""
+        headers = self.settings.get("default_headers") or {}
+        given = [value for name, value in self.settings.items() if name not in _PLAIN]
+        parts = urlsplit(self.base_url or os.environ.get("OPENAI_BASE_URL") or "")
+        texts = [value for value in (*given, *headers.values()) if isinstance(value, str)]
+        return Redactor(self.api_key, os.environ.get("OPENAI_API_KEY"), parts.password, *map(_bare, texts))
 
     def without_key(self) -> OfficialClient:
         """The same for another process, which finds the key in its environment.
@@ -92,6 +103,11 @@ class OfficialClient:
         return replace(
             self, api_key=None, settings={name: value for name, value in self.settings.items() if name in _PLAIN}
         )
+
+
+def _bare(value: str) -> str:
+    """The key in the value of a header."""
+    return value.removeprefix("Bearer ").strip()
 
 
 def _fast_http_client(timeout: float) -> Any:

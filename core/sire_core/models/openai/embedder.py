@@ -14,8 +14,8 @@ import numpy as np
 from sire_core.algorithms.parts import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.responses import BadRequest
-from sire_core.models.usage import estimate_tokens
+from sire_core.models.openai.faults import BadRequest
+from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.telemetry import start
 from sire_core.types import digest
 
@@ -200,6 +200,4 @@ def _vector(raw: Any) -> FloatArray:
 
 def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
     usage = answer.get("usage")
-    if isinstance(usage, dict) and usage.get("prompt_tokens"):
-        return int(usage["prompt_tokens"]), 0
-    return prompt_tokens, 0
+    return credible_tokens(usage.get("prompt_tokens") if isinstance(usage, dict) else None, prompt_tokens), 0

@@ -1,38 +1,18 @@
-"""What an OpenAI-compatible server may send and answers: events of a stream, and faults worth another try."""
+"""What an OpenAI-compatible server may send, and whether it is an answer: bounds of responses, events, endings."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+import zlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sire_core.errors import ModelError
+from sire_core.models.openai.faults import BrokenResponseError, UnacceptableResponseError
 from sire_core.models.plain_answers import loop_at
 
-__all__ = [
-    "REQUEST_FAULTS",
-    "BadRequest",
-    "BrokenResponseError",
-    "ResponseBounds",
-    "StreamedAnswer",
-    "TimedOut",
-    "UnacceptableResponseError",
-    "broken_off",
-    "explain_fault",
-    "gave_up",
-    "headers_of",
-    "is_timeout",
-    "is_transient",
-    "joined",
-    "status_of",
-    "unacceptable",
-]
-
-
-class UnacceptableResponseError(Exception):
-    """A response that is too long, takes too long or comes from elsewhere; asking again would not help."""
+__all__ = ["ENCODINGS", "ResponseBounds", "StreamedAnswer", "finish_of", "joined", "require_good", "thoughts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +43,37 @@ class ResponseBounds:
             asked, location = response.request.url, response.headers["location"]
             target = asked.join(location)
             # Prompts hold passages: they go to the server that was configured and to no other.
-            if target.host != asked.host or (asked.scheme == "https" and target.scheme != "https"):
+            same = (target.scheme, target.host, _port(target)) == (asked.scheme, asked.host, _port(asked))
+            if not same or target.userinfo not in (b"", asked.userinfo):
                 raise UnacceptableResponseError(
-                    f"the server redirects to {target.scheme}://{target.host}; if that is right, give it as base_url"
+                    f"the server redirects to {target.scheme}://{target.host}:{_port(target)}; if that is right, give "
+                    "it as base_url"
                 )
+        encoding = response.headers.pop("content-encoding", "identity").strip().lower()
+        if encoding not in _UNPACKED_BY:
+            raise UnacceptableResponseError(f"the answer is packed as {encoding[:40]!r}, which was not asked for")
         stream = response.stream
         base = next((kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream"), None)
         if base is not None:
-            response.stream = _bounded(base)(stream, self, time.monotonic() + self.deadline)
+            response.stream = _bounded(base)(stream, self, time.monotonic() + self.deadline, _UNPACKED_BY[encoding])
+
+
+ENCODINGS = "gzip, deflate"
+"""What servers are told that they may pack answers with: what can be unpacked up to a bound."""
+_UNPACKED_BY = {
+    "identity": 0,
+    "": 0,
+    "gzip": 32 + zlib.MAX_WBITS,
+    "x-gzip": 32 + zlib.MAX_WBITS,
+    "deflate": 32 + zlib.MAX_WBITS,
+}
+"""By encoding: window bits that let zlib find out the header itself; 0 for what is not packed."""
+
+
+def _port(url: Any) -> int | None:
+    """Port of an `httpx.URL`, which leaves out the usual one."""
+    port: int | None = url.port
+    return port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 @cache
@@ -80,14 +83,27 @@ def _bounded(base: type[Any]) -> type[Any]:
 
 
 class _Bounded:
-    def __init__(self, stream: Any, bounds: ResponseBounds, end: float) -> None:
+    """The body of a response, unpacked, up to its bounds."""
+
+    def __init__(self, stream: Any, bounds: ResponseBounds, end: float, window: int) -> None:
         self._stream = stream
         self._bounds = bounds
         self._end = end
+        self._unpacked = zlib.decompressobj(window) if window else None
+
+    def _unpack(self, part: bytes) -> bytes:
+        """What a part of the body stands for, at most one byte more than is allowed."""
+        if self._unpacked is None:
+            return part
+        try:
+            return self._unpacked.decompress(part, self._bounds.max_bytes + 1)
+        except zlib.error as error:
+            raise BrokenResponseError(f"the answer cannot be unpacked ({error})") from error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for part in self._stream:
+        async for packed in self._stream:
+            part = self._unpack(packed)
             size += len(part)
             if size > self._bounds.max_bytes:
                 raise UnacceptableResponseError(
@@ -127,6 +143,7 @@ class StreamedAnswer:
     def __init__(self) -> None:
         self.text = ""
         self._refusal = ""
+        self._thoughts = ""  # name of the field in which the server puts what the model thinks
         self._finish = ""
         self._usage: Any = None
         self._looked_at = 0
@@ -143,9 +160,12 @@ class StreamedAnswer:
         self._usage = event.get("usage") or self._usage
         choices = event.get("choices")
         choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+        if error := choice.get("error"):
+            raise BrokenResponseError.of(error)
         self._finish = str(choice.get("finish_reason") or self._finish)
         delta = _mapping(choice.get("delta") or choice.get("message"))  # a server that cannot stream answers as a whole
         self._refusal += str(delta.get("refusal") or "")
+        self._thoughts = self._thoughts or thoughts_of(delta)
         piece = joined(delta.get("content"))
         self.text += piece
         return piece
@@ -166,130 +186,53 @@ class StreamedAnswer:
 
     def whole(self) -> dict[str, Any] | None:
         """What a server answers that does not stream; None before anything came."""
-        if not (self.text or self._refusal or self._finish or self._usage):
+        if not (self.text or self._refusal or self._thoughts or self._finish or self._usage):
             return None
         message = {"role": "assistant", "content": self.text, "refusal": self._refusal or None}
+        message |= {self._thoughts: "..."} if self._thoughts else {}
         choice = {"index": 0, "message": message, "finish_reason": self._finish or None}
         return {"choices": [choice], "usage": self._usage}
 
 
-REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
-"""Statuses of servers that do not like the form of a request."""
-
-_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
-_READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
-
-
-_WRAPPED = 8
-
-
-class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
-    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of.
-
-    Args:
-        fault: What the client raised.
-        tries: Requests that were sent so far; they count against the repetitions of the streamed ones.
-    """
-
-    def __init__(self, fault: Exception, tries: int) -> None:
-        super().__init__(gave_up(fault, tries))
-        self.tries = tries
+_ENDS = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety", "recitation", "prohibited_content"), "refusal"),
+}
+"""How an answer ends, by what servers call it; everything else broke off."""
+_THOUGHTS = ("reasoning_content", "reasoning")
 
 
-class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
-    """The server refused the form of the request; carries what it said."""
+def thoughts_of(message: Mapping[str, Any]) -> str:
+    """Name of the field of a message that holds what the model thought; empty where there is none."""
+    return next((name for name in _THOUGHTS if isinstance(message.get(name), str) and message[name].strip()), "")
 
 
-class BrokenResponseError(Exception):
-    """A response that is not what it should be; the server may do better next time."""
-
-
-def gave_up(fault: Exception, tries: int) -> str:
-    """What an error says after the last try."""
-    return (
-        f"the model server failed {tries} times, last with: {explain_fault(fault)}; nothing of it was stored, "
-        f"the same command asks again"
-    )
-
-
-def broken_off(fault: Exception, text: str) -> ModelError:
-    """The error of a stream that broke after its first pieces: they are passed on already, so it is not repeated."""
-    is_transient(fault)  # raises what is no fault of the server
-    return ModelError(
-        f"the model's answer broke off after {len(text)} characters: {explain_fault(fault)}; "
-        f"nothing of it was stored, ask again"
-    )
-
-
-def status_of(fault: Exception) -> int:
-    """HTTP status of a refusal, which may also come as an event of a stream; 0 for everything else."""
-    body = getattr(fault, "body", None)
-    code = getattr(fault, "status_code", None) or (body.get("code") if isinstance(body, dict) else None)
-    return code if isinstance(code, int) else 0
-
-
-def headers_of(fault: Exception) -> Mapping[str, str]:
-    """Headers of a refusal."""
-    response = getattr(fault, "response", None)
-    return getattr(response, "headers", None) or {}
-
-
-def is_transient(fault: Exception) -> bool:
-    """Whether the same request may succeed later.
+def finish_of(choice: Mapping[str, Any]) -> str:
+    """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did.
 
     Raises:
-        Exception: `fault` itself, when it has nothing to do with the server.
+        BrokenResponseError: It broke off.
     """
-    import openai
-
-    if status_of(fault):
-        # A spent account answers 429 too, and will not recover by waiting.
-        return status_of(fault) in _TRANSIENT and getattr(fault, "code", None) != "insufficient_quota"
-    if unacceptable(fault) is not None:
-        return False
-    if any(kind.__name__ in _READ_FAULTS for kind in type(fault).__mro__):
-        return True
-    # Reset, time-out, half a body; no JSON, or nested too deeply, or with a number too long.
-    if isinstance(fault, openai.APIConnectionError | ValueError | RecursionError | BrokenResponseError):
-        return True
-    if isinstance(fault, openai.APIError):
-        return False
-    raise fault
+    said = choice.get("finish_reason") or "stop"
+    known = _ENDS.get(str(said).lower())
+    if known is None:
+        raise BrokenResponseError(f"the answer broke off: finish_reason is {str(said)[:60]!r}")
+    return known
 
 
-def is_timeout(fault: Exception) -> bool:
-    """Whether the server took the request and nothing came for as long as one waits.
+def require_good(answer: Mapping[str, Any]) -> None:
+    """Raise when a response of status 200 holds an error, or an answer that broke off.
 
-    A connection that breaks is none, though aiohttp's adapter calls it a time-out of connecting.
+    Raises:
+        BrokenResponseError: With the server's words.
     """
-    import openai
-
-    timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
-    return timed_out and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
-
-
-def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:
-    """The bound that a response broke, if that is behind a fault; clients wrap it in errors of their own."""
-    return next((cause for cause in _causes(fault) if isinstance(cause, UnacceptableResponseError)), None)
-
-
-def _causes(fault: BaseException | None) -> Iterator[BaseException]:
-    """A fault and what is behind it."""
-    for _ in range(_WRAPPED):
-        if fault is None:
-            return
-        yield fault
-        fault = fault.__cause__ or fault.__context__
-
-
-def explain_fault(fault: Exception) -> str:
-    """What happened, for people."""
-    if (broken := unacceptable(fault)) is not None:
-        return str(broken)
-    body = getattr(fault, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
-    *_, root = _causes(fault)
-    detail = f"{type(root).__name__}: {root}" if str(root) else type(root).__name__
-    cause = f" ({detail[:200]})" if fault.__cause__ is not None else ""
-    status = f"HTTP {status_of(fault)}: " if status_of(fault) else ""
-    return f"{status}{str(message or fault or type(fault).__name__)[:300]}{cause}"
+    if error := answer.get("error"):
+        raise BrokenResponseError.of(error)
+    choices = answer.get("choices")
+    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    if error := choice.get("error"):
+        raise BrokenResponseError.of(error)
+    finish_of(choice)
+    if "choices" in answer and choices is None:
+        raise BrokenResponseError("the response has no message: choices is null")

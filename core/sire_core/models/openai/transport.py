@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.connections import LoopClients, OfficialClient
-from sire_core.models.openai.responses import (
-    REQUEST_FAULTS,
+from sire_core.models.openai.faults import (
     BadRequest,
     BrokenResponseError,
-    StreamedAnswer,
     TimedOut,
-    broken_off,
     explain_fault,
-    gave_up,
     headers_of,
+    is_bad_request,
     is_timeout,
     is_transient,
+    redact_fault,
+    retries_exhausted,
     status_of,
+    truncated_error,
 )
+from sire_core.models.openai.responses import StreamedAnswer, require_good
 from sire_core.models.openai.retry import RetryPolicy, retry_after
 from sire_core.models.usage_meter import Reservation, UsageMeter, UsageSink
 
@@ -80,15 +81,17 @@ class OpenAITransport:
         self._bounds = bounds
         settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
         self._official = OfficialClient(base_url, api_key, settings, bounds)
+        self._redactor = self._official.redactor()
         self._clients = LoopClients(self._official.make, concurrency)
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, with connections of its own; see `OfficialClient.without_key`."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "_clients"}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_clients", "_redactor")}
         return {**kept, "_official": self._official.without_key()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
+        self._redactor = self._official.redactor()
         self._clients = LoopClients(self._official.make, self.concurrency)
 
     async def post(
@@ -135,6 +138,8 @@ class OpenAITransport:
                         answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
                         if not isinstance(answer, dict):
                             answer, fault = None, BrokenResponseError("the response is not a JSON object")
+                        else:
+                            require_good(answer)
                 except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
                     fault = error
                 finally:
@@ -142,10 +147,11 @@ class OpenAITransport:
                     self._settle(taken, answer, tokens[0])
                 if fault is None:
                     gate.succeeded()
-                    return answer or {}
+                    return self._clean(path, answer or {})
+                redact_fault(fault, self._redactor)
                 if may_stream and is_timeout(fault):
                     raise TimedOut(fault, attempt + 1) from fault
-                wait = self._wait(fault, attempt)
+                wait = self._wait(fault, attempt, body)
                 if status_of(fault) == 429:
                     gate.throttled(wave, wait)
             attempt += 1
@@ -193,8 +199,13 @@ class OpenAITransport:
                 fault: Exception | None = None
                 try:
                     async with aclosing(self._pieces(client, path, body, answer)) as pieces:
+                        waiting = ""  # may be the beginning of a key
                         async for piece in pieces:
-                            yield piece
+                            shown, waiting = self._redactor.split(waiting + piece)
+                            if shown:
+                                yield shown
+                        if waiting:
+                            yield self._redactor.clean(waiting)
                 except Exception as error:  # noqa: BLE001 - as in `post`
                     fault = error
                 finally:
@@ -202,14 +213,15 @@ class OpenAITransport:
                 if fault is None:
                     gate.succeeded()
                     break
+                redact_fault(fault, self._redactor)
                 if answer.text:
-                    raise broken_off(fault, answer.text) from fault
-                wait = self._wait(fault, attempt)
+                    raise truncated_error(fault, answer.text) from fault
+                wait = self._wait(fault, attempt, body)
                 if status_of(fault) == 429:
                     gate.throttled(wave, wait)
             attempt += 1
             await asyncio.sleep(wait)
-        yield answer.whole() or {}
+        yield self._clean(path, answer.whole() or {})
 
     async def _pieces(
         self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], answer: StreamedAnswer
@@ -223,6 +235,7 @@ class OpenAITransport:
                         return  # which closes the connection, so that the server stops writing
         if not answer.ended:
             raise BrokenResponseError("the stream ended before the answer did")
+        require_good(answer.whole() or {})
 
     async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         """The events of a stream; of a server that cannot stream its answer."""
@@ -249,16 +262,22 @@ class OpenAITransport:
         for meter, reservation in taken:
             meter.settle(reservation, read, wrote)
 
-    def _wait(self, fault: Exception, attempt: int) -> float:
+    def _clean(self, path: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer without keys that the server may have sent back; vectors hold none."""
+        cleaned: dict[str, Any] = answer if path == "/embeddings" else self._redactor.clean_value(answer)
+        return cleaned
+
+    def _wait(self, fault: Exception, attempt: int, body: Mapping[str, Any]) -> float:
         """Seconds before the next try, or the final error."""
-        status = status_of(fault)
         asked = retry_after(headers_of(fault))
-        if status in REQUEST_FAULTS:
-            raise BadRequest(explain_fault(fault)) from fault
+        if is_bad_request(fault, body):
+            raise BadRequest(fault) from fault
         if not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
         if asked is not None and asked > self.retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if attempt >= self.retry.max_retries:
-            raise ModelError(gave_up(fault, attempt + 1)) from fault
+            if status_of(fault) == 500 and "response_format" in body:  # that may be what it cannot do
+                raise BadRequest(fault) from fault
+            raise ModelError(retries_exhausted(fault, attempt + 1)) from fault
         return self.retry.delay(attempt, asked, self._jitter)

@@ -1,0 +1,341 @@
+"""What goes wrong with a model server: its own words, keys removed, and whether asking again may help."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from sire_core.errors import ModelError
+
+__all__ = [
+    "CONTEXT_WORDS",
+    "BadRequest",
+    "BrokenResponseError",
+    "Redactor",
+    "TimedOut",
+    "UnacceptableResponseError",
+    "explain_fault",
+    "headers_of",
+    "is_bad_request",
+    "is_timeout",
+    "is_transient",
+    "redact_fault",
+    "retries_exhausted",
+    "server_words",
+    "status_of",
+    "truncated_error",
+]
+
+_REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
+"""Statuses of servers that do not like the form of a request."""
+
+_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
+_READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
+_WRAPPED = 8
+_SHOWN = 300
+"""Most characters of a server's words in an error."""
+
+FORM_WORDS = re.compile(
+    r"response_format|json_schema|json_object|json mode|structured|schema|grammar|guided|xgrammar|outlines",
+    re.IGNORECASE,
+)
+"""A server speaks of the form of the answer that was asked for."""
+CONTEXT_WORDS = re.compile(
+    r"context[ _]?(?:length|window|size)|maximum (?:context|model) len|max_model_len|n_ctx|prompt is too long|"
+    r"too many (?:input )?tokens|input (?:is too|length)|longer than the model|maximum (?:sequence|input) length|"
+    r"reduce the length",
+    re.IGNORECASE,
+)
+"""A server speaks of a prompt that is longer than the model's context."""
+_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
+
+
+class UnacceptableResponseError(Exception):
+    """A response that is too long, takes too long or comes from elsewhere; asking again would not help."""
+
+
+class BrokenResponseError(Exception):
+    """A response that is not what it should be; the server may do better next time.
+
+    Args:
+        words: What is wrong, or what the server says.
+        status: The HTTP status that the server names inside a response of status 200; 0 for none.
+    """
+
+    def __init__(self, words: str, status: int = 0) -> None:
+        super().__init__(words)
+        self.status_code = status
+
+    @classmethod
+    def of(cls, error: object) -> BrokenResponseError:
+        """The error that a response holds in the place of an answer, or beside half of one."""
+        return cls(server_words(error) or "the server failed", _code(error))
+
+
+class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
+    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of.
+
+    Args:
+        fault: What the client raised.
+        tries: Requests that were sent so far; they count against the repetitions of the streamed ones.
+    """
+
+    def __init__(self, fault: Exception, tries: int) -> None:
+        super().__init__(retries_exhausted(fault, tries))
+        self.tries = tries
+
+
+class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
+    """The server refused the form of the request.
+
+    Attributes:
+        status: HTTP status.
+        words: What the server said; may be empty.
+    """
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(explain_fault(fault))
+        self.status = status_of(fault)
+        self.words = words_of(fault)
+
+
+def server_words(body: object) -> str:
+    """The reason in the body of an error, whatever its form: OpenAI's, FastAPI's, plain text, a page of HTML."""
+    if isinstance(body, str | bytes):
+        return _plain(body.decode("utf-8", "replace") if isinstance(body, bytes) else body)
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(server_words, body[:5])))[:_SHOWN]
+    if not isinstance(body, Mapping):
+        return ""
+    for name in ("error", "message", "detail", "errors", "error_message", "msg", "reason", "title"):
+        if words := server_words(body.get(name)):
+            place = body.get("loc")  # FastAPI says which field
+            named = ".".join(map(str, place)) if name == "msg" and isinstance(place, list) else ""
+            return f"{named}: {words}"[:_SHOWN] if named else words
+    return ""
+
+
+def _plain(text: str) -> str:
+    text = text[: 20 * _SHOWN].strip()
+    if text.startswith(("{", "[")):
+        try:
+            return server_words(json.loads(text)) or text[:_SHOWN]
+        except (ValueError, RecursionError):
+            pass
+    if text.startswith("<"):
+        text = html.unescape(_TAG.sub(" ", text))
+    return " ".join(text.split())[:_SHOWN]
+
+
+def words_of(fault: Exception) -> str:
+    """What the server said with a refusal; empty where it said nothing, or where nobody was heard."""
+    if words := server_words(getattr(fault, "body", None)):
+        return words
+    text = str(fault)
+    return "" if text.startswith("Error code:") or not status_of(fault) else _plain(text)
+
+
+def _code(error: object) -> int:
+    """The HTTP status that an error names inside a body."""
+    if not isinstance(error, Mapping):
+        return 0
+    for name in ("code", "status", "status_code"):
+        code = error.get(name)
+        if isinstance(code, str) and code.isdecimal() and len(code) == 3:
+            code = int(code)
+        if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600:
+            return code
+    return 400 if "invalid_request" in str(error.get("type", "")) else 0
+
+
+def retries_exhausted(fault: Exception, tries: int) -> str:
+    """What an error says after the last try."""
+    return (
+        f"the model server failed {tries} times, last with: {explain_fault(fault)}; nothing of it was stored, "
+        f"the same command asks again"
+    )
+
+
+def truncated_error(fault: Exception, text: str) -> ModelError:
+    """The error of a stream that broke after its first pieces: they are passed on already, so it is not repeated."""
+    is_transient(fault)  # raises what is no fault of the server
+    return ModelError(
+        f"the model's answer broke off after {len(text)} characters: {explain_fault(fault)}; "
+        f"nothing of it was stored, ask again"
+    )
+
+
+def status_of(fault: Exception) -> int:
+    """HTTP status of a refusal, which may also come as an event of a stream; 0 for everything else."""
+    status = getattr(fault, "status_code", None)
+    return status if isinstance(status, int) and status else _code(getattr(fault, "body", None))
+
+
+def headers_of(fault: Exception) -> Mapping[str, str]:
+    """Headers of a refusal."""
+    response = getattr(fault, "response", None)
+    return getattr(response, "headers", None) or {}
+
+
+def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
+    """Whether a server refuses the form of a request, which another form may mend.
+
+    Some servers fail (HTTP 500) where they do not support the form of the answer that was asked for.
+    """
+    if status_of(fault) in _REQUEST_FAULTS:
+        return True
+    return status_of(fault) >= 500 and "response_format" in body and FORM_WORDS.search(words_of(fault)) is not None
+
+
+def is_transient(fault: Exception) -> bool:
+    """Whether the same request may succeed later.
+
+    Raises:
+        Exception: `fault` itself, when it has nothing to do with the server.
+    """
+    import openai
+
+    if status_of(fault):
+        # A spent account answers 429 too, and will not recover by waiting.
+        return status_of(fault) in _TRANSIENT and getattr(fault, "code", None) != "insufficient_quota"
+    if unacceptable(fault) is not None:
+        return False
+    if any(kind.__name__ in _READ_FAULTS for kind in type(fault).__mro__):
+        return True
+    # Reset, time-out, half a body; no JSON, or nested too deeply, or with a number too long; an error in a stream.
+    if isinstance(fault, openai.APIConnectionError | ValueError | RecursionError | BrokenResponseError):
+        return True
+    if isinstance(fault, openai.APIError):
+        return type(fault) is openai.APIError
+    raise fault
+
+
+def is_timeout(fault: Exception) -> bool:
+    """Whether the server took the request and nothing came for as long as one waits.
+
+    A connection that breaks is none, though aiohttp's adapter calls it a time-out of connecting.
+    """
+    import openai
+
+    timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
+    return timed_out and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
+
+
+def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:
+    """The bound that a response broke, if that is behind a fault; clients wrap it in errors of their own."""
+    return next((cause for cause in _causes(fault) if isinstance(cause, UnacceptableResponseError)), None)
+
+
+def _causes(fault: BaseException | None) -> Iterator[BaseException]:
+    """A fault and what is behind it."""
+    for _ in range(_WRAPPED):
+        if fault is None:
+            return
+        yield fault
+        fault = fault.__cause__ or fault.__context__
+
+
+def explain_fault(fault: Exception) -> str:
+    """What happened, in the server's own words where it has any, and what to do."""
+    if (broken := unacceptable(fault)) is not None:
+        return str(broken)
+    *_, root = _causes(fault)
+    detail = f"{type(root).__name__}: {root}" if str(root) else type(root).__name__
+    status = status_of(fault)
+    cause = f" ({detail[:200]})" if fault.__cause__ is not None and not status else ""
+    words = words_of(fault) or ("the server gave no reason" if status else str(fault) or type(fault).__name__)
+    advice = _advice(status, words, fault)
+    return f"{f'HTTP {status}: ' if status else ''}{words[:_SHOWN]}{cause}{f' ({advice})' if advice else ''}"
+
+
+def _advice(status: int, words: str, fault: Exception) -> str:
+    """What to do about a refusal; empty where the server's words have to do."""
+    if status in (401, 403):
+        return "the key was refused: check OPENAI_API_KEY or api_key, and that it may use this model"
+    if status == 404:
+        return "there is no such model or address: check the model's name and base_url, which mostly ends in /v1"
+    if status == 429 and getattr(fault, "code", None) == "insufficient_quota":
+        return "the account has no credit left"
+    if status in _REQUEST_FAULTS and (status == 413 or CONTEXT_WORDS.search(words)):
+        return "the prompt does not fit the model: use smaller passages or a model with a larger context"
+    if status in _REQUEST_FAULTS and re.search(r"max_(?:completion_)?tokens", words):
+        return "the server does not take this length of an answer"
+    return ""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Keys
+
+_KEY = re.compile(r"\b(?:sk|pk|rk|gsk|hf)[-_][A-Za-z0-9_-]{16,}|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{12,}")
+_MASK = "[key removed]"
+_DEEP = 20
+_LEAST_KEY = 6
+_WORD = 16
+_PLACEHOLDERS = frozenset({"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "your-api-key"})
+
+
+def _is_secret(key: str) -> bool:
+    """Whether a key is one: servers of one's own take words like `ollama`, `unused` and `EMPTY`."""
+    is_word = key.isalpha() and len(key) < _WORD
+    return len(key) >= _LEAST_KEY and not is_word and key.lower() not in _PLACEHOLDERS
+
+
+class Redactor:
+    """Removes keys from what a server sends, before anything of it is stored, logged or shown.
+
+    Args:
+        secrets: Keys that requests carry.
+    """
+
+    def __init__(self, *secrets: str | None) -> None:
+        self._known = sorted({key for key in secrets if key and _is_secret(key)}, key=len, reverse=True)
+
+    def clean(self, text: str) -> str:
+        """The text without keys."""
+        for key in self._known:
+            text = text.replace(key, _MASK)
+        return _KEY.sub(_MASK, text)
+
+    def clean_value(self, value: Any, depth: int = 0) -> Any:
+        """The same for all texts in a JSON value; what is nested deeper than any answer is left out."""
+        if isinstance(value, str):
+            return self.clean(value)
+        if isinstance(value, dict | list) and depth > _DEEP:
+            return None
+        if isinstance(value, list):
+            return [self.clean_value(item, depth + 1) for item in value]
+        if isinstance(value, dict):
+            return {name: self.clean_value(item, depth + 1) for name, item in value.items()}
+        return value
+
+    def split(self, text: str) -> tuple[str, str]:
+        """A text that goes on: what may be shown, and an end that may be the beginning of a key."""
+        begun = _BEGUN.search(text)
+        at = min(begun.start() if begun else len(text), len(text) - self._begun(text))
+        return self.clean(text[:at]), text[at:]
+
+    def _begun(self, text: str) -> int:
+        """How many letters at the end a known key begins with."""
+        tails = range(min(max(map(len, self._known), default=0), len(text)), 0, -1)
+        return next((n for n in tails if any(key.startswith(text[-n:]) for key in self._known)), 0)
+
+
+_BEGUN = re.compile(
+    r"(?:\b(?:[srph]|gs?)|\b(?:sk|pk|rk|gsk|hf)(?:[-_][A-Za-z0-9_-]{0,200})?|"
+    r"\b[Bb](?:e(?:a(?:r(?:er?)?)?)?)?|\b[Bb]earer [A-Za-z0-9._~+/=-]{0,4000})\Z"
+)
+"""The end of a text that goes on and may become a key."""
+
+
+def redact_fault(fault: Exception, redactor: Redactor) -> None:
+    """Remove keys from an exception of a client and those behind it: their texts get into logs."""
+    for cause in _causes(fault):
+        cause.args = tuple(redactor.clean(part) if isinstance(part, str) else part for part in cause.args)
+        for name in ("message", "body"):  # of the official client's
+            if getattr(cause, name, None):
+                with suppress(AttributeError):
+                    setattr(cause, name, redactor.clean_value(getattr(cause, name)))
