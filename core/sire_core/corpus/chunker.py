@@ -84,7 +84,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Names the method and its settings; equal fingerprints cut a text at the same places."""
-        return f"sections-2(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-3(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def fingerprint_of(self, text: str) -> str:
         """Names how a text is cut; other than `fingerprint` where letters of its script count by themselves."""

@@ -1,4 +1,4 @@
-"""Files of any type as Markdown, by kreuzberg (extra `files`); archives that expand without end are refused."""
+"""Files of any type as Markdown, by libraries of the extra `files`; archives that expand without end are refused."""
 
 from __future__ import annotations
 
@@ -6,30 +6,34 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
 from sire_core.clean_text import clean_text
+from sire_core.corpus.markdown_escapes import undo_escapes
+from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
 __all__ = ["CONVERTED", "convert_file", "refuse_expanding"]
 
 CONVERTED = (
-    *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods", ".csv", ".tsv"),
+    *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
     *(".rst", ".org", ".tex", ".typ", ".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml", ".djot"),
 )
 """Suffixes that need the extra `files`."""
 
 _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
-_NO_TITLE = re.compile(
-    r"microsoft (?:word|excel|powerpoint)(?: - .*)?|untitled(?:[ _-]?(?:document|presentation|spreadsheet))?[ _-]?\d*"
-    r"|powerpoint[ -]pr[eéä]sentation|(?:document|presentation)[ _-]?\d*"
-    r"|.*\.(?:pdf|docx?|docm|dotx?|odt|rtf|pptx?|odp|xlsx?|xlsm|ods|csv|tsv|txt|md|html?|tex|dvi|indd|qxd|wpd|eps|tmp)",
-    re.IGNORECASE,
-)
-"""What programs write as the title of a file that nobody gave one."""
 _UNDERLINE = re.compile(r"\n{3,}")
+
+
+_READERS = {
+    ".docx": ("word", "read_docx"),
+    ".pptx": ("slides", "read_pptx"),
+    ".xlsx": ("sheets", "read_xlsx"),
+}
+"""Modules and functions that read a file with the library made for its format."""
 
 
 def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
@@ -46,14 +50,34 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     Raises:
         CorpusError: The extra is missing or too old, or the file cannot be converted; the message is the reason alone.
     """
-    try:
-        from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
-    except ImportError as error:  # before 4.8 it has no ContentFilterConfig
-        raise CorpusError(
-            f'files of type {path.suffix.lower()} need the extra "files" with kreuzberg 4.8 or newer: '
-            'pip install -U "sire-rag[files]"'
-        ) from error
     refuse_expanding(path, max_bytes)
+    suffix = path.suffix.lower()
+    module, name = _READERS.get(suffix, ("conversion", "_by_kreuzberg"))
+    try:
+        read = getattr(import_module(f"sire_core.corpus.{module}"), name)
+        title, text = read(path)
+    except ImportError as error:
+        raise CorpusError(
+            f'files of type {suffix} need the extra "files", as new as this version: pip install -U "sire-rag[files]"'
+        ) from error
+    except CorpusError:
+        raise
+    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
+        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
+    if len(text) > max_bytes:
+        raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
+    if not text.strip():
+        raise CorpusError("holds no text; a scanned document needs text recognition first")
+    return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
+
+
+def _by_kreuzberg(path: Path) -> tuple[str, str]:
+    """Title and Markdown of a file of one of the rarer formats."""
+    # Before 4.8 there is no ContentFilterConfig.
+    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
+
     # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
     everything = ContentFilterConfig(
         include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
@@ -63,25 +87,12 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
         config = ExtractionConfig(output_format=form, content_filter=everything)
         return str(extract_bytes_sync(raw, "application/pdf", config=config).content)
 
-    try:
-        config = ExtractionConfig(output_format="markdown", content_filter=everything)
-        found = extract_file_sync(str(path), config=config)
-        text = found.content
-        if path.suffix.lower() == ".pdf" and text.strip():
-            text = _with_words_apart(text, path.read_bytes(), pdf_as)
-    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
-    if len(text) > max_bytes:
-        raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
-    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
-    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
-    if not text.strip():
-        raise CorpusError("holds no text; a scanned document needs text recognition first")
+    found = extract_file_sync(str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything))
+    text = str(found.content)
+    if path.suffix.lower() == ".pdf" and text.strip():
+        text = _with_words_apart(text, path.read_bytes(), pdf_as)
     metadata = dict(found.metadata)
-    title = " ".join(str(metadata.get("title") or "").split())
-    title = "" if _NO_TITLE.fullmatch(title) else title
-    title = title or " ".join(str(metadata.get("subject") or "").split())
-    return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
+    return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
 
 
 _BLOCK = 1 << 20

@@ -89,11 +89,13 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     plain: list[str] = []
     place = 0
     while place < len(lines):
-        stop, kind = code_end(lines, place), "code"
-        if stop == place:
+        line, stop, kind = lines[place], place, "code"
+        if "```" in line or "~~~" in line:
+            stop = code_end(lines, place)
+        if stop == place and "|" in line:
             stop, kind = _table(lines, place), "table"
         if stop == place:
-            plain.append(lines[place])
+            plain.append(line)
             place += 1
             continue
         if plain:

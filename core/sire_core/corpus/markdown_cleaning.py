@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from sire_core.corpus.blobs import without_blobs
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
 
@@ -132,11 +133,13 @@ _INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
 
 
 def clean_markdown(text: str) -> str:
-    """Leave out front matter, comments, anchors and lines of nothing but links to other pages.
+    """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere.
 
-    Code keeps every character. Text without any of these comes back as it is.
+    Of a note or tab (`:::note`, `!!! tip "Speed"`, `> [!NOTE]`) its title stays, of a short code its text. Code keeps
+    every character, but for runs that are no words (see `without_blobs`). Text without any of these comes back as it
+    is.
     """
-    lines = text.split("\n")
+    lines = without_blobs(text).split("\n")
     return "\n".join(_kept(lines[_front_matter_end(lines) :], _tidied))
 
 
@@ -160,14 +163,14 @@ def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
             kept.append(line)  # code that is set off by its indentation
             place += 1
             continue
-        if (stop := code_end(lines, place)) > place:
+        if ("```" in line or "~~~" in line) and (stop := code_end(lines, place)) > place:
             kept += lines[place:stop]
             place = stop
             continue
-        rests, place = comments.left_out(place)
+        rests, place = comments.left_out(place) if comments.any else ((line,), place + 1)
         for rest in rests:
             cleaned = tidied(rest)
-            if cleaned is not None and (cleaned == line or cleaned.strip()):
+            if cleaned is not None and (cleaned is line or cleaned == line or cleaned.strip()):
                 kept.append(cleaned)
     return kept
 
@@ -177,15 +180,43 @@ def _indented(line: str) -> bool:
 
 
 def _tidied(line: str) -> str | None:
-    cleaned = _without_anchors(line)
-    return None if _navigates(cleaned) else cleaned
-
-
-def _without_anchors(line: str) -> str:
-    if len(line) > LONGEST_LINE:
+    marked = "](" in line or "<" in line or "{" in line or _BEGINS_NOTE.match(line) or line.endswith("\u00b6")
+    if not marked or len(line) > LONGEST_LINE:
         return line
-    line = _ANCHOR.sub("", line) if "<a " in line else line
-    return ATTRIBUTES.sub("", line) if line.endswith("}") else line
+    cleaned = _ANCHOR.sub("", line)
+    cleaned = _SHORT_CODE.sub(_labels, cleaned) if "{" in cleaned else cleaned
+    cleaned = ATTRIBUTES.sub("", cleaned) if cleaned.endswith(("}", "\u00b6")) else cleaned
+    note = _NOTE.match(cleaned)
+    if note:
+        cleaned = note["indent"] + (note["quoted"] or note["title"] or "").strip()
+    elif cleaned.lstrip().startswith("<") and _TAGS_ALONE.fullmatch(cleaned):
+        cleaned = " ".join(filter(None, map(_labels, _TAG.finditer(cleaned))))
+    elif _MODULE.fullmatch(cleaned):
+        cleaned = ""
+    return None if _navigates(cleaned) or (cleaned != line and not cleaned.strip()) else cleaned
+
+
+_BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=]{3}|\[!|[ie][mx]port\s)")
+_SHORT_CODE = re.compile(r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{%[^{}\n]{0,300}%\}")
+"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`."""
+_LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_NOTE = re.compile(
+    r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"
+    r"|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+){0,3}"
+    r"|===[+!]?(?=[ \t]+\")|\[![A-Za-z]+\][+-]?)(?:[ \t]+(?:\{[^{}]*\}|\"?(?P<title>[^\"]+)\"?))?[ \t]*$"
+)
+"""Begin and end of notes and tabs: of Docusaurus and MyST, of MkDocs, of GitHub and Obsidian."""
+_TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
+_TAGS_ALONE = re.compile(rf"\s*(?:{_TAG.pattern}\s*)+")
+_MODULE = re.compile(
+    r"(?:import\s[^;]{1,200}\sfrom\s+|import\s+)[\"'][^\"']{1,200}[\"'];?|export\s+(?:const|default|let)\s[^\n]{0,500}[;}]"
+)
+"""A line of MDX that loads or names a component."""
+
+
+def _labels(match: re.Match[str]) -> str:
+    """What readers see of an element or short code: its title, label or alternative text."""
+    return " ".join(double or single for double, single in _LABEL.findall(match[0]))
 
 
 class _Comments:
@@ -197,6 +228,7 @@ class _Comments:
         self._closing = [number for number, line in enumerate(lines) if "-->" in line] if seen else []
         self._breaks = [number for number, line in enumerate(lines) if _ends_paragraph(line)] if self._closing else []
         self._searched = -1  # a line with no further end of a comment
+        self.any = bool(self._closing)
 
     def left_out(self, place: int) -> tuple[list[str], int]:
         """What is left of a line, and of the one that its last comment ends in; and the number of the next line."""

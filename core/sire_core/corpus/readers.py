@@ -25,8 +25,10 @@ from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.mail import read_mail
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter
+from sire_core.corpus.markdown_escapes import undo_escapes, undo_inline
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
-from sire_core.corpus.sections import sections_of_markdown
+from sire_core.corpus.sections import first_heading
+from sire_core.corpus.sheets import read_values
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
@@ -36,6 +38,7 @@ __all__ = ["LoadedDocuments", "read_documents"]
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
+_VALUES = {".csv": "", ".tsv": "\t"}
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS)
 _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
@@ -158,6 +161,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield _read_prose(file, max_bytes)
         elif suffix == ".eml":
             yield from _read_mail(file, max_bytes)
+        elif suffix in _VALUES:
+            yield _titled(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
         elif suffix in CONVERTED:
             yield _convert(file, max_bytes)
         else:
@@ -177,7 +182,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
         fields = front_matter(text)
         if "source" in fields:  # a filter for the path has to find every page
             fields.setdefault("page_source", fields.pop("source"))
-        title, text = str(fields.pop("title", "")), clean_markdown(text)
+        title, text = undo_inline(str(fields.pop("title", ""))), undo_escapes(clean_markdown(text))
     else:
         return _titled(file, _without_hyphenation(text), "", headings=False)
     if not text.strip():
@@ -204,7 +209,7 @@ def _titled(
     """A document with a title: its own, else its first heading or the file's name."""
     metadata = {**(fields or {}), "source": file.name}
     if not title and headings:
-        title = next((heading for section in sections_of_markdown(text) for heading in section.path[:1] if heading), "")
+        title = first_heading(text)
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
     title = title or PurePosixPath(file.name).stem
     return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))

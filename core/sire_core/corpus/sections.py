@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sire_core.corpus.markdown_escapes import undo_inline
+
 __all__ = [
     "ATTRIBUTES",
     "LONGEST_LINE",
     "SEPARATOR",
     "MarkdownSection",
+    "first_heading",
     "is_cut",
     "path_of",
     "plain_heading",
@@ -25,8 +28,23 @@ SEPARATOR = " > "
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
-_MARKS = re.compile(r"`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|<[^<>]{0,200}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}\)")
-ATTRIBUTES = re.compile(r"[ \t]*\{[#:.][^{}\s]{1,100}(?: [^{}\n]{0,100})?\}[ \t]*$")
+_TAG = (
+    "a|abbr|b|big|br|center|cite|code|del|details|div|dfn|em|font|h[1-6]|i|img|input|ins|kbd|mark|p|picture|q|s|samp|"
+    "small|source|span|strike|strong|sub|summary|sup|svg|tt|u|var|wbr"
+)
+_MARKS = re.compile(
+    r"(?P<ticks>`{1,3})(?!`)(?P<code>[^`\n]{1,500})(?P=ticks)(?!`)|\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|&(?P<entity>#?\w{1,31});|`|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)"
+    rf"|</?(?:{_TAG})(?:\s[^<>]{{0,200}})?/?>|<(?P<address>[a-z]{{3,10}}:[^<>\s]{{1,500}})>"
+    r"|!?\[(?P<linked>[^\[\]]{0,200})\]\([^()\s]{0,500}\)",
+    re.IGNORECASE,
+)
+"""Marks of a heading; of elements only those of HTML: a heading `Vec<T>` is about `T`, too."""
+ATTRIBUTES = re.compile(
+    r"[ \t]*(?:\{:?[ \t]{0,3}[#:.][^{}\s]{1,100}(?:[ \t][^{}\n]{0,100})?\}"
+    r"|\{\{[<%][^{}\n]{0,200}[>%]\}\}|\u00b6)[ \t]*$"
+)
+"""What generators of sites put behind a heading: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
 LONGEST_LINE = 2_000
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
@@ -100,6 +118,11 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
     return found
 
 
+def first_heading(text: str) -> str:
+    """The heading that comes first in a Markdown text; empty for none."""
+    return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
+
+
 def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
     body = "\n".join(part).strip("\n")
     if body.strip():
@@ -113,11 +136,11 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
     place = 0
     while place < len(lines):
-        if (stop := code_end(lines, place)) > place:
+        line = lines[place]
+        if ("```" in line or "~~~" in line) and (stop := code_end(lines, place)) > place:
             yield 0, "", list(lines[place:stop])
             place = stop
             continue
-        line = lines[place]
         if _stands_apart(lines, place):
             match = _HEADING.match(line)
             if match and (heading := plain_heading(line[match.end() :])):
@@ -144,12 +167,21 @@ def _could_be_heading(line: str) -> bool:
 
 
 def plain_heading(line: str) -> str:
-    """Words of a heading without marks of code, emphasis, links, anchors."""
+    """Words of a heading without marks of code, emphasis, links, anchors; escapes and character references undone."""
     text = line.strip()
-    text = ATTRIBUTES.sub("", text) if text.endswith("}") and len(text) <= LONGEST_LINE else text
+    if text.endswith(("}", "\u00b6")) and len(text) <= LONGEST_LINE:
+        text = ATTRIBUTES.sub("", text)
     bare = text.rstrip("#")
     text = bare.rstrip() if not bare or bare[-1:].isspace() else text
-    return " ".join(_MARKS.sub(lambda match: match.group(1) or "", text).split())
+    for _ in range(2 if "[![" in text else 1):  # a picture in a link
+        text = _MARKS.sub(_unmarked, text)
+    return " ".join(text.split())
+
+
+def _unmarked(match: re.Match[str]) -> str:
+    if match["entity"]:
+        return undo_inline(match[0])
+    return match["code"] or match["escaped"] or match["address"] or match["linked"] or ""
 
 
 def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -197,11 +197,12 @@ def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatc
         read_documents(tmp_path)
 
 
-def test_with_an_older_kreuzberg_the_message_says_what_to_update(tmp_path, monkeypatch):
-    kreuzberg = pytest.importorskip("kreuzberg")
-    monkeypatch.delattr(kreuzberg, "ContentFilterConfig")
-    (tmp_path / "a.pdf").write_bytes(pdf("Leases"))
-    with pytest.raises(CorpusError, match=r'kreuzberg 4.8 or newer: pip install -U "sire-rag\[files\]"'):
+@pytest.mark.parametrize(("suffix", "library"), [("docx", "docx"), ("pptx", "pptx"), ("xlsx", "openpyxl")])
+def test_without_a_library_the_message_says_what_to_install(tmp_path, monkeypatch, suffix, library):
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    with zipfile.ZipFile(tmp_path / f"a.{suffix}", "w") as archive:
+        archive.writestr("a", "b")
+    with pytest.raises(CorpusError, match=r'pip install -U "sire-rag\[files\]"'):
         read_documents(tmp_path)
 
 

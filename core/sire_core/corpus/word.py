@@ -1,0 +1,415 @@
+"""Word files (`.docx`) as Markdown, by python-docx: every word that Word shows, once and in order.
+
+Headers stand above the text and footers below it, once each; notes, comments and text boxes behind the paragraph that
+they belong to. Left out are deleted text, tables of contents and the numbers of pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sire_core.corpus.markdown_writing import list_item, plain_text, table
+from sire_core.corpus.office_parts import graphic_words
+from sire_core.corpus.titles import first_title
+
+__all__ = ["read_docx"]
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_LEFT_OUT = frozenset(
+    f"{_WORD}{name}"
+    for name in "del moveFrom rPr pPr sdtPr sdtEndPr instrText delText delInstrText tblPr tblGrid trPr tcPr sectPr "
+    "annotationRef footnoteRef endnoteRef softHyphen lastRenderedPageBreak rubyPr".split()
+)
+_MARKS = {
+    f"{_WORD}tab": "\t",
+    f"{_WORD}ptab": "\t",
+    f"{_WORD}br": "\n",
+    f"{_WORD}cr": "\n",
+    f"{_WORD}noBreakHyphen": "-",
+}
+_TEXTS = (f"{_WORD}t", f"{_MATH}t")
+_NOTES = {
+    f"{_WORD}footnoteReference": "footnotes",
+    f"{_WORD}endnoteReference": "endnotes",
+    f"{_WORD}commentReference": "comments",
+}
+_UNREAD_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES", "TOC", "INDEX", "PAGEREF")
+_HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
+_SYMBOLS = dict(
+    enumerate(
+        " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼",  # noqa: RUF001
+        start=0x20,
+    )
+)
+_SYMBOLS |= dict(
+    enumerate("ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨®©™∑", start=0xA1)  # noqa: RUF001
+)
+"""The letters of the font Symbol."""
+_DINGBATS = {
+    0xFC: "✓",
+    0xFB: "✗",
+    0xFE: "☑",
+    0xFD: "☒",
+    0xA8: "☐",
+    0x6F: "□",
+    0xE0: "→",
+    0xDF: "←",
+    0x4A: "☺",
+    0xA7: "▪",
+}
+
+
+class _Level(NamedTuple):
+    """A level of a numbered list: form of its numbers, the text around them, the first number."""
+
+    form: str
+    text: str
+    start: int
+
+
+class _Style(NamedTuple):
+    """What a paragraph's style says: level of a heading (0 for none), list and level in it."""
+
+    heading: int = 0
+    number: str = ""
+    level: int = 0
+    contents: bool = False
+
+
+def read_docx(path: Path) -> tuple[str, str]:
+    """Title of the file's properties and Markdown of a Word file.
+
+    Raises:
+        Exception: Whatever python-docx and lxml raise for a broken file.
+    """
+    import docx
+
+    document = docx.Document(str(path))
+    return first_title(document.core_properties.title, document.core_properties.subject), _Reader(document).text()
+
+
+class _Reader:
+    """Goes through a file once. What a paragraph refers to is read behind it."""
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._part = document.part
+        self._lists = _Lists(document.part)
+        self._styles = _styles(document.part)
+        self._notes = {kind: _notes(document.part, kind) for kind in ("footnotes", "endnotes", "comments")}
+        self._blocks: list[tuple[bool, str]] = []  # whether an item of a list, and its Markdown
+        self._behind: list[Any] = []  # elements with paragraphs that follow this one
+        self._fields: list[str | None] = []  # open fields: what is left out, None where the text counts
+
+    def text(self) -> str:
+        """The whole file."""
+        self._margins("header")
+        self._read(self._document.element.body)
+        self._margins("footer")
+        parts: list[str] = []
+        for number, (item, block) in enumerate(self._blocks):
+            if number:
+                parts.append("\n" if item and self._blocks[number - 1][0] else "\n\n")
+            parts.append(block)
+        return "".join(parts)
+
+    def _margins(self, kind: str) -> None:
+        """Headers or footers, each text once."""
+        known: set[str] = set()
+        for section in self._document.sections:
+            for name in (f"first_page_{kind}", kind, f"even_page_{kind}"):
+                margin = getattr(section, name)
+                if margin.is_linked_to_previous:
+                    continue
+                start = len(self._blocks)
+                self._part = margin.part
+                self._read(margin._element)  # noqa: SLF001 (the only way to what python-docx has no class for)
+                self._part = self._document.part
+                new = [block for block in self._blocks[start:] if block[1] not in known]
+                self._blocks[start:] = new
+                known.update(text for _, text in new)
+
+    def _read(self, parent: Any) -> None:
+        """Paragraphs and tables of an element."""
+        for element in parent:
+            tag = element.tag
+            if tag == f"{_WORD}p":
+                self._paragraph(element)
+            elif tag == f"{_WORD}tbl":
+                self._table(element)
+            elif isinstance(tag, str) and tag not in _LEFT_OUT:
+                self._read(element)
+
+    def _paragraph(self, paragraph: Any) -> None:
+        style = self._style(paragraph)
+        words: list[str] = []
+        self._collect(paragraph, words)
+        text = "" if style.contents else plain_text("".join(words))
+        label = self._lists.label(style.number, style.level) if style.number and text else ""
+        if text and style.heading:
+            self._blocks.append((False, f"{'#' * min(style.heading, 6)} {' '.join(f'{label} {text}'.split())}"))
+        elif text and label:
+            self._blocks.append((True, list_item(text, label, style.level)))
+        elif text:
+            self._blocks.append((False, text))
+        behind, self._behind = self._behind, []
+        for element in behind:
+            self._read(element)
+
+    def _style(self, paragraph: Any) -> _Style:
+        properties = paragraph.find(f"{_WORD}pPr")
+        name = _value(properties, "pStyle")
+        known = _HEADING.fullmatch(name)  # of a file without styles
+        style = self._styles.get(name, _Style(heading=int(known[1]) if known else 0))
+        if properties is None:
+            return style
+        outline = _value(properties, "outlineLvl")
+        if outline.isdigit():
+            style = style._replace(heading=int(outline) + 1 if int(outline) < 9 else 0)
+        numbers = properties.find(f"{_WORD}numPr")
+        if numbers is not None:
+            number, level = _value(numbers, "numId") or style.number, _value(numbers, "ilvl")
+            style = style._replace(number="" if number == "0" else number, level=_small(level, style.level))
+        return style
+
+    def _collect(self, parent: Any, words: list[str]) -> None:
+        """Text of a paragraph, of a run, or of what stands between them."""
+        for element in parent:
+            tag = element.tag
+            if tag == f"{_WORD}fldChar":
+                self._field(element)
+            elif tag == f"{_WORD}instrText" and self._fields and self._fields[-1] is not None:
+                self._fields[-1] += element.text or ""
+            elif not isinstance(tag, str) or tag in _LEFT_OUT:
+                continue
+            elif any(field is not None for field in self._fields):
+                self._collect(element, words)  # down to the end of the field
+            elif tag in _MARKS:
+                words.append(_MARKS[tag])
+            elif tag in _TEXTS:
+                words.append(element.text or "")
+            else:
+                self._collect_special(tag, element, words)
+
+    def _collect_special(self, tag: str, element: Any, words: list[str]) -> None:
+        """Text of what is more than letters, and of all around them."""
+        if tag == f"{_WORD}sym":
+            words.append(_symbol(element))
+        elif tag in _NOTES:
+            note = self._notes[_NOTES[tag]].get(element.get(f"{_WORD}id"))
+            self._behind += [] if note is None else [note]
+        elif tag == f"{_WORD}txbxContent":
+            self._behind.append(element)
+        elif tag == f"{_COMPATIBILITY}AlternateContent":
+            self._collect(element[:1], words)  # the same a second time, for older programs
+        elif tag == f"{_PLACED}docPr":
+            words.append(f" {element.get('descr', '')} ")
+        elif tag == f"{_WORD}rt":
+            ruby: list[str] = []
+            self._collect(element, ruby)
+            words.append(f"({''.join(ruby)})")
+        elif not (tag == f"{_WORD}fldSimple" and _field_name(element.get(f"{_WORD}instr", "")) in _UNREAD_FIELDS):
+            words += [graphic_words(self._part, element)] if tag == f"{_DRAWING}graphicData" else []
+            self._collect(element, words)
+
+    def _field(self, mark: Any) -> None:
+        """Begin the instruction of a field, its result, or end it. What an instruction is made of is no text."""
+        kind = mark.get(f"{_WORD}fldCharType")
+        if kind == "begin":
+            self._fields.append("")
+        elif kind == "separate" and self._fields:
+            name = _field_name(self._fields[-1] or "")
+            self._fields[-1] = name if name in _UNREAD_FIELDS else None
+        elif kind == "end" and self._fields:
+            self._fields.pop()
+
+    def _table(self, element: Any) -> None:
+        rows: list[list[str]] = []
+        for row in _inside(element, f"{_WORD}tr"):
+            before = _value(row.find(f"{_WORD}trPr"), "gridBefore")
+            cells = [""] * _small(before, 0)
+            for cell in _inside(row, f"{_WORD}tc"):
+                properties = cell.find(f"{_WORD}tcPr")
+                cells += [self._cell(cell), *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
+            rows.append(cells)
+        look = element.find(f"{_WORD}tblPr/{_WORD}tblLook")
+        header = look is None or look.get(f"{_WORD}firstRow", "1") not in ("0", "false")
+        text = table(rows, header=header)
+        if text:
+            self._blocks.append((False, text))
+
+    def _cell(self, cell: Any) -> str:
+        """Text of a cell; what stands in it, tables too, becomes one line."""
+        outer, self._blocks = self._blocks, []
+        self._read(cell)
+        inner, self._blocks = self._blocks, outer
+        return "\n".join(_bare(block) for _, block in inner)
+
+
+def _bare(block: str) -> str:
+    """A block for a cell: without marks of a heading, and a table within it as words."""
+    if block.startswith("|"):
+        lines = [line for line in block.split("\n") if line.strip("|- ")]
+        return "\n".join(" ".join(line.replace("\\|", "\0").replace("|", " ").split()) for line in lines).replace(
+            "\0", "|"
+        )
+    return block.lstrip("#").lstrip() if block.startswith("#") else block
+
+
+def _inside(parent: Any, tag: str) -> Iterator[Any]:
+    """Children of a name, also where content controls or changes are around them."""
+    for element in parent:
+        if element.tag == tag:
+            yield element
+        elif element.tag not in _LEFT_OUT and element.tag in (
+            *(f"{_WORD}sdt", f"{_WORD}sdtContent", f"{_WORD}ins", f"{_WORD}moveTo", f"{_WORD}customXml"),
+        ):
+            yield from _inside(element, tag)
+
+
+def _value(parent: Any, name: str) -> str:
+    found = None if parent is None else parent.find(f"{_WORD}{name}")
+    return "" if found is None else str(found.get(f"{_WORD}val", ""))
+
+
+def _small(number: str, other: int) -> int:
+    """A number of at most 62, as many columns as a table may have; levels are below 9."""
+    return min(int(number), 62) if number.isdigit() and len(number) < 9 else other
+
+
+def _field_name(instruction: str) -> str:
+    return next(iter(instruction.split()), "").upper()
+
+
+def _symbol(element: Any) -> str:
+    try:
+        code = int(element.get(f"{_WORD}char", ""), 16)
+    except ValueError:
+        return ""
+    code -= 0xF000 if 0xF000 <= code < 0xF100 else 0
+    font = str(element.get(f"{_WORD}font", "")).lower()
+    known = _SYMBOLS if font == "symbol" else _DINGBATS if font.startswith("wingdings") else {}
+    return known.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "\N{BULLET}")
+
+
+def _styles(part: Any) -> dict[str, _Style]:
+    """Styles of paragraphs by their id; `""` is the default one."""
+    elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
+    found: dict[str, _Style] = {}
+    for name, element in elements.items():
+        chain, seen = element, set()
+        style = _Style()
+        while chain is not None and id(chain) not in seen:
+            seen.add(id(chain))
+            style = _with_style(style, chain)
+            chain = elements.get(_value(chain, "basedOn"))
+        found[name] = style
+    return found
+
+
+def _with_style(style: _Style, element: Any) -> _Style:
+    """A style with what one that it is based on adds."""
+    label = _value(element, "name")
+    named = _HEADING.fullmatch(label)
+    outline = _value(element.find(f"{_WORD}pPr"), "outlineLvl")
+    level = (
+        int(named[1]) if named else 1 if label.lower() == "title" else int(outline or 9) + 1 if outline.isdigit() else 0
+    )
+    numbers = element.find(f"{_WORD}pPr/{_WORD}numPr")
+    if numbers is not None and not style.number:
+        style = style._replace(number=_value(numbers, "numId"), level=_small(_value(numbers, "ilvl"), 0))
+    heading = style.heading or (level if level < 10 else 0)
+    return style._replace(heading=heading, contents=style.contents or label.lower().startswith("toc "))
+
+
+def _notes(part: Any, kind: str) -> dict[str, Any]:
+    """Notes or comments by their id; separators are none."""
+    from lxml import etree
+
+    for relation in part.rels.values():
+        if relation.reltype == f"{_OFFICE}/{kind}" and not relation.is_external:
+            parser = etree.XMLParser(resolve_entities=False, no_network=True)
+            root = etree.fromstring(relation.target_part.blob, parser)
+            return {note.get(f"{_WORD}id"): note for note in root if note.get(f"{_WORD}type", "normal") == "normal"}
+    return {}
+
+
+class _Lists:
+    """Numbers of the items of lists, as Word counts them."""
+
+    def __init__(self, part: Any) -> None:
+        self._levels: dict[str, dict[int, _Level]] = {}
+        self._counted_as: dict[str, str] = {}
+        self._counts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        numbering = next((r.target_part for r in part.rels.values() if r.reltype == f"{_OFFICE}/numbering"), None)
+        if numbering is None:
+            return
+        root = numbering.element
+        shared = {
+            abstract.get(f"{_WORD}abstractNumId"): {
+                level.get(f"{_WORD}ilvl"): level for level in abstract.iterfind(f"{_WORD}lvl")
+            }
+            for abstract in root.iterfind(f"{_WORD}abstractNum")
+        }
+        for number in root.iterfind(f"{_WORD}num"):
+            name, abstract = number.get(f"{_WORD}numId"), _value(number, "abstractNumId")
+            levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
+            overrides = number.findall(f"{_WORD}lvlOverride")
+            for override in overrides:
+                place = _small(override.get(f"{_WORD}ilvl", ""), 0)
+                changed = override.find(f"{_WORD}lvl")
+                level = levels.get(place, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
+                levels[place] = level._replace(start=_small(_value(override, "startOverride"), level.start))
+            self._levels[name] = levels
+            self._counted_as[name] = f"num {name}" if overrides else f"abstract {abstract}"
+
+    def label(self, number: str, place: int) -> str:
+        """The label of the next item of a list at a level."""
+        levels = self._levels.get(number, {})
+        level = levels.get(place)
+        if level is None or level.form == "bullet":
+            return "-"
+        counts = self._counts[self._counted_as[number]]
+        counts[place] = counts.get(place, level.start - 1) + 1
+        for deeper in [other for other in counts if other > place]:
+            del counts[deeper]
+        if level.form == "none":
+            return ""
+
+        def number_of(match: re.Match[str]) -> str:
+            other = int(match[1]) - 1
+            form = levels.get(other, level)
+            return _written(counts.get(other, form.start), form.form)
+
+        return re.sub(r"%([1-9])", number_of, level.text).strip()
+
+
+def _level(element: Any) -> _Level:
+    form, start = _value(element, "numFmt") or "decimal", _small(_value(element, "start"), 1)
+    return _Level(form, _value(element, "lvlText"), start)
+
+
+def _written(number: int, form: str) -> str:
+    if form.endswith("Letter") and number > 0:
+        letter = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
+        return letter.upper() if form.startswith("upper") else letter
+    if form.endswith("Roman") and 0 < number < 4000:
+        roman = ""
+        for value, letters in zip(
+            (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+            "m cm d cd c xc l xl x ix v iv i".split(),
+            strict=True,
+        ):
+            roman += letters * (number // value)
+            number %= value
+        return roman.upper() if form.startswith("upper") else roman
+    return f"{number:02d}" if form == "decimalZero" else str(number)
