@@ -242,8 +242,8 @@ class Reader:
             self._loading.release()
 
     def _load(self, stamp: tuple[object, object], last: _Generation | None) -> _Generation:
+        from sire_core.fork_handlers import register_after_fork
         from sire_core.protocols import PreparedRanker
-        from sire_core.storage.fork_handlers import register_after_fork
         from sire_core.storage.lazy_reads import LazyReader
 
         register_after_fork(self)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.errors import ConfigurationError
+from sire_core.fork_handlers import register_after_fork
 from sire_core.models.hub import hub_folder
 from sire_core.models.model_files import MODEL_SETTINGS, files_digest, local_folder, read_json
-from sire_core.storage.fork_handlers import register_after_fork
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
-from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
+from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.storage.sqlite_errors import SQLITE_ERRORS, explained, open_database
 
 __all__ = ["Database", "FileStamp"]

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
-from sire_core.storage.fork_handlers import register_after_fork
+from sire_core.fork_handlers import register_after_fork
 from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
-from sire_core.storage.fork_handlers import keep_for_parent, register_after_fork
+from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.stores.client_calls import check_width, made_again, valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
