@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 from langchain_core.callbacks import Callbacks
 from langchain_core.runnables import RunnableConfig
 
-from sire_core.models.sync import serves_sync_call
+from sire_core.models.sync import in_thread, serves_sync_call
 
 __all__ = ["call", "child_runs", "inner_config"]
 
@@ -46,5 +45,5 @@ async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *arg
     """
     if serves_sync_call():
         with suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
-            return await asyncio.to_thread(sync, *args)
+            return await in_thread(sync, *args)
     return await native(*args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from langchain_sire.documents import pool_document
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
+from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
@@ -216,7 +216,7 @@ class VectorStoreMirror:
     async def flush(self) -> None:
         """Save the store, where that was asked for."""
         if self._save is not None:
-            await asyncio.to_thread(self._save)
+            await in_thread(self._save)
 
     async def _there(self, ids: Sequence[str]) -> list[str] | None:
         """Those of the ids that the store has; None when it cannot be asked."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import dis
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
-from sire_core.models.sync import iterate_in_thread, serves_sync_call
+from sire_core.models.sync import in_thread, iterate_in_thread, serves_sync_call
 
 __all__ = ["awaits", "call", "call_streaming", "overrides"]
 
@@ -32,7 +31,7 @@ async def call(
     """
     if serves_sync_call() or not (awaits(native) if is_async is None else is_async):
         with suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
-            return await asyncio.to_thread(sync, *args)
+            return await in_thread(sync, *args)
     return await native(*args)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from llama_index_sire.calls import call, overrides
 from llama_index_sire.nodes import to_node
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
+from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
@@ -205,7 +205,7 @@ class VectorStoreMirror:
     async def flush(self) -> None:
         """Write the file, atomically, where there is one."""
         if self._file is not None:
-            await asyncio.to_thread(self._persist, self._file)
+            await in_thread(self._persist, self._file)
 
     def _persist(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from sire_core.errors import SireError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["iterate_in_thread", "run_sync", "serves_sync_call"]
+__all__ = ["in_thread", "iterate_in_thread", "run_sync", "serves_sync_call"]
 
 T = TypeVar("T")
 
@@ -186,6 +186,24 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+async def in_thread(function: Callable[..., T], *args: Any) -> T:
+    """Call a user's function in a worker thread.
+
+    Raises:
+        RuntimeError: The function raised `StopIteration`, which no future can carry: the caller would wait for ever.
+        BaseException: Whatever else it raises.
+    """
+    import asyncio
+
+    def guarded() -> T:
+        try:
+            return function(*args)
+        except StopIteration as error:
+            raise RuntimeError(f"{getattr(function, '__qualname__', function)} raised StopIteration") from error
+
+    return await asyncio.to_thread(guarded)
 
 
 class _End:
