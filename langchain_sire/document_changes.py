@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
@@ -12,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_sire.documents import from_langchain
 from langchain_sire.opening import remember_title_key
 from sire_core.corpus.stored import asked_of
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, RefusedUnitsError
 from sire_core.filters.conditions import passes
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
@@ -125,4 +126,5 @@ class DocumentChanges:
     async def _follow(self, report: BuildReport) -> None:
         remember_title_key(self.index.path, self.title_key)
         if report.failures:
-            await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
+            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
+                await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises

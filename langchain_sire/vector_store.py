@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from langchain_sire.documents import pool_document
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
+from sire_core.metadata_values import flat_metadata
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, Recipe
 
 __all__ = ["VectorStoreMirror", "VectorStoreSource", "over_vector_store"]
+
+_logger = logging.getLogger(__name__)
 
 
 class VectorStoreSource:
@@ -146,6 +150,10 @@ def _unit_id(document: Document) -> str:
     return str(document.metadata.get("unit_id") or from_uuid(document.id or ""))
 
 
+def _flat(document: Document) -> Document:
+    return document.model_copy(update={"metadata": flat_metadata(document.metadata)})
+
+
 class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
@@ -175,6 +183,7 @@ class VectorStoreMirror:
         self.vector_store = vector_store
         self._name = name
         self._save = save
+        self._is_flat = False
 
     @property
     def name(self) -> str:
@@ -191,6 +200,25 @@ class VectorStoreMirror:
             there = [name for name, found in zip(ids, units, strict=True) if found.replaces]
         if there:
             await call(lambda: store.delete(there), lambda: store.adelete(there))
+        if self._is_flat:
+            documents = list(map(_flat, documents))
+        try:
+            await self._add(documents, ids)
+        except Exception as error:
+            flat = list(map(_flat, documents))
+            if flat == documents:
+                raise
+            await self._add(flat, ids)
+            self._is_flat = True
+            _logger.warning(
+                "The vector store %r takes single values as metadata only (%s). From now on it gets lists and mappings "
+                "as JSON, and no null.",
+                self._name,
+                str(error)[:200],
+            )
+
+    async def _add(self, documents: list[Document], ids: list[str]) -> None:
+        store = self.vector_store
         await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
 
     async def drop(self, ids: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.filters import passage_ids
 from llama_index_sire.opening import CUT_BY, RECIPE, TITLE, TOP_K, read_settings, write_settings
-from sire_core.errors import IndexMissingError, KnownDocumentError, StorageError
+from sire_core.errors import IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid
 
@@ -195,7 +196,8 @@ class DocumentChanges:
         if self.index.path is not None:
             self._remember(self.index.path)
         if report.failures:
-            await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
+            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
+                await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report
 
     def _remember(self, place: Path) -> None:

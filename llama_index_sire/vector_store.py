@@ -16,6 +16,7 @@ from llama_index_sire.calls import call, overrides
 from llama_index_sire.nodes import to_node
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
+from sire_core.metadata_values import flat_metadata
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
@@ -123,6 +124,10 @@ def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStor
     return replace(built, vectors=source)
 
 
+def _flat(node: TextNode) -> TextNode:
+    return node.model_copy(update={"metadata": flat_metadata(node.metadata)})
+
+
 class VectorStoreMirror:
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
@@ -156,6 +161,7 @@ class VectorStoreMirror:
         self.vector_store = vector_store
         self._name = name
         self._file = None if persist_path is None else Path(persist_path)
+        self._is_flat = False
         self._by_id = any(overrides(vector_store, BasePydanticVectorStore, way) for way in _BY_ID)
 
     @property
@@ -172,7 +178,22 @@ class VectorStoreMirror:
             except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
                 _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
         store, nodes = self.vector_store, [self._node(found) for found in units]
-        added = await call(store.add, store.async_add, nodes)
+        if self._is_flat:
+            nodes = list(map(_flat, nodes))
+        try:
+            added = await call(store.add, store.async_add, nodes)
+        except Exception as error:
+            flat = list(map(_flat, nodes))
+            if flat == nodes:
+                raise
+            added = await call(store.add, store.async_add, flat)
+            self._is_flat = True
+            _logger.warning(
+                "The vector store %r takes single values as metadata only (%s). From now on it gets lists and mappings "
+                "as JSON, and no null.",
+                self._name,
+                str(error)[:200],
+            )
         if added and not {node.node_id for node in nodes} & set(added):
             raise ConfigurationError(
                 f"{type(store).__name__} gives its entries ids of its own ({added[0]!r}, ...), so that nothing that it "

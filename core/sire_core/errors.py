@@ -20,6 +20,7 @@ __all__ = [
     "NoAnswerError",
     "QueryError",
     "RefusalError",
+    "RefusedUnitsError",
     "SireError",
     "StorageError",
     "UnusableAnswerError",
@@ -64,6 +65,10 @@ class IndexMissingError(StorageError, FileNotFoundError):
 
 class IndexLockedError(StorageError):
     """Another process is writing to the same index."""
+
+
+class RefusedUnitsError(StorageError):
+    """A vector store refused some units and took the others."""
 
 
 class SnapshotExpiredError(StorageError):

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-__all__ = ["TYPES_KEY", "lost_types", "plain_value", "restored", "with_types"]
+__all__ = ["TYPES_KEY", "flat_metadata", "lost_types", "plain_value", "restored", "with_types"]
 
 TYPES_KEY = "sire_types"
 """Metadata key under which adapters store what `lost_types` says, as JSON."""
@@ -117,6 +117,15 @@ _WRITERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (frozenset, "frozenset", lambda value: [_tagged(item) for item in sorted(value, key=repr)]),
     (set, "set", lambda value: [_tagged(item) for item in sorted(value, key=repr)]),
 )
+
+
+def flat_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata for stores that take single values only: lists and mappings as JSON, without keys that hold null."""
+    return {
+        key: json.dumps(value, ensure_ascii=False) if isinstance(value, (list, tuple, Mapping)) else value
+        for key, value in metadata.items()
+        if value is not None
+    }
 
 
 def lost_types(metadata: Mapping[str, Any]) -> dict[str, Any]:

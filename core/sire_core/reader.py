@@ -430,11 +430,16 @@ class Reader:
         }
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
-        """How many units were not sent yet to each of the user's stores."""
+        """How many units were not sent yet to each of the user's stores, and the ids of the first of them."""
         from sire_core.storage.pending_units import pending_unit_ids
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]
-        return {"waiting": {name: len(pending_unit_ids(store, name, owners)) for name in names}} if names else {}
+        if not names:
+            return {}
+        waiting = {name: list(pending_unit_ids(store, name, owners)) for name in names}
+        listed = {name: ids[:20] for name, ids in waiting.items() if ids}
+        counts = {name: len(ids) for name, ids in waiting.items()}
+        return {"waiting": counts, **({"waiting_ids": listed} if listed else {})}
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError, IndexLockedError
+from sire_core.errors import ConfigurationError, IndexLockedError, RefusedUnitsError
 from sire_core.protocols import BufferedMirror, MirroredUnit, OwnedMirror, SharedMirror, VerifiableMirror
 from sire_core.storage.outbox import Followed
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["catch_up", "purge", "push", "push_all", "sync_mirrors"]
 
 _BATCH = 500
+_ALONE = 3
+"""So many units are sent alone to a store that has taken none, before it counts as out of order."""
 
 _logger = logging.getLogger(__name__)
 
@@ -229,14 +231,20 @@ def _warn_of_others(outbox: Outbox, mirror: Mirror, found: Sequence[str], waitin
 
 
 async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
-    """Send what waits, batch by batch; gives how many units were sent."""
+    """Send what waits, batch by batch; returns how many units were sent.
+
+    Raises:
+        RefusedUnitsError: The store took some units and refused others, which wait.
+        Exception: Whatever a store raises that takes none.
+    """
     import asyncio
 
     waiting = await asyncio.to_thread(outbox.pending)
     flushes = isinstance(mirror, BufferedMirror)
     sent, put, dropped = 0, list[str](), list[str]()
+    refused: dict[str, Exception] = {}
     for at in range(0, len(waiting), _BATCH):
-        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH])
+        present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH], refused)
         sent += count
         if not flushes:
             await asyncio.to_thread(outbox.done, present, gone)
@@ -245,26 +253,81 @@ async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
     if isinstance(mirror, BufferedMirror) and waiting:
         await mirror.flush()
         await asyncio.to_thread(outbox.done, put, dropped)
+    if refused:
+        name, error = next(iter(refused.items()))
+        raise RefusedUnitsError(
+            f"The vector store {mirror.name!r} refuses {len(refused)} of the units that it was sent; they wait, and "
+            f"every change tries again. The first is {name}: {type(error).__name__}: {str(error)[:300]}"
+        ) from error
     return sent
 
 
 async def _send(
-    outbox: Outbox, mirror: Mirror, reader: _Reader, batch: Sequence[str]
+    outbox: Outbox, mirror: Mirror, reader: _Reader, batch: Sequence[str], refused: dict[str, Exception]
 ) -> tuple[list[str], list[str], int]:
-    """Send one batch; gives what was put, what is gone, and how many units were sent."""
+    """Send one batch; returns what was put, what is gone, and how many units were sent; adds to `refused`."""
     import asyncio
 
     held = await asyncio.to_thread(outbox.held, batch)
     units = await asyncio.to_thread(reader.read, batch, held)
-    present = [found.unit.id for found in units]
-    there = set(present)
+    there = {found.unit.id for found in units}
     dropped = [unit for unit in held if unit not in there]
     if dropped:
         await mirror.drop(dropped)
     if units:
-        await asyncio.to_thread(outbox.begin, present)
-        await mirror.put(units)
-    return present, [unit for unit in batch if unit not in there], len(units) + len(dropped)
+        took_before = bool(await asyncio.to_thread(outbox.sent))
+        await asyncio.to_thread(outbox.begin, [found.unit.id for found in units])
+        refused.update(await _put(mirror, units, took_before=took_before))
+    present = [found.unit.id for found in units if found.unit.id not in refused]
+    return present, [unit for unit in batch if unit not in there], len(present) + len(dropped)
+
+
+async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
+    """Whether a store can be searched, so that what it does not take is the fault of the units."""
+    if not isinstance(mirror, SharedMirror):
+        return False
+    try:
+        await mirror.nearest(unit)
+    except Exception:  # noqa: BLE001 - a user's store may raise anything
+        return False
+    return True
+
+
+async def _put(mirror: Mirror, units: Sequence[MirroredUnit], *, took_before: bool) -> dict[str, Exception]:
+    """Put units; those that the store refuses are found by halving, so that they do not hold up the others.
+
+    Args:
+        mirror: The store.
+        units: What to put.
+        took_before: Whether the store has taken units of this index.
+
+    Returns:
+        Errors by unit id.
+
+    Raises:
+        Exception: Of a store that cannot be reached, or takes none of the first units that were tried alone.
+    """
+    refused: dict[str, Exception] = {}
+    parts, is_taking = [list(units)], False
+    while parts:
+        part = parts.pop()
+        try:
+            await mirror.put(part)
+            is_taking = True
+        except OSError:  # no connection, no space: not the fault of a unit
+            raise
+        except Exception as error:
+            if len(part) > 1:
+                # A store may have taken some of them before it raised.
+                again = [replace(found, replaces=True) for found in part]
+                parts += [again[len(part) // 2 :], again[: len(part) // 2]]
+                continue
+            refused[part[0].unit.id] = error
+            if not is_taking and (len(refused) >= _ALONE or not parts):
+                is_taking = took_before and await _answers(mirror, part[0])
+                if not is_taking:
+                    raise
+    return refused
 
 
 class _Reader:

@@ -246,3 +246,77 @@ def test_a_store_of_others_entries_is_warned_of_with_the_default_embedder(store,
     store.add_texts(["Mira Vale was a painter."])
     Index(mirrors=[VectorStoreMirror(store)]).build([document(0)])
     assert caplog.text.count("not of this index") == 1
+
+
+# --- stores that refuse something -----------------------------------------------------------------------------------
+
+
+class Picky(InMemoryVectorStore):
+    """Takes single values only, as Chroma does, and no text with a bad word."""
+
+    def add_documents(self, documents, ids=None, **kwargs):
+        for found in documents:
+            for key, value in found.metadata.items():
+                if not isinstance(value, (str, int, float, bool)):
+                    raise TypeError(f"Expected metadata value of {key} to be a str, int, float or bool")
+            if "unlucky" in found.page_content:
+                raise ValueError("a text that the store cannot take")
+        return super().add_documents(documents, ids=ids, **kwargs)
+
+    async def aadd_documents(self, documents, ids=None, **kwargs):
+        return self.add_documents(documents, ids=ids, **kwargs)
+
+
+def test_nested_metadata_becomes_fit_and_this_is_said_once(caplog):
+    store = Picky(DeterministicFakeEmbedding(size=32))
+    documents = from_texts(
+        ["A plain one.", "A nested one."], [{"n": 1}, {"deep": {"a": [1]}, "none": None}], ["a", "b"]
+    )
+    retriever = SireRetriever.from_documents(documents, vector_store=store, recipe="flat")
+    retriever.add_documents(from_texts(["Another."], [{"tags": ["x"]}], ["c"]))
+    retriever.delete_documents("a")
+    rows = {row["text"]: row["metadata"] for row in store.store.values()}
+    assert set(rows) == {"A nested one.", "Another."}
+    assert (rows["A nested one."]["deep"], rows["Another."]["tags"]) == ('{"a": [1]}', '["x"]')
+    assert "none" not in rows["A nested one."]
+    assert caplog.text.count("single values") == 1
+    (found,) = [d for d in retriever.invoke("nested") if d.id == "b"]
+    assert found.metadata["deep"] == {"a": [1]}
+
+
+def test_a_unit_that_is_refused_holds_up_no_other():
+    store = Picky(DeterministicFakeEmbedding(size=32))
+    texts = [*(f"Text {n}." for n in range(9)), "An unlucky one.", *(f"More {n}." for n in range(9))]
+    retriever = SireRetriever.from_documents(
+        from_texts(texts, ids=[f"d{n}" for n in range(19)]), vector_store=store, recipe="flat"
+    )
+    assert {row["text"] for row in store.store.values()} == {text for text in texts if "unlucky" not in text}
+    stats = retriever.index.stats()
+    assert stats["waiting"] == {"langchain": 1}
+    assert len(stats["waiting_ids"]["langchain"]) == 1
+    retriever.delete_documents("d0")
+    retriever.add_documents(from_texts(["Late."], ids=["late"]))
+    assert {"Late.", "Text 0."} & {row["text"] for row in store.store.values()} == {"Late."}
+    assert "d9" in {d.id for d in retriever.invoke("unlucky", k=30)}
+    retriever.delete_documents("d9")
+    assert retriever.index.stats()["waiting"] == {"langchain": 0}
+
+
+def test_a_store_that_is_out_of_order_is_not_asked_for_each_unit():
+    class Down(InMemoryVectorStore):
+        asked = 0
+
+        def add_documents(self, documents, ids=None, **kwargs):
+            Down.asked += 1
+            raise RuntimeError("out of order")
+
+        async def aadd_documents(self, documents, ids=None, **kwargs):
+            return self.add_documents(documents)
+
+    with pytest.raises(RuntimeError, match="out of order"):
+        SireRetriever.from_documents(
+            from_texts([f"Text {n}." for n in range(200)]),
+            vector_store=Down(DeterministicFakeEmbedding(size=32)),
+            recipe="flat",
+        )
+    assert Down.asked < 60
