@@ -20,11 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sire_core.cli.evaluation import run_evaluation
-from sire_core.cli.evaluation_rows import Evaluation
-from sire_core.cli.options import IndexOptions
-from sire_core.evaluate.datasets import HALVES, DataSet, load_dataset
-from sire_core.evaluate.runner import EvalConfig
+from sire_core.evaluate import DataSet, Experiment, load_dataset
+from sire_core.evaluate.datasets import HALVES
 
 SETS = ("2wikimultihopqa", "hotpotqa", "musique", "musique-more", "cloud")
 RECIPES = ("dense", "hybrid", "pagerank", "iier", "sirerag", "sire")
@@ -106,22 +103,15 @@ def _make(name: str, variant: str, recipe: str, dataset: DataSet, embedder: str,
         place = base / recipe  # a copy of the vectors: what a recipe costs does not depend on those before it
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(base / "flat", place)
-    options = IndexOptions(folder=place, embedder=embedder, no_chunking=True)
     recipes = [] if recipe in BASELINES else [recipe]
-    rows = {
-        row.setup.recipe: row.as_json()
-        for row in run_evaluation(Evaluation(dataset, options, EvalConfig(), _silent), recipes)
-    }
+    made = Experiment(dataset, recipes, folder=place, embedder=embedder).run()
+    rows = {row.setup.recipe: row.as_json() for row in made}
     for label in (*BASELINES, recipe):
         if work.row(name, variant, label) is None:
             work.keep(rows[label], name, variant, label)
     if place != base / "flat":
         shutil.rmtree(place)
     return rows[recipe]
-
-
-def _silent(*_: Any) -> None:
-    """Progress that nobody watches."""
 
 
 def show(found: Found, recipes: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from sire_core.cli.app import app
-from sire_core.cli.recipe_options import parse_settings
+from sire_core.cli.options import parse_settings
 from sire_core.recipes import recipe_by_name
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,9 +14,8 @@ from sire_core.cli.arguments import grouped
 from sire_core.cli.changes import run_change
 from sire_core.cli.file_names import ids_of, is_inside, left_out_sources, stored_ids
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
-from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of, parse_settings
 from sire_core.cli.output import count, note
-from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 

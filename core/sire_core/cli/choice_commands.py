@@ -13,9 +13,8 @@ from sire_core.cli import arguments
 from sire_core.cli.change_commands import with_documents
 from sire_core.cli.changes import read_sources
 from sire_core.cli.models import ModelOptions, find_price
-from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import bar, note, reporting, say, say_json
-from sire_core.cli.recipe_options import parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

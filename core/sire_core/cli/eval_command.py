@@ -1,34 +1,616 @@
-"""`sire eval`: recipes and baselines measured on a data set."""
+"""`sire eval`: recipes and baselines measured on a data set or an index."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sire_core.cli.ablation_runs import AblationRow, ablation_rows, run_ablations
+from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.eval_measures import EvalAnswerOptions, MeasureOptions, ReportOptions
-from sire_core.cli.eval_models import Results, eval_models, judged
-from sire_core.cli.eval_options import ComparisonOptions, QuestionOptions, check_index, recipe_names
-from sire_core.cli.evaluation import BASELINES, run_clusters, run_evaluation, run_existing, run_repeats
-from sire_core.cli.evaluation_rows import Evaluation
+from sire_core.cli.eval_models import EvalModels, eval_models
 from sire_core.cli.models import ModelOptions
-from sire_core.cli.options import IndexOptions
-from sire_core.cli.output import reporting, say, write_rows
-from sire_core.cli.recipe_options import parse_settings
+from sire_core.cli.options import (
+    IndexOptions,
+    check_writing,
+    extractor_of,
+    is_index,
+    manifest_of,
+    open_index,
+    parse_settings,
+)
+from sire_core.cli.output import check_writable, count, note, reporting, say, write_rows, write_text
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import HALVES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.rows import EvalRow
+    from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
 
-__all__ = ["eval_"]
+__all__ = ["eval_", "read_questions_option"]
+
+
+def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
+    """What `--questions` says: a half, a file, or one of each.
+
+    Raises:
+        ConfigurationError: Two halves or two files.
+    """
+    halves = [word for word in given or () if word in HALVES]
+    files = [word for word in given or () if word not in HALVES]
+    if len(halves) > 1 or len(files) > 1:
+        raise ConfigurationError(f"--questions takes one of {', '.join(HALVES)} and, for an index, one file.")
+    return halves[0] if halves else "all", Path(files[0]) if files else None
+
+
+def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
+    """Refuse options that do not go together with an index, or with a data set.
+
+    Raises:
+        ConfigurationError: They do not.
+    """
+    existing = is_index(place)
+    if existing and asked.file is None:
+        raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
+    if asked.file is not None and not existing:
+        raise ConfigurationError(
+            f"{asked.file}: --questions is for an index folder, and {place} is none; of a data set it takes "
+            f"{', '.join(HALVES)}."
+        )
+    if existing and (builds or asked.untitled or asked.titles_in_text or asked.chunks):
+        raise ConfigurationError(
+            "An index is only read: leave --ablations, --clusters, --repeats, --to, --chunks, --untitled and "
+            "--titles-in-text out."
+        )
+
+
+def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
+    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
+
+    Raises:
+        ConfigurationError: One is unknown, or has no ablations when they are asked for.
+    """
+    from sire_core.recipes import REGISTRY, recipe_by_name
+    from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
+
+    split = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
+    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
+    names = list(dict.fromkeys(split)) or known
+    for name in names:
+        recipe_by_name(name)
+        if ablations:
+            ablations_of(name)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOptions:
+    """What is asked, over which texts."""
+
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--questions",
+            metavar="even|odd|all|FILE",
+            help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
+            "other. For an index folder, the file of questions, with one JSON object per line: "
+            '{"id", "question", "answers", "supporting"}; supporting lists ids of documents or passages; in its place '
+            '"needs" lists quotes: [[{"doc", "quote"}, ...alternatives], ...].',
+        ),
+    ] = None
+    chunks: Annotated[
+        str | None,
+        typer.Option(
+            "--chunks",
+            metavar="files|langchain|llama-index|none",
+            help="Cut the documents into passages like `sire index` (files), with LangChain's header and character "
+            "splitters, with LlamaIndex's SentenceSplitter, or not at all. Default: files where the data set has a "
+            "folder of files or whole documents, otherwise none.",
+        ),
+    ] = None
+    untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False
+    titles_in_text: Annotated[
+        bool, typer.Option("--titles-in-text", help="Put titles into the first line of the texts only.")
+    ] = False
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of this many questions.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0
+    sentence_groups: Annotated[
+        bool,
+        typer.Option(
+            "--sentence-groups", help="Let --llm split the documents into groups of sentences: details and overviews."
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            ConfigurationError: Two halves or two files; or titles cannot be removed and written into the texts.
+        """
+        read_questions_option(self.questions)
+        if self.untitled and self.titles_in_text:
+            raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
+
+    @property
+    def half(self) -> str:
+        """Which questions: `even`, `odd` or `all`."""
+        return read_questions_option(self.questions)[0]
+
+    @property
+    def file(self) -> Path | None:
+        """Questions to an index; None asks those of the data set."""
+        return read_questions_option(self.questions)[1]
+
+    def of(self, dataset: DataSet) -> DataSet:
+        """The data set as it was asked for."""
+        if self.untitled:
+            dataset = dataset.untitled()
+        if self.titles_in_text:
+            dataset = dataset.with_titles_in_text()
+        return dataset.half(self.half)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """Which recipes are measured, made how."""
+
+    recipes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recipes",
+            "--recipe",
+            "-r",
+            metavar="R,R",
+            help="Recipes, separated by commas; repeatable. Default: all.",
+        ),
+    ] = None
+    settings: arguments.EvalSettings = None
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="The embedder of all rows: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), "
+            "`openai:MODEL`, or `file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was "
+            "built with.",
+        ),
+    ] = None
+    extractions: arguments.Extractions = None
+    chunk_tokens: Annotated[
+        int | None, typer.Option("--chunk-tokens", min=1, help="Split longer passages. Default: do not split.")
+    ] = None
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+            "folder, which is kept if a run with --llm is interrupted.",
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        typer.Option("--repeats", metavar="N", min=1, help="Build N times with different seeds; show mean and spread."),
+    ] = 1
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Show the ablation tables of the papers, with the published figures.")
+    ] = False
+    clusters: Annotated[
+        bool,
+        typer.Option(
+            "--clusters",
+            help="Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
+            "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
+        ),
+    ] = False
+    max_failure_ratio: arguments.MaxFailureRatio = 0.1
+
+    @property
+    def builds(self) -> bool:
+        """Whether these options need something to be built."""
+        return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
+
+    def experiment(
+        self, dataset: DataSet, models: EvalModels, calls: ModelOptions, builder: LanguageModel | None
+    ) -> Experiment:
+        """The experiment that these options describe.
+
+        Raises:
+            ConfigurationError: Options do not go together, or do not fit what is in the folder of `--to`.
+            CorpusError: The recorded extractions cannot be read.
+        """
+        from sire_core.evaluate.experiment import Experiment
+
+        folders = [models.folder]
+        if self.repeats > 1 and models.folder is not None:
+            folders = [models.folder / f"seed-{seed}" for seed in range(self.repeats)]
+        options = IndexOptions(extractions=self.extractions, language_model=builder, native=calls.native)
+        for folder in folders:
+            check_writing(replace(options, folder=folder), manifest_of(folder))
+        return Experiment(
+            dataset,
+            repeats=self.repeats,
+            ablations=self.ablations,
+            settings=parse_settings(self.settings),
+            folder=models.folder,
+            embedder=self.embedder,
+            chunk_tokens=self.chunk_tokens,
+            extractor=extractor_of(options),
+            language_model=builder,
+            extraction="native" if calls.native else "joint",
+            wrap_model=models.named,
+            workers=calls.workers,
+            max_failure_ratio=self.max_failure_ratio,
+            log=note,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EvalAnswerOptions:
+    """How questions are answered."""
+
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            metavar="single|ircot|self-ask|closed-book|golden",
+            help="Also let --llm answer the questions in this way; shows EM, F1, Acc, calls, and the recall of "
+            "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
+        ),
+    ] = None
+    reader_prompt: Annotated[
+        str,
+        typer.Option(
+            "--reader-prompt",
+            metavar="ours|paper",
+            help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
+            "the papers.",
+        ),
+    ] = "ours"
+    reader_only: Annotated[
+        bool, typer.Option("--reader-only", help="Use the model only for answers, and build indexes without it.")
+    ] = False
+    context_tokens: Annotated[
+        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Maximum tokens that the model reads.")
+    ] = None
+    context_border: Annotated[
+        str,
+        typer.Option(
+            "--context-border",
+            metavar="cut|break|skip",
+            help="What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
+            "RAPTOR's code), or skip it.",
+        ),
+    ] = "cut"
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            metavar="FILE",
+            help="Store the model's answers here, except those of builds; the same command resumes. Default: a file "
+            "next to the folder of --to, otherwise a temporary one that is kept if the run is interrupted.",
+        ),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Let this model, on the same server, compare the answers with those of the first recipe, in both "
+            "orders. Needs --answer.",
+        ),
+    ] = None
+
+    def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
+        """How questions are answered; None where they are not.
+
+        Args:
+            model: Who answers.
+            workers: Questions under way at once.
+            k: Hits that an answer is read from; None for the usual number.
+
+        Raises:
+            ConfigurationError: There is no model, no such strategy, prompt or border, or nothing to read for a reader.
+        """
+        from sire_core.reason.reader import ReaderConfig
+
+        reader = ReaderConfig(
+            self.reader_prompt,  # type: ignore[arg-type]  # the config checks it
+            self.context_tokens,
+            border=self.context_border,  # type: ignore[arg-type]  # as above
+        )
+        if self.answer is None:
+            if reader != ReaderConfig():
+                raise ConfigurationError(
+                    "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
+                )
+            return None
+        from sire_core.evaluate.answer_eval import CLOSED_BOOK, GOLDEN, AnswerConfig
+        from sire_core.reason import STRATEGIES
+
+        known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
+        if self.answer not in known:
+            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(known)}.")
+        if model is None:
+            raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
+        return AnswerConfig(self.answer, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """What is measured."""
+
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="N",
+            min=1,
+            help="Number of hits to measure, and for the model to read. Default: 20 to measure, 10 to read.",
+        ),
+    ] = None
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="Tokens of context for R@budget and answer@budget.")
+    ] = 1500
+    returns: arguments.Returns = "units"
+    errors: Annotated[
+        bool,
+        typer.Option(
+            "--errors",
+            help="Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
+            "graph contains what a question needs. For recipes with relations.",
+        ),
+    ] = False
+    missing_edges: Annotated[
+        int,
+        typer.Option(
+            "--missing-edges",
+            metavar="N",
+            min=0,
+            help="Also let --llm count missing and wrong relations of the graph in N passages.",
+        ),
+    ] = 0
+
+    def config(
+        self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
+    ) -> EvalConfig:
+        """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
+
+        Args:
+            asked: Which sample.
+            answering: How questions are answered.
+            model: Who answers, and is asked by searches and analyses.
+            workers: Questions under way at once.
+
+        Raises:
+            ConfigurationError: Values make no sense, alone or together.
+        """
+        from sire_core.evaluate.runner import EvalConfig
+
+        usual = EvalConfig(
+            budget=self.budget,
+            limit=asked.limit,
+            seed=asked.seed,
+            returns=self.returns,
+            answer=answering.config(model, workers, self.k),
+            errors=self.errors,
+            missing=self.missing_edges,
+            model=model,
+        )
+        return usual if self.k is None else replace(usual, ks=tuple(sorted({*usual.ks, self.k})), depth=self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What is printed and written."""
+
+    by_type: Annotated[
+        bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
+    ] = False
+    by_kind: Annotated[
+        bool, typer.Option("--by-kind", help="Also show what each kind of unit contributes: hits and points of recall.")
+    ] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also show published figures, and how they were measured.")
+    ] = False
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg",
+            help="Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
+        ),
+    ] = None
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows to this file.")
+    ] = None
+
+    def check(
+        self,
+        compared: ComparisonOptions,
+        asked: QuestionOptions,
+        answering: EvalAnswerOptions,
+        measured: MeasureOptions,
+        llm: str | None,
+    ) -> None:
+        """Refuse options that do not go together, and files that cannot be written, before anything is built.
+
+        Args:
+            compared: Other options,
+            asked: and these,
+            answering: and these,
+            measured: and these.
+            llm: `--llm`.
+
+        Raises:
+            ConfigurationError: They do not, or cannot.
+        """
+        _check_together(
+            {
+                "--clusters": compared.clusters,
+                "--ablations": compared.ablations,
+                "--recipes": compared.recipes,
+                "--answer": answering.answer,
+                "--plot": self.plot,
+                "--repeats": compared.repeats > 1,
+                "--reader-only": answering.reader_only,
+                "--sentence-groups": asked.sentence_groups,
+                "--missing-edges": measured.missing_edges,
+                "--judge": answering.judge,
+                "--llm": llm,
+                "--answers": llm and answering.answers,
+                "questions to a model": answering.answer
+                or asked.sentence_groups
+                or asked.file
+                or compared.clusters
+                or measured.errors
+                or measured.missing_edges,
+            }
+        )
+        for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
+            if path is not None:
+                check_writable(option, path)
+
+
+_APART = {
+    ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
+    ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
+}
+_NEEDED = {
+    ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
+    ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
+    ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
+    (
+        "--answers",
+        "questions to a model",
+    ): "--answers keeps what a model is asked beside the builds: give --answer, too, or "
+    "another option that has the model asked. --to DIR keeps everything.",
+    ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
+}
+
+
+def _check_together(given: Mapping[str, object]) -> None:
+    """Refuse options that exclude each other, or that need one that is not there."""
+    for (one, other), message in _APART.items():
+        if given[one] and given[other]:
+            raise ConfigurationError(message)
+    for (one, other), message in _NEEDED.items():
+        if given[one] and not given[other]:
+            raise ConfigurationError(message)
+
+
+class Results:
+    """What comes of an evaluation.
+
+    Args:
+        shown: What is printed and written.
+        ablations: Whether the rows are those of papers.
+    """
+
+    def __init__(self, shown: ReportOptions, *, ablations: bool) -> None:
+        self._shown = shown
+        self._ablations = ablations
+        self._started: list[list[EvalRow]] = []
+
+    def begin(self, dataset: DataSet, recipes: int, config: EvalConfig, *, cut: bool = False) -> None:
+        """Say on stderr what is measured on what.
+
+        Args:
+            dataset: What is asked.
+            recipes: How many are compared, the baselines apart.
+            config: What is measured.
+            cut: Whether documents are still to be cut into passages, so that these cannot be counted yet.
+
+        Raises:
+            ConfigurationError: What was asked for could not be shown in the end.
+        """
+        from sire_core.evaluate.charts import check_chart
+        from sire_core.evaluate.experiment import BASELINES
+        from sire_core.evaluate.report import check_comparison
+        from sire_core.evaluate.rows import corpus_size
+
+        measurable = dataset.sample(config.limit, config.seed).measurable
+        if self._shown.plot is not None and measurable:
+            check_chart(len(BASELINES) + recipes, with_gold=any(question.has_gold for question in measurable))
+        if self._shown.compare:
+            check_comparison(dataset.name)
+        asked = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
+        size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
+        note(f"{dataset.name}: {size}, {asked}.")
+        if dataset.unread:
+            first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
+            note(f"{count(len(dataset.unread), 'file')} could not be read, such as {first}", "yellow")
+
+    def table(self) -> Callable[[EvalRow], None]:
+        """Start a table; what is returned is told of every row that is finished."""
+        self._started.append([])
+        return self._started[-1].append
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Write and show the rows that were finished when the evaluation does not come to its end."""
+        try:
+            yield
+        except BaseException:
+            tables = [table for table in self._started if table]
+            if tables:
+                rows = sum(map(len, tables))
+                note(f"The evaluation did not come to its end; {count(rows, 'row')} of it:", "yellow")
+                self.say(tables)
+            raise
+
+    def say(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        """Write the rows and print the tables."""
+        from sire_core.evaluate.report import format_ablations, format_table
+
+        self._write(tables)
+        say("\n\n".join(map(format_ablations if self._ablations else format_table, tables)))
+
+    def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        """What was asked for beside the tables; the rows are written again, with what a judge said."""
+        from sire_core.evaluate.charts import chart
+        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
+
+        self._write(tables)
+        for found in filter(None, map(format_analysis, tables)):
+            say("\n" + found)
+        if self._shown.by_type:
+            say("\n" + "\n\n".join(map(format_groups, tables)))
+        if self._shown.compare:
+            say("\n" + "\n\n".join(map(format_comparison, tables)))
+        if self._shown.by_kind:
+            _say_kinds([row for table in tables for row in table])
+        if self._shown.plot is not None:
+            write_text(self._shown.plot, chart(tables[0]))
+
+    def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
+        if self._shown.json_file is not None:
+            write_rows(self._shown.json_file, [row for table in tables for row in table])
+
+
+def _say_kinds(rows: Sequence[EvalRow]) -> None:
+    say("\nWhat each kind of unit contributes: mean number among the first hits, points of recall found first")
+    header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
+    say(header)
+    for row in rows:
+        for kind, value in row.by_kind().items():
+            say(
+                f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
+                f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
+            )
 
 
 @grouped
@@ -63,49 +645,70 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
-    from sire_core.evaluate.datasets import load_dataset
-
     shown.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asking, builds=compared.builds)
-    names = _names(asking, compared)
-    rows = ablation_rows(names, parse_settings(compared.settings)) if compared.ablations else {}
+    names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
-        builder = models.asked if compared.clusters else None if answering.reader_only else models.builder
-        made = compared.options(builder, models.folder, native=calls.native, workers=calls.workers)
-        options = replace(made, wrap_model=models.named)
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
+        builder = None if answering.reader_only else models.builder
         with results.kept(), reporting() as progress:
-            if asking.file is not None:
-                tables = [
-                    run_existing(dataset_dir, asking.file, names, options, config, progress, results, asking.half)
-                ]
-            elif compared.clusters:
-                dataset = asking.of(load_dataset(dataset_dir, asking.chunks))
+            dataset = _dataset(dataset_dir, asking, compared)
+            if compared.clusters:
                 dataset = _grouped(dataset, asking, models.asked, progress)
-                _say_clusters(dataset, options, shown.json_file, progress)
+                _say_clusters(dataset, compared, models.asked, shown.json_file, progress)
                 return
-            else:
-                dataset = asking.of(load_dataset(dataset_dir, asking.chunks))
-                options = replace(options, no_chunking=options.no_chunking and not dataset.whole)
-                cut = not options.no_chunking or asking.sentence_groups
-                results.begin(dataset, len(BASELINES) + len(names), config, cut=cut)
-                dataset = _grouped(dataset, asking, models.asked, progress)
-                tables = _tables(Evaluation(dataset, options, config, progress), names, compared, results, rows)
+            cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
+            results.begin(dataset, len(names), config, cut=cut)
+            dataset = _grouped(dataset, asking, models.asked, progress)
+            made = compared.experiment(dataset, models, calls, builder)
+            made = replace(made, config=config, progress=progress, index=dataset_dir if asking.file else None)
+            tables = [replace(one, on_row=results.table()).run() for one in _tables_of(made, names)]
         results.say(tables)
         results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
 
 
-def _names(asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
-    """Recipes that are measured; none where they are all that the index folder holds."""
-    known = asking.file is None or compared.recipes
-    return recipe_names(compared.recipes, ablations=compared.ablations) if known else []
+def _names(place: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
+    """Recipes that are measured; every row of theirs is settled before anything is built."""
+    if asking.file is not None and not compared.recipes:
+        held = dict.fromkeys(built.name for built in manifest_of(place).recipes)
+        return [name for name in held if name != "flat"]
+    names = recipe_names(compared.recipes, ablations=compared.ablations)
+    if asking.file is None and not compared.clusters:
+        from sire_core.evaluate.experiment import plan_rows
+
+        plan_rows(names, parse_settings(compared.settings), ablations=compared.ablations, log=lambda _: None)
+    return names
 
 
-def _judged(tables: list[list[EvalRow]], names: list[str], judge: LanguageModel) -> list[list[EvalRow]]:
+def _dataset(place: Path, asking: QuestionOptions, compared: ComparisonOptions) -> DataSet:
+    """The data set as it was asked for, or the questions of a file over the documents of an index."""
+    from sire_core.evaluate.datasets import load_dataset, load_questions
+
+    if asking.file is None:
+        return asking.of(load_dataset(place, asking.chunks))
+    with open_index(IndexOptions(folder=place, embedder=compared.embedder)) as index:
+        documents = index.documents()
+    return load_questions(asking.file, documents, place.resolve().name).half(asking.half)
+
+
+def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]:
+    """One experiment, or with ablations one for every recipe: each paper has its own table."""
+    if not experiment.ablations:
+        return [replace(experiment, recipes=names)]
+    from sire_core.recipes.registry import split_settings
+
+    own = split_settings(names, experiment.settings)
+    return [replace(experiment, recipes=[name], settings=own[name]) for name in names]
+
+
+def _judged(tables: Sequence[Sequence[EvalRow]], names: Sequence[str], judge: LanguageModel) -> list[list[EvalRow]]:
+    from sire_core.evaluate.analysis import judge_rows
+    from sire_core.models.sync import run_sync
+
     with reporting() as progress:
-        return [judged(table, names, judge, progress) for table in tables]
+        return [run_sync(judge_rows(table, names, judge, progress, note)) for table in tables]
 
 
 def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | None, progress: Progress) -> DataSet:
@@ -118,23 +721,26 @@ def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | N
     return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, model, progress))))
 
 
-def _say_clusters(dataset: DataSet, options: IndexOptions, json_file: Path | None, progress: Progress) -> None:
-    report = run_clusters(dataset, options, progress)
+def _say_clusters(
+    dataset: DataSet,
+    compared: ComparisonOptions,
+    model: LanguageModel | None,
+    json_file: Path | None,
+    progress: Progress,
+) -> None:
+    """Cluster the passages by their texts and by their topics, which a model names where there is one."""
+    from sire_core.evaluate.clusters import evaluate_clusters, model_topics
+    from sire_core.models.embedders import resolve_embedder
+    from sire_core.models.sync import run_sync
+    from sire_core.trees.settings import TreeSettings
+
+    given = parse_settings(compared.settings)
+    if set(given) - {"clustering"}:
+        raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
+    topics = None if model is None else run_sync(model_topics(dataset, model, progress))
+    embedder = resolve_embedder(compared.embedder)
+    method = TreeSettings(**given).clustering
+    report = run_sync(evaluate_clusters(dataset, embedder, topics=topics, method=method))
     if json_file is not None:
         write_rows(json_file, [report])
     say(report.table())
-
-
-def _tables(
-    asked: Evaluation,
-    names: list[str],
-    compared: ComparisonOptions,
-    results: Results,
-    rows: Mapping[str, Sequence[AblationRow]],
-) -> list[list[EvalRow]]:
-    """Rows of each paper, or one table of all recipes."""
-    if compared.ablations:
-        return [run_ablations(asked, name, results.table(), found) for name, found in rows.items()]
-    if compared.repeats > 1:
-        return [run_repeats(asked, names, compared.repeats, results.table())]
-    return [run_evaluation(asked, names, results.table())]

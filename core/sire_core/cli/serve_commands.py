@@ -11,9 +11,8 @@ import typer
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import AnswerOptions, LimitOptions
-from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
+from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, parse_settings
 from sire_core.cli.output import note
-from sire_core.cli.recipe_options import parse_settings
 from sire_core.errors import ConfigurationError
 from sire_core.untrusted_settings import from_page
 

@@ -11,9 +11,9 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.eval_options import read_questions_option
+from sire_core.cli.eval_command import read_questions_option
+from sire_core.cli.options import parse_settings
 from sire_core.cli.output import check_writable, count, note, reporting, say, say_json, write_text
-from sire_core.cli.recipe_options import parse_settings
 from sire_core.cli.training import TrainingSource, run_training
 from sire_core.errors import ConfigurationError
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.base import concurrency_of
@@ -17,13 +19,21 @@ from sire_core.protocols import Prompt
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answered import AnsweredQuestion
+    from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow, QuestionResult
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
 
-__all__ = ["CRITERIA", "classify_error", "compare_answers", "graph_errors", "judge_pair", "missing_triples"]
+__all__ = [
+    "CRITERIA",
+    "classify_error",
+    "compare_answers",
+    "graph_errors",
+    "judge_pair",
+    "judge_rows",
+    "missing_triples",
+]
 
 _TOP = 2
 _POOL = 5
@@ -273,3 +283,34 @@ async def compare_answers(
     shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}
     counts = {"questions": len(wins), "failed": len(ones) - len(wins) - len(left)}
     return {**shares, **counts, **({"not judged": len(left)} if left else {})}
+
+
+async def judge_rows(
+    rows: Sequence[EvalRow],
+    names: Sequence[str],
+    model: LanguageModel,
+    progress: Progress | None = None,
+    log: Callable[[str], None] | None = None,
+) -> list[EvalRow]:
+    """Let a judge compare the answers of every row with those of the first recipe (MS-RAG table 4).
+
+    Args:
+        rows: Answered; the baselines among them are compared, too.
+        names: The recipes that were asked for; the others are compared with the first one, or with the first row where
+            none is among the rows.
+        model: The judge.
+        progress: Called as `progress("judge", done, total)`.
+        log: Called with a line about pairs that a usage limit left out.
+    """
+    first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
+    judged = []
+    for row in rows:
+        if row is first or not row.answered:
+            judged.append(row)
+            continue
+        shares = await compare_answers(row.answered, first.answered, model, progress)
+        if log is not None and (left := int(shares.get("not judged", 0))):
+            pairs = f"{len(row.answered) - left:,} of {count(len(row.answered), 'pair')}"
+            log(f"{row.setup.recipe}: the judge stopped after {pairs}, at --max-calls or --max-tokens")
+        judged.append(replace(row, analysis={**row.analysis, "judge": {"against": first.setup.recipe, **shares}}))
+    return judged

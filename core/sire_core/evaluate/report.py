@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.answered import CLOSED_BOOK
-from sire_core.evaluate.published import published_rows
+from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow, corpus_size
+from sire_core.recipes.ablations import data_set_name
 
 _LEFT_OUT = (
     "recipe",
@@ -68,6 +72,7 @@ __all__ = [
     "format_comparison",
     "format_groups",
     "format_table",
+    "published_rows",
 ]
 
 
@@ -301,3 +306,43 @@ def _tree_cells(row: EvalRow) -> dict[str, str]:
 
 def _rate(value: Any) -> str:
     return "-" if value is None else f"{value:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A method as its source prints it, to stand beside ours.
+
+    The figures come from other question samples, pools, embedders, extracting models and readers, all of which are
+    stated. Only a difference within one source is a finding; between sources it is an orientation.
+
+    Attributes:
+        method: Name of the method.
+        source: Paper or project, and the table.
+        pool: Questions and passages that it was measured on.
+        model: What a language model does at indexing or in a search, if anything.
+        embedder: What makes the vectors.
+        reader: The model that answers, and from how much.
+        figures: By data set (`musique`, `2wiki`, `hotpotqa`, `multihoprag`), figures by metric, 0..100.
+        note: Cost, as printed.
+    """
+
+    method: str
+    source: str
+    pool: str
+    model: str
+    embedder: str
+    reader: str
+    figures: Mapping[str, Mapping[str, float]]
+    note: str = ""
+
+
+@cache
+def _all() -> tuple[Published, ...]:
+    text = (Path(__file__).parent / "published.json").read_text(encoding="utf-8")
+    return tuple(Published(**row) for row in json.loads(text))
+
+
+def published_rows(dataset: str) -> list[tuple[Published, Mapping[str, float]]]:
+    """Methods with figures for a data set, known by the start of its name, in the order of their sources."""
+    name = data_set_name(dataset)
+    return [(row, row.figures[name]) for row in _all() if name in row.figures]

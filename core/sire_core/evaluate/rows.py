@@ -11,7 +11,7 @@ from sire_core.algorithms.wording import count
 from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answered import AnsweredQuestion
+    from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.gold import Needs
     from sire_core.evaluate.retrieval import Gold
 

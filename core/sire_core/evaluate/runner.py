@@ -18,7 +18,7 @@ from sire_core.search.passages import check_returns
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.answered import AnswerConfig
+    from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.evaluate.gold import Needs
     from sire_core.evaluate.retrieval import BudgetedContext

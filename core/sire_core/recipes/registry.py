@@ -29,6 +29,7 @@ __all__ = [
     "register",
     "registered_recipe",
     "remember",
+    "split_settings",
 ]
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
@@ -190,6 +191,24 @@ def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) 
         if error.name in given or error.name not in others:
             raise
         return recipe_with(name, given, {key: value for key, value in others.items() if key != error.name})
+
+
+def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings that each recipe has, of those that are given.
+
+    Args:
+        recipes: Names in the registry.
+        given: Settings by name.
+
+    Raises:
+        ConfigurationError: No recipe has one of them.
+    """
+    configs = {name: recipe_by_name(name).config for name in recipes}
+    known = list(dict.fromkeys(key for config in configs.values() for key in config))
+    for key in given:
+        if recipes and key not in known:
+            raise UnknownSettingError(key, known, list(configs))
+    return {name: {key: value for key, value in given.items() if key in config} for name, config in configs.items()}
 
 
 def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settings: Any) -> Recipe:

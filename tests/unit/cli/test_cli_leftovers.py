@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from sire_core.cli import evaluation_rows
+from sire_core.evaluate import experiment
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kills are signals here")
 def test_the_folder_of_a_killed_run_is_removed_by_the_next_and_no_other(tmp_path, monkeypatch):
     script = (
-        "import sys, time\nfrom sire_core.cli.evaluation_rows import folder_for\n"
-        "with folder_for(None) as folder:\n    folder.mkdir()\n    print(folder, flush=True)\n    time.sleep(600)"
+        "import sys, time\nfrom sire_core.evaluate.experiment import temporary_folder\n"
+        "with temporary_folder(None) as folder:\n    folder.mkdir()\n    print(folder, flush=True)\n    time.sleep(600)"
     )
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -26,7 +26,7 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next_and_no_other(tmp_path
         runs[0].wait()
         for folder in folders:
             os.utime(folder.parent / "in-use.lock", (time.time() - 3600,) * 2)
-        with evaluation_rows.folder_for(None) as own:
+        with experiment.temporary_folder(None) as own:
             assert [folder.exists() for folder in folders] == [False, True]
             own.mkdir()
         assert not own.exists()

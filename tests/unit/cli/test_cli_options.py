@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from sire_core import Index
 from sire_core.cli.app import app
-from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.cli.recipe_options import parse_settings
+from sire_core.cli.options import IndexOptions, manifest_of, open_index, parse_settings
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync

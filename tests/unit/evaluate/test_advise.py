@@ -11,8 +11,8 @@ from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise.advice import CANDIDATES, advise
-from sire_core.evaluate.advise.corpus_look import look, sample
-from sire_core.evaluate.advise.own_questions import own_questions
+from sire_core.evaluate.advise.corpus_stats import corpus_stats, sample
+from sire_core.evaluate.advise.synthetic_questions import synthetic_questions
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +23,11 @@ def demo():
 
 
 def test_questions_need_two_passages_and_do_not_name_the_second(demo):
-    found = look(demo)
+    found = corpus_stats(demo)
     assert found.titled == found.subjects == 1.0
     assert found.linked > 0.5
-    questions = own_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
-    assert questions == own_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
+    questions = synthetic_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
+    assert questions == synthetic_questions(found, demo.view.matrix[: found.passages], 60, seed=1)
     texts = {unit.id: unit for unit in found.units}
     kinds = {question.kind for question in questions}
     assert kinds == {"bridge", "comparison", "topic"}
@@ -92,10 +92,10 @@ def test_names_of_files_and_addresses_are_no_words_of_questions(tmp_path):
     index = Index(recipe="sire")
     index.build(read_documents([tmp_path]).documents)
     snapshot = index.snapshot()
-    found = look(snapshot)
+    found = corpus_stats(snapshot)
     assert "Karn Lamp" in found.about  # its text says it too
     assert found.titled == pytest.approx(1 / 9)
-    asked = " ".join(q.question for q in own_questions(found, snapshot.view.matrix[: found.passages], 40))
+    asked = " ".join(q.question for q in synthetic_questions(found, snapshot.view.matrix[: found.passages], 40))
     assert asked
     assert not [word for word in ("page-", "http", "www", "example") if word in asked]
 

@@ -14,7 +14,7 @@ from sire_core.evaluate.analysis import (
     judge_pair,
     missing_triples,
 )
-from sire_core.evaluate.answered import AnsweredQuestion
+from sire_core.evaluate.answer_eval import AnsweredQuestion
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 from sire_core.extraction.recorded import RecordedExtractor

@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from sire_core import Document, Index
-from sire_core.cli.ablation_runs import run_ablations
-from sire_core.cli.evaluation_rows import Evaluation
-from sire_core.cli.options import IndexOptions
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.answered import AnswerConfig
-from sire_core.evaluate.answering import answer_questions, answer_scores
+from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question
+from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.report import format_ablations
-from sire_core.evaluate.runner import EvalConfig
 from sire_core.recipes import flat, smart
 from sire_core.recipes.ablations import ablations_of
 from sire_core.testing.contracts import broken_promises, check_filters, check_order
@@ -150,8 +146,7 @@ def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypat
     rows = [row for row in ablations_of("smart") if row.label in ("passages alone", "2 heads", "3 heads (the default)")]
     monkeypatch.setattr("sire_core.recipes.ablations.ABLATIONS", {"smart": tuple(rows)})
     dataset = DataSet("multihop", CORPUS, QUESTIONS)
-    options = IndexOptions(folder=tmp_path, embedder=HashEmbedder())
-    made = run_ablations(Evaluation(dataset, options, EvalConfig(), lambda *_: None), "smart")
+    made = Experiment(dataset, ["smart"], ablations=True, folder=tmp_path, embedder=HashEmbedder()).run()
     assert [row.setup.recipe for row in made[:2]] == ["dense", "hybrid"]  # baselines stand above the paper's rows
     assert [len(row.setup.perspectives.get("trees", ())) for row in made] == [0, 0, 0, 2, 3]
     table = format_ablations(made).splitlines()

@@ -14,8 +14,8 @@ import numpy as np
 
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.advise.corpus_look import ENGLISH, CorpusLook, look
-from sire_core.evaluate.advise.own_questions import OwnQuestion, own_questions
+from sire_core.evaluate.advise.corpus_stats import ENGLISH, CorpusStats, corpus_stats
+from sire_core.evaluate.advise.synthetic_questions import SyntheticQuestion, synthetic_questions
 from sire_core.progress import ProgressLike, progress_of
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ class Advice:
         reasons: In words.
     """
 
-    look: CorpusLook
+    look: CorpusStats
     sampled: int
-    questions: tuple[OwnQuestion, ...]
+    questions: tuple[SyntheticQuestion, ...]
     k: int
     measures: tuple[Measure, ...]
     recommended: Measure
@@ -207,7 +207,7 @@ async def aadvise(
         ConfigurationError: No candidate may be recommended.
         CorpusError: The corpus is so small, or its passages have so little in common, that no question can be made.
     """
-    from sire_core.evaluate.advise.corpus_look import sample
+    from sire_core.evaluate.advise.corpus_stats import sample
 
     if all(candidate.shown_only for candidate in candidates):
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
@@ -217,8 +217,8 @@ async def aadvise(
         # The first candidate's graph says who names whom; what it costs is its own.
         built = {CANDIDATES[0]: await _built(opened, place, CANDIDATES[0], chosen, embedder, say)}
         first, _ = built[CANDIDATES[0]]
-        found = look(first)
-        questions = own_questions(found, first.view.matrix[: found.passages], n, seed)
+        found = corpus_stats(first)
+        questions = synthetic_questions(found, first.view.matrix[: found.passages], n, seed)
         if not questions:
             raise CorpusError(
                 "No question that needs two passages can be made from these documents: they are too few, or have "
@@ -262,7 +262,7 @@ async def _built(
 
 
 async def _measure(
-    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[OwnQuestion], k: int, build_s: float
+    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[SyntheticQuestion], k: int, build_s: float
 ) -> Measure:
     await snapshot.asearch(questions[0].question, k)  # the first search reads what later ones share
     shares, started = [], time.perf_counter()
@@ -281,7 +281,7 @@ async def _measure(
     )
 
 
-def _reasons(found: CorpusLook, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
+def _reasons(found: CorpusStats, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
     plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
     top = max(measures, key=lambda m: m.recall)
     if len(best.shares) < FEW:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document, Unit
 
-__all__ = ["ENGLISH", "CorpusLook", "Named", "look", "sample"]
+__all__ = ["ENGLISH", "CorpusStats", "Named", "corpus_stats", "sample"]
 
 
 _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
@@ -44,7 +44,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusLook:
+class CorpusStats:
     """What a corpus is like; shares are 0 to 1.
 
     Attributes:
@@ -91,7 +91,7 @@ class CorpusLook:
         ]
 
 
-def look(snapshot: SearchSnapshot) -> CorpusLook:
+def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
     """Look at a corpus.
 
     Args:
@@ -106,7 +106,7 @@ def look(snapshot: SearchSnapshot) -> CorpusLook:
     named = np.bincount(graph.passages, minlength=max(1, len(units)))
     languages = Counter(_language(unit.text) for unit in units)
     total = max(1, len(units))
-    return CorpusLook(
+    return CorpusStats(
         documents=len(snapshot.document_ids()),
         passages=len(units),
         duplicates=1 - len(units) / max(1, len(view.pool.chunk_ids)),

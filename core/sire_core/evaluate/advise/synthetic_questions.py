@@ -14,10 +14,10 @@ from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.search.passage_text import passage_sentences
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.advise.corpus_look import CorpusLook
+    from sire_core.evaluate.advise.corpus_stats import CorpusStats
     from sire_core.protocols import FloatArray
 
-__all__ = ["OwnQuestion", "own_questions"]
+__all__ = ["SyntheticQuestion", "synthetic_questions"]
 
 _WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
@@ -32,7 +32,7 @@ _COMPARED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class OwnQuestion:
+class SyntheticQuestion:
     """A question and the passages that it needs.
 
     Attributes:
@@ -47,7 +47,7 @@ class OwnQuestion:
     kind: str
 
 
-def own_questions(look: CorpusLook, vectors: FloatArray, n: int, seed: int = 0) -> list[OwnQuestion]:
+def synthetic_questions(look: CorpusStats, vectors: FloatArray, n: int, seed: int = 0) -> list[SyntheticQuestion]:
     """Make questions in the proportions in which the corpus lends itself to them.
 
     Args:
@@ -68,8 +68,8 @@ def own_questions(look: CorpusLook, vectors: FloatArray, n: int, seed: int = 0) 
     return found
 
 
-def _first(make: Callable[[int], OwnQuestion | None], order: Iterable[int], n: int) -> list[OwnQuestion]:
-    found: list[OwnQuestion] = []
+def _first(make: Callable[[int], SyntheticQuestion | None], order: Iterable[int], n: int) -> list[SyntheticQuestion]:
+    found: list[SyntheticQuestion] = []
     for place in order:
         if len(found) >= n:
             break
@@ -80,14 +80,14 @@ def _first(make: Callable[[int], OwnQuestion | None], order: Iterable[int], n: i
 
 
 class _Maker:
-    def __init__(self, look: CorpusLook, vectors: FloatArray, rng: np.random.Generator) -> None:
+    def __init__(self, look: CorpusStats, vectors: FloatArray, rng: np.random.Generator) -> None:
         self._look = look
         self._vectors = vectors
         self._rng = rng
         self._words = [_content(unit.text) for unit in look.units]
         self._frequency = Counter(word for words in self._words for word in set(words))
 
-    def bridge(self, place: int) -> OwnQuestion | None:
+    def bridge(self, place: int) -> SyntheticQuestion | None:
         """From a named passage to one that the question does not name, over a sentence of the first."""
         link = self._look.links[place]
         own, name = self._look.about[link.passage], link.name
@@ -101,7 +101,7 @@ class _Maker:
         start = own or " ".join(self._particular(link.passage, 2))
         return self._made(f"{' '.join(asked)}: {start} {' '.join(near)}?", link.passage, link.subject, "bridge")
 
-    def comparison(self, place: int) -> OwnQuestion | None:
+    def comparison(self, place: int) -> SyntheticQuestion | None:
         """Two subjects that are alike, and a word that both passages have."""
         other = self._alike(place)
         names = self._look.about[place], self._look.about[other]
@@ -114,7 +114,7 @@ class _Maker:
             return None
         return self._made(f"Which {common}, {names[0]} or {names[1]}?", place, other, "comparison")
 
-    def topic(self, place: int) -> OwnQuestion | None:
+    def topic(self, place: int) -> SyntheticQuestion | None:
         """Two passages on one matter: particular words of both."""
         other = self._alike(place)
         if other == place:
@@ -150,8 +150,8 @@ class _Maker:
         words = [w for w in dict.fromkeys(self._words[place]) if 2 <= self._frequency[w] <= most and wanted(w)]
         return [words[i] for i in sorted(self._rng.permutation(len(words))[:n].tolist())]
 
-    def _made(self, question: str, one: int, other: int, kind: str) -> OwnQuestion:
-        return OwnQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
+    def _made(self, question: str, one: int, other: int, kind: str) -> SyntheticQuestion:
+        return SyntheticQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
 
 
 def _words(text: str) -> list[str]:

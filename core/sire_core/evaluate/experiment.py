@@ -1,0 +1,609 @@
+"""`Experiment`: recipes and baselines that are built over one data set, asked its questions and measured.
+
+All rows share one folder, so that every vector and every extraction record is made once.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.algorithms.wording import count
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.evaluate.rows import Setup
+from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.progress import progress_of
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.answer_eval import AnsweredQuestion
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.rows import EvalRow
+    from sire_core.index import Index
+    from sire_core.progress import ProgressLike
+    from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
+    from sire_core.recipes.ablations import Ablation
+    from sire_core.storage.manifest import Manifest
+
+__all__ = ["BASELINES", "Experiment", "PlannedRow", "plan_rows", "temporary_folder"]
+
+BASELINES = ("bm25", "dense", "hybrid")
+"""Rankers of the recipe `flat` that every recipe is compared with."""
+
+_TEMPORARY = "sire-eval-"
+_BATCH = 4096
+_LOCK = "in-use.lock"
+_JUST_MADE = 60.0
+"""Seconds in which a folder without a held lock may belong to a process that has not locked it yet."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A row before it is built.
+
+    Attributes:
+        label: What the row is called.
+        recipe: What is built and searched; of an index that is only asked, perhaps a name.
+        settings: Settings that the row shows.
+        ablation: The row of a paper that it repeats.
+        k: Hits that the reader of that paper sees; None takes what is configured.
+        note: What people should know of how the row is made.
+    """
+
+    label: str
+    recipe: Recipe | str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ablation: Ablation | None = None
+    k: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Recipes and baselines over one data set.
+
+    Example:
+        >>> from sire_core.evaluate import Experiment, load_dataset
+        >>> rows = Experiment(load_dataset("data/ops"), recipes=["sire", "pagerank"]).run()  # doctest: +SKIP
+        >>> rows[-1].recall_passages(5), rows[-1].as_json()["interval"]  # doctest: +SKIP
+
+    Attributes:
+        dataset: Corpus and questions; see `load_dataset`. With `index`, its documents are those of the index; see
+            `load_questions`.
+        recipes: Names or recipes. With `index`, names of those that it holds; none means all of them.
+        baselines: Rankers of `flat` (`bm25`, `dense`, `hybrid`, `tfidf`, `late`) whose rows come first.
+        repeats: Builds with different seeds; rows are those of the first, with means and spread over all.
+        ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.ablations`.
+        settings: Settings for every recipe given by name that has them; of a search where `index` is given.
+        config: What is measured.
+        folder: Where indexes are built; None takes a temporary folder.
+        index: An index folder that is asked as it is; nothing is built, and the folder is only read.
+        embedder: As in `Index`; None takes that of `folder`, or the default.
+        chunk_tokens: Longest passage; None cuts whole documents as an index does, and nothing else.
+        extractor: As in `Index`.
+        language_model: Extracts and summarizes; with `config.model`, that one is asked in searches.
+        extraction: As in `Index`.
+        wrap_model: As in `Index`.
+        seed: Seed of every random choice of a build.
+        workers: Model calls in flight at once.
+        max_failure_ratio: Share of failed passages above which a build stops.
+        progress: As in `Index`.
+        log: Called with a line of text about usage of models, failures and rows that are left out; None logs it.
+        on_row: Called with each row as soon as it is finished.
+    """
+
+    dataset: DataSet
+    recipes: Sequence[str | Recipe] = ("sire",)
+    baselines: Sequence[str] = BASELINES
+    repeats: int = 1
+    ablations: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    config: EvalConfig = field(default_factory=EvalConfig)
+    folder: Path | None = None
+    index: Path | None = None
+    embedder: Embedder | str | None = None
+    chunk_tokens: int | None = None
+    extractor: Extractor | None = None
+    language_model: LanguageModel | None = None
+    extraction: str = "joint"
+    wrap_model: WrapModel | None = None
+    seed: int = 0
+    workers: int = 8
+    max_failure_ratio: float = 0.1
+    progress: ProgressLike = None
+    log: Callable[[str], None] | None = None
+    on_row: Callable[[EvalRow], None] | None = None
+
+    def run(self) -> list[EvalRow]:
+        """See `arun`."""
+        from sire_core.models.sync import run_sync
+
+        return run_sync(self.arun())
+
+    async def arun(self) -> list[EvalRow]:
+        """Build the baselines and recipes and ask all of them the questions.
+
+        Returns:
+            Rows of the baselines, then of the recipes, with intervals against `hybrid`. `build_s` of a recipe is what
+            it costs beyond the passages' vectors, which the baselines paid for; with a model or a folder that is kept,
+            also beyond what earlier recipes left there.
+
+        Raises:
+            ConfigurationError: There is nothing to ask, the folder holds another corpus, no recipe has a setting, or
+                there is no such recipe, ranker or ablation.
+            ModelError: The model that answers failed every time.
+        """
+        if self.repeats > 1:
+            return await _run_repeats(self)
+        if not self.dataset.measurable:
+            raise ConfigurationError(
+                f"No question of {self.dataset.name} has gold ('supporting' or 'needs') or answers."
+            )
+        return await (_run_builds(self) if self.index is None else _run_existing(self, self.index))
+
+
+async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
+    from sire_core.evaluate.bootstrap import with_spread
+
+    if experiment.ablations or experiment.index is not None:
+        raise ConfigurationError("repeats is for recipes that are built, not for ablations or an index.")
+    runs: list[list[EvalRow]] = []
+    try:
+        for seed in range(experiment.seed, experiment.seed + experiment.repeats):
+            folder = None if experiment.folder is None else experiment.folder / f"seed-{seed}"
+            runs.append([])
+            run = replace(experiment, folder=folder, seed=seed, repeats=1, on_row=runs[-1].append)
+            runs[-1] = await run.arun()
+    except BaseException:
+        for row in with_spread(runs):
+            _finish(experiment, row)
+        raise
+    return with_spread(runs)
+
+
+async def _run_builds(experiment: Experiment) -> list[EvalRow]:
+    """Build and ask every planned row."""
+    from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_tper
+
+    plan = plan_rows(
+        experiment.recipes,
+        experiment.settings,
+        baselines=experiment.baselines,
+        ablations=experiment.ablations,
+        log=partial(_log, experiment),
+    )
+    rows: list[EvalRow] = []
+    with temporary_folder(experiment.folder) as folder:
+        _refuse_other_corpus(experiment.dataset, folder)
+        own = replace(experiment, embedder=_embedder(experiment.embedder, folder))
+        flat: Setup | None = None
+        for row in plan:
+            if row.ablation is not None and (missing := _missing(own, row.ablation)):
+                _log(experiment, f"{row.label}: left out, {missing}")
+                continue
+            if flat is not None and row.ablation is None and _name(row.recipe) == "flat":
+                setup = replace(flat, recipe=row.label, settings=row.settings)
+                rows.append(await _ask(own, row, setup, folder))
+                continue
+            is_flat = _name(row.recipe) == "flat"
+            with _own_copy(own, folder, shares=is_flat or experiment.ablations) as place:
+                setup = await _build(own, row, place)
+                flat = setup if is_flat else flat
+                rows.append(await _ask(own, row, setup, place))
+    return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
+
+
+async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
+    """Ask a copy of an index: the baselines need the recipe `flat`, which may be missing and costs nothing."""
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.evaluate.bootstrap import with_intervals
+    from sire_core.index import Index
+
+    if experiment.ablations:
+        raise ConfigurationError("An index is only read: leave ablations out.")
+    manifest = _manifest(path)
+    plan = _plan_of_index(path, manifest, experiment.recipes, experiment.settings, experiment.baselines)
+    with temporary_folder(None) as copy:
+        with Index(path, embedder=experiment.embedder) as index:
+            index.save(copy)
+        own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
+        if all(built.name != "flat" for built in manifest.recipes):
+            chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
+            with Index(copy, recipe="flat", embedder=own.embedder, chunker=chunker) as index:
+                await index.aupdate([])
+        rows = [await _ask(own, row, Setup(row.label, settings=row.settings), copy) for row in plan]
+    return with_intervals(rows)
+
+
+def _open(experiment: Experiment, recipe: Recipe | str, folder: Path, progress: Progress | None = None) -> Index:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.index import Index
+
+    chunker: SentenceChunker | str | None = "sentences" if experiment.dataset.whole else None
+    if experiment.chunk_tokens is not None:
+        chunker = SentenceChunker(experiment.chunk_tokens, overlap_tokens=experiment.chunk_tokens // 8)  # as 64 of 512
+    return Index(
+        folder,
+        recipe=recipe,
+        language_model=experiment.language_model,
+        embedder=experiment.embedder,
+        extractor=experiment.extractor,
+        chunker=chunker,
+        seed=experiment.seed,
+        workers=experiment.workers,
+        max_failure_ratio=experiment.max_failure_ratio,
+        progress=progress,
+        extraction=experiment.extraction,
+        wrap_model=experiment.wrap_model,
+    )
+
+
+async def _build(experiment: Experiment, row: PlannedRow, folder: Path) -> Setup:
+    from sire_core.models.usage import UsageReport
+
+    name = _name(row.recipe)
+    with _open(experiment, row.recipe, folder, progress_of(experiment.progress)) as index:
+        start = time.perf_counter()
+        report = await index.abuild(experiment.dataset.documents)
+        seconds = time.perf_counter() - start
+    for stage, used in report.usage.items():
+        _log(experiment, f"{name}: {UsageReport({stage: used}).describe()}")
+    if report.failures:
+        first = report.failures[0]
+        failed = count(len(report.failures), "passage or summary", "passages or summaries")
+        _log(experiment, f"{name}: {failed} failed, first {first.where}: {first.reason}")
+    paper: Mapping[str, Any] = {}
+    if row.ablation is not None:
+        printed, figures = row.ablation.figures(experiment.dataset.name)
+        paper = {"table": row.ablation.table, **({"dataset": printed, **figures} if printed else {})}
+    return Setup(
+        row.label,
+        build_s=seconds,
+        paper=paper,
+        settings=row.settings,
+        family="" if row.ablation is None else row.ablation.recipe,
+        calls={stage: used.calls for stage, used in report.usage.items() if used.calls},
+        note=row.note,
+    )
+
+
+async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Path) -> EvalRow:
+    """Ask a recipe that is built the questions, and have them answered where the configuration says so."""
+    from sire_core.evaluate.answer_eval import answer_scores
+    from sire_core.evaluate.retrieval import evidence_match
+    from sire_core.models.usage_meter import UsageMeter, with_meter
+
+    config, progress = _config_of(experiment, row), progress_of(experiment.progress)
+    meter, named = UsageMeter(), experiment.wrap_model
+    counted = partial(with_meter, meter=meter)
+    asking = replace(experiment, wrap_model=lambda model: counted(model if named is None else named(model)))
+    if experiment.language_model is not None and config.model is not None:
+        asking = replace(asking, language_model=counted(config.model))
+    asked = experiment.dataset.sample(config.limit, config.seed)
+    with _open(asking, row.recipe, folder) as index:
+        # The first search opens the pool and makes the inverted index: not the time of a query.
+        await index.asearch(experiment.dataset.measurable[0].question, 1)
+        setup = _described(setup, index, meter.report().total.calls)
+        stage = f"questions to {setup.recipe}"
+        result = await evaluate(
+            index, experiment.dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)
+        )
+        result = replace(result, evidence_match=await evidence_match(index, asked))
+        result = replace(result, analysis=await _analysis(index, asked, result, config, progress))
+        if config.answer is not None:
+            answered = await _answers(experiment, index, asked, setup, config)
+            scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
+            result = replace(result, answers=scores, answered=answered)
+    _finish(experiment, result)
+    return result
+
+
+async def _answers(
+    experiment: Experiment, index: Index, asked: DataSet, setup: Setup, config: EvalConfig
+) -> tuple[AnsweredQuestion, ...]:
+    from sire_core.evaluate.answer_eval import answer_questions
+
+    assert config.answer is not None
+    stage, progress = f"answers from {setup.recipe}", progress_of(experiment.progress)
+    answered = await answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at))
+    failed = sum(answer.stop == "model_failed" for answer in answered)
+    if answered and failed == len(answered):
+        raise ModelError(
+            f"{setup.recipe}: none of {count(len(answered), 'question')} was answered, the model failed every time."
+            " Check --base-url, --llm and the key with: sire ask."
+        )
+    if failed:
+        _log(experiment, f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}")
+    if unread := sum(answer.unread for answer in answered):
+        readings = count(unread, "reading of a question", "readings of questions")
+        _log(experiment, f"{setup.recipe}: D-F1 counts {readings} as 0, for which the model failed")
+    return answered
+
+
+def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
+    """What is measured in a row; the answers of a paper's row are read from as many hits as the paper reads."""
+    config = experiment.config
+    if row.ablation is None or config.answer is None:
+        return config
+    k = config.answer.k if config.depth is not None or row.k is None else row.k
+    return replace(config, answer=replace(config.answer, **{"k": k, **row.ablation.answer}))
+
+
+def _missing(experiment: Experiment, ablation: Ablation) -> str:
+    """What a row of a paper would need that is not there, for people; empty when it can be made."""
+    if ablation.answer and experiment.config.answer is None:
+        return "it is about answers: --answer single --llm MODEL"
+    if ablation.needs == "tokens" and not hasattr(experiment.embedder, "embed_tokens"):
+        return "it needs an embedder with token vectors: --embedder st:NAME_OR_FOLDER"
+    if ablation.needs == "model" and experiment.language_model is None:
+        return "it needs a language model: --llm MODEL"
+    if ablation.needs == "torch" and find_spec("torch") is None:
+        return 'it needs torch: pip install "sire-rag[torch]"'
+    if ablation.needs == "umap" and find_spec("umap") is None:
+        return 'it needs the reference clustering: pip install "sire-rag[paper]"'
+    return ""
+
+
+@contextmanager
+def _own_copy(experiment: Experiment, folder: Path, *, shares: bool) -> Iterator[Path]:
+    """A copy of the folder for a recipe that shares only the vectors with others: its build time is its own.
+
+    With a model, and in a folder that is kept, all rows share one: nothing that was paid for is paid again.
+    """
+    if shares or experiment.folder is not None or experiment.language_model is not None:
+        yield folder
+        return
+    with temporary_folder(None) as place:
+        if folder.exists():
+            shutil.copytree(folder, place)
+        yield place
+
+
+def _log(experiment: Experiment, line: str) -> None:
+    if experiment.log is None:
+        _logger.warning("%s", line)
+    else:
+        experiment.log(line)
+
+
+def _finish(experiment: Experiment, row: EvalRow) -> None:
+    if experiment.on_row is not None:
+        experiment.on_row(row)
+
+
+def plan_rows(
+    recipes: Sequence[str | Recipe],
+    settings: Mapping[str, Any],
+    *,
+    baselines: Sequence[str] = BASELINES,
+    ablations: bool = False,
+    log: Callable[[str], None] = _logger.warning,
+) -> list[PlannedRow]:
+    """Decide on every row before the first is built.
+
+    With `ablations`, the rows of each recipe's paper stand below the baselines `dense` and `hybrid`, which no setting
+    changes. A given setting holds in every row whose recipe has it and that does not set it itself. What the row's own
+    settings make idle is left out there, with a note; a row that makes no sense beside the given settings is left out
+    itself.
+
+    Args:
+        recipes: Names or recipes.
+        settings: For every recipe given by name that has them.
+        baselines: Rankers of `flat`; with ablations, always `dense` and `hybrid`.
+        ablations: Whether to plan rows of papers.
+        log: Called with a line about every row that is left out.
+
+    Raises:
+        ConfigurationError: There is no such recipe, ranker or ablation, or no recipe has one of the settings.
+    """
+    from sire_core.recipes.registry import recipe_by_name, split_settings
+
+    own = split_settings([name for name in recipes if isinstance(name, str)], settings)
+    made = {name: recipe_by_name(name, **given) for name, given in own.items()}
+    if ablations:
+        return _plan_ablations([_name(recipe) for recipe in recipes], settings, log)
+    rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
+    for recipe in recipes:
+        if isinstance(recipe, str):
+            rows.append(PlannedRow(recipe, made[recipe], own[recipe]))
+        else:
+            rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
+    return rows
+
+
+def _plan_ablations(recipes: Sequence[str], given: Mapping[str, Any], log: Callable[[str], None]) -> list[PlannedRow]:
+    from sire_core.recipes.ablations import CONTEXT, Ablation, ablations_of
+
+    def plan(name: str, ablation: Ablation) -> PlannedRow | None:
+        try:
+            return replace(_plan_ablation(ablation, given), k=CONTEXT.get(name))
+        except ConfigurationError as error:
+            log(f"{ablation.label}: left out, {error}")
+            return None
+
+    rows = [plan(name, ablation) for name in recipes for ablation in ablations_of(name)]
+    baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
+    first = CONTEXT.get(recipes[0]) if recipes else None
+    return [*(replace(_plan_ablation(ablation, {}), k=first) for ablation in baselines), *filter(None, rows)]
+
+
+def _plan_ablation(ablation: Ablation, given: Mapping[str, Any]) -> PlannedRow:
+    """A paper's row beside the given settings; an error where they do not go together."""
+    from sire_core.recipes.registry import recipe_by_name, recipe_with
+
+    known = recipe_by_name(ablation.recipe).config
+    beside = {key: value for key, value in given.items() if key in known and key not in ablation.settings}
+    recipe = recipe_with(ablation.recipe, ablation.settings, beside)
+    idle = [key for key, value in beside.items() if recipe.config[key] != value]  # these have their defaults again
+    shown = {**{key: value for key, value in beside.items() if key not in idle}, **ablation.settings}
+    note = f"without {', '.join(idle)}, idle here" if idle else ""
+    return PlannedRow(ablation.label, recipe, shown, ablation, note=note)
+
+
+def _plan_of_index(
+    path: Path,
+    manifest: Manifest,
+    recipes: Sequence[str | Recipe],
+    settings: Mapping[str, Any],
+    baselines: Sequence[str],
+) -> list[PlannedRow]:
+    """Rows of recipes that an index holds; none named means all but `flat`, which is a baseline."""
+    from sire_core.recipes.registry import recipe_by_name, recipe_with, split_settings
+
+    held = list(dict.fromkeys(built.name for built in manifest.recipes))
+    missing = [_name(recipe) for recipe in recipes if _name(recipe) not in held]
+    if missing:
+        raise ConfigurationError(f"{path} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
+    chosen = list(recipes) or [name for name in held if name != "flat"]
+    own = split_settings([name for name in chosen if isinstance(name, str)], settings)
+    rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
+    for recipe in chosen:
+        if not isinstance(recipe, str):
+            rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
+        elif not own[recipe]:
+            rows.append(PlannedRow(recipe, recipe))
+        else:
+            changed = recipe_with(recipe, own[recipe], manifest.find(None, recipe).config)
+            if not any(built.builds_like(changed) for built in manifest.recipes):
+                raise ConfigurationError(
+                    f"{', '.join(own[recipe])} of {recipe} decides what is built, and {path} was built otherwise."
+                )
+            rows.append(PlannedRow(recipe, changed, own[recipe]))
+    return rows
+
+
+def _name(recipe: Recipe | str) -> str:
+    return recipe if isinstance(recipe, str) else recipe.name
+
+
+def _changed(recipe: Recipe) -> dict[str, Any]:
+    """Settings of a recipe that are not the defaults of its name."""
+    from sire_core.recipes.registry import factory_of
+
+    make = factory_of(recipe.name)
+    defaults = make().config if make else {}
+    return {key: value for key, value in recipe.config.items() if key not in defaults or defaults[key] != value}
+
+
+def _described(setup: Setup, index: Index, calls: int) -> Setup:
+    """The setup with what the index says of itself, and the calls of one search."""
+    stats = index.stats()
+    return replace(
+        setup,
+        embedder=stats["embedder"],
+        extraction=stats["extraction"] or "none",
+        pool=stats["units"],
+        passages=stats["chunks"],
+        perspectives=stats.get("perspectives", {}),
+        calls={**setup.calls, **({"search": calls} if calls else {})},
+        storage=_storage(index),
+    )
+
+
+def _storage(index: Index) -> dict[str, int]:
+    """Bytes of vectors and texts in a pool by kind of unit."""
+    view = index.view()
+    width = view.matrix.shape[1] * view.matrix.dtype.itemsize
+    sizes: Counter[str] = Counter()
+    for start in range(0, view.size, _BATCH):
+        for unit in view.units(range(start, min(start + _BATCH, view.size))):
+            sizes[unit.kind.value] += width + len(unit.index_text.encode("utf-8", "replace"))
+    return dict(sorted(sizes.items()))
+
+
+async def _analysis(
+    index: Index, asked: DataSet, row: EvalRow, config: EvalConfig, progress: Progress
+) -> dict[str, Any]:
+    """What the modes `errors` and `missing` find; nothing for recipes without relations."""
+    from sire_core.evaluate.analysis import graph_errors, missing_triples
+
+    results: dict[str, Any] = {}
+    if config.errors:
+        results["errors"] = await graph_errors(index, asked, row, config.model)
+    if config.missing and config.model is not None:
+        results["missing"] = await missing_triples(index, asked, config.model, config.missing, config.seed, progress)
+    return {name: values for name, values in results.items() if values}
+
+
+def _embedder(embedder: Embedder | str | None, folder: Path) -> Embedder:
+    """The embedder that is given, else the one that the folder was built with, else the default."""
+    from sire_core.models.embedders import resolve_embedder
+
+    return resolve_embedder(embedder or _manifest(folder).embedder_spec or None)
+
+
+def _manifest(folder: Path) -> Manifest:
+    """What a folder says of itself; empty when there is no index."""
+    from sire_core.storage.folder import Folder
+    from sire_core.storage.index_files import IndexFiles
+    from sire_core.storage.manifest import Manifest
+
+    if not Folder(folder).exists():
+        return Manifest()
+    with closing(IndexFiles(folder)) as files:
+        return files.manifest()
+
+
+def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
+    """A build makes the folder hold exactly the data set; nobody may lose an index of their own by that."""
+    from sire_core.storage.index_files import IndexFiles
+
+    if not _manifest(folder).generation:
+        return
+    with closing(IndexFiles(folder)) as files:
+        others = set(files.store.documents()) - {document.id for document in dataset.documents}
+    if others:
+        raise ConfigurationError(
+            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "
+            "Name another folder."
+        )
+
+
+@contextmanager
+def temporary_folder(given: Path | None) -> Iterator[Path]:
+    """The folder that was named, or a temporary one.
+
+    The folders of runs that were killed are removed.
+    """
+    if given is not None:
+        yield given
+        return
+    _remove_left_behind(Path(tempfile.gettempdir()))
+    # An interrupted build may still be writing when the folder goes.
+    with (
+        tempfile.TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder,
+        _locked(Path(folder)),
+    ):
+        yield Path(folder) / "index"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a temporary folder; the operating system frees it when the process dies."""
+    import sqlite3
+
+    with closing(sqlite3.connect(str(folder / _LOCK), timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            raise OSError(f"{folder} is in use") from error
+        yield
+
+
+def _remove_left_behind(place: Path) -> None:
+    for lock in place.glob(f"{_TEMPORARY}*/{_LOCK}"):
+        with suppress(OSError):
+            if time.time() - lock.stat().st_mtime > _JUST_MADE:
+                with _locked(lock.parent):
+                    shutil.rmtree(lock.parent, ignore_errors=True)
