@@ -5,6 +5,7 @@ All rows share one folder, so that every vector and every extraction record is m
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import tempfile
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
     from sire_core.recipes.ablations import Ablation
+    from sire_core.search.view import PoolView
     from sire_core.storage.manifest import Manifest
 
 __all__ = ["BASELINES", "Experiment", "PlannedRow", "plan_rows", "temporary_folder"]
@@ -216,7 +218,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
     plan = _plan_of_index(path, manifest, experiment.recipes, experiment.settings, experiment.baselines)
     with temporary_folder(None) as copy:
         with Index(path, embedder=experiment.embedder) as index:
-            index.save(copy)
+            await asyncio.to_thread(index.save, copy)
         own = replace(experiment, embedder=_embedder(experiment.embedder, copy))
         if all(built.name != "flat" for built in manifest.recipes):
             chunker = SentenceChunker(**manifest.chunker) if manifest.chunker else None
@@ -294,7 +296,8 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
     with _open(asking, row.recipe, folder) as index:
         # The first search opens the pool and makes the inverted index: not the time of a query.
         await index.asearch(experiment.dataset.measurable[0].question, 1)
-        setup = _described(setup, index, meter.report().total.calls)
+        view = (await index.asnapshot()).view
+        setup = _described(setup, index.stats(), view, meter.report().total.calls)
         stage = f"questions to {setup.recipe}"
         result = await evaluate(
             index, experiment.dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)
@@ -496,9 +499,8 @@ def _changed(recipe: Recipe) -> dict[str, Any]:
     return {key: value for key, value in recipe.config.items() if key not in defaults or defaults[key] != value}
 
 
-def _described(setup: Setup, index: Index, calls: int) -> Setup:
+def _described(setup: Setup, stats: Mapping[str, Any], view: PoolView, calls: int) -> Setup:
     """The setup with what the index says of itself, and the calls of one search."""
-    stats = index.stats()
     return replace(
         setup,
         embedder=stats["embedder"],
@@ -507,13 +509,12 @@ def _described(setup: Setup, index: Index, calls: int) -> Setup:
         passages=stats["chunks"],
         perspectives=stats.get("perspectives", {}),
         calls={**setup.calls, **({"search": calls} if calls else {})},
-        storage=_storage(index),
+        storage=_storage(view),
     )
 
 
-def _storage(index: Index) -> dict[str, int]:
+def _storage(view: PoolView) -> dict[str, int]:
     """Bytes of vectors and texts in a pool by kind of unit."""
-    view = index.view()
     width = view.matrix.shape[1] * view.matrix.dtype.itemsize
     sizes: Counter[str] = Counter()
     for start in range(0, view.size, _BATCH):

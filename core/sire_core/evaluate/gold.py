@@ -14,6 +14,7 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
+    from sire_core.search.view import PoolView
     from sire_core.types import Unit
 
 __all__ = ["Needs", "fold", "passage_names", "passages_by_need"]
@@ -43,7 +44,7 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
     return {passage.id, *passage.source_ids, *documents, *named} - {""}
 
 
-def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
+async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents.
 
     Reads the passages once, and none at all where the gold of every question is ids of documents.
@@ -66,7 +67,7 @@ def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     for name, quote in (pair for needs in alternatives.values() for need in needs for pair in need):
         quotes.setdefault(name, set()).add(quote)
     met: dict[tuple[str, str], set[str]] = {}
-    for passage, documents in _passages(index):
+    for passage, documents in _passages((await index.asnapshot()).view):
         names = passage_names(passage, documents) & quotes.keys()
         text = fold(passage.text) if names else ""
         for name in names:
@@ -92,9 +93,8 @@ def _alternatives(question: Question) -> list[list[tuple[str, str]]]:
     return [[(name, "")] for name in dict.fromkeys(question.supporting)]
 
 
-def _passages(index: Index) -> Iterator[tuple[Unit, Sequence[str]]]:
+def _passages(view: PoolView) -> Iterator[tuple[Unit, Sequence[str]]]:
     """The passages of an index, each with the ids of its documents."""
-    view = index.view()
     if UnitKind.CHUNK.value not in view.kind_names:
         return
     for position in np.flatnonzero(view.kinds == view.kind_names.index(UnitKind.CHUNK.value)).tolist():

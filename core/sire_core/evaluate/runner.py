@@ -115,7 +115,7 @@ async def evaluate(
             f"No question of {dataset.name} has gold ('supporting' or 'needs') or answers; there is nothing to measure."
         )
     say = progress_of(progress)
-    needs = passages_by_need(cast("Index", index), replace(dataset, questions=questions))
+    needs = await passages_by_need(cast("Index", index), replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     results = []
     for done, question in enumerate(questions, start=1):
