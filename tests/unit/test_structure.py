@@ -78,7 +78,7 @@ def circle(graph):
 def test_the_imports_of_this_package_are_found():
     assert {"iier", "indexrag", "msrag", "pagerank", "sire", "smart"} <= set(ROOMS)
     assert "sire_core.recipes.iier.table" in imports()["sire_core.recipes.iier.derive"]
-    assert "sire_core.recipes.registry" in imports()["sire_core.build.planning"]
+    assert "sire_core.recipes.registry" in imports()["sire_core.build.organizing"]
     assert "sire_core.recipes.iier.rank" in imports()["sire_core.recipes.iier.recipe"]  # inside a function
     assert "sire_core.index" not in imports()["sire_core.evaluate.retrieval"]  # for type checking
     assert circle({"a": {"b"}, "b": {"a"}}) is not None

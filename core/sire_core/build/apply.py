@@ -30,13 +30,7 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 
 
 async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
-    """Change the corpus and everything derived from it.
-
-    Args:
-        files: The open index, its writer's lock held.
-        plan: What changes.
-        given: The arguments of the index; gaps are filled from the folder.
-    """
+    """Change the corpus and everything derived from it."""
     import asyncio
 
     manifest = files.refresh()
@@ -79,15 +73,7 @@ def _read(files: IndexFiles, plan: Plan) -> CorpusUpdate:
 def _workers(
     files: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
 ) -> tuple[LanguageModel | None, UsageMeter | None, Extractor, Callable[[int, Callable[[int, int], None]], Summarizer]]:
-    """Who answers, counts, extracts and summarises: a model whose answers are stored, or nobody but rules.
-
-    Args:
-        files: Keeps answers.
-        given: The arguments of the index.
-        recipe: What is built.
-        hash_of: Content hash by chunk id, so that a purge finds the answers that a passage went into.
-        failures: Summaries that fail are added to it.
-    """
+    """Who answers, counts, extracts and summarises: a model whose answers are stored, or nobody but rules."""
     model = given.language_model
     if model is None:
         from sire_core.extraction.rules import RulesExtractor

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
-from sire_core.build.failures import check_deltas, check_units, log_dropped, log_failures
+from sire_core.algorithms.wording import count
 from sire_core.build.memory import LARGE, trim_memory
-from sire_core.build.organizing import Job, organize_all
-from sire_core.build.planning import check_no_loss, jobs_for, plan_recipe, split_compatible
+from sire_core.build.organizing import Job, check_no_loss, jobs_for, organize_all, plan_recipe, split_compatible
 from sire_core.build.shielded import run_shielded
-from sire_core.errors import EmbedderMismatchError
+from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import BuiltRecipe, Manifest
+from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.rows import to_json
 from sire_core.storage.store import CORPUS
@@ -26,6 +28,8 @@ from sire_core.types import BuildReport, Failure
 if TYPE_CHECKING:
     from sire_core.build.build_context import BuildContext
     from sire_core.protocols import FloatArray, Recipe
+    from sire_core.storage.store import Store
+    from sire_core.types import Unit
 
 __all__ = ["Builder"]
 
@@ -63,13 +67,7 @@ class Builder:
         self._large = len(context.update.change.put_chunks) > LARGE
 
     async def run(self) -> BuildReport:
-        """Do what a change asks for and commit it. Without any change nothing is written.
-
-        Raises:
-            ConfigurationError: A recipe needs a library that is not installed.
-            EmbedderMismatchError: The index was built with another embedder.
-            BuildError: Too many passages failed, or too much of what a model writes about them.
-        """
+        """Do what a change asks for and commit it. Without any change nothing is written."""
         work = self._plan()
         failures, repaired, failed = await self._extract(work)
         log_failures(failures)
@@ -255,3 +253,69 @@ class Builder:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
             if self._large:
                 trim_memory()
+
+
+_logger = logging.getLogger(__name__)
+
+
+def log_failures(failures: Sequence[Failure]) -> None:
+    """Warn of each; the build goes on without them, and the next one tries them again."""
+    for failure in failures:
+        _logger.warning("failed, and tried again by the next build: %s: %s", failure.where, failure.reason)
+
+
+def log_dropped(recipes: Sequence[str]) -> None:
+    """Warn of recipes that a change could not keep up."""
+    for recipe in recipes:
+        _logger.warning(
+            "the recipe %s was dropped: it was built with another language model or extractor than this change was "
+            "given. Build it again where it is searched.",
+            recipe,
+        )
+
+
+def check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: Container[str]) -> None:
+    """Refuse units that no index can hold, before anything of them is written."""
+    for owner, delta in deltas.items():
+        wrong = next(filter(None, (_wrong_unit(unit, chunks) for unit in delta.put_units)), None)
+        wrong = wrong or next(
+            (f"the edge {e} has no finite weight" for e in delta.put_edges if not isfinite(e.weight)), ""
+        )
+        if wrong:
+            raise ConfigurationError(
+                f"{names.get(owner, owner)} makes what an index cannot hold: {wrong}. Mend the organizer and build "
+                "again; nothing was changed."
+            )
+
+
+def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
+    """What is wrong with a unit; empty when nothing is."""
+    if not 0 < len(unit.id) <= MOST_LETTERS or not unit.id.isascii():
+        return f"the id {unit.id!r} is not 1 to {MOST_LETTERS} ASCII letters long (see sire_core.types.unit_id)"
+    if not unit.chunk_ids:
+        return f"the unit {unit.id!r} stands on no passage (chunk_ids)"
+    if unknown := [chunk for chunk in unit.chunk_ids if chunk not in chunks]:
+        return f"the unit {unit.id!r} stands on {unknown[0]!r}, which is no passage of this index"
+    if not 0 <= unit.level <= MOST_LEVELS:
+        return f"the unit {unit.id!r} has level {unit.level}; levels are 0 to {MOST_LEVELS}"
+    return ""
+
+
+def check_deltas(deltas: Mapping[str, Delta], names: Mapping[str, str], store: Store, max_failure_ratio: float) -> None:
+    """Stop a build in which a model failed to write too much of what an organizer makes.
+
+    The share is that of all that the organizer makes of the corpus, not of this change: one cluster that a model
+    refuses to summarise must not stand in the way of every later change.
+    """
+    for owner, delta in deltas.items():
+        failed = len(delta.failures)
+        if not failed:
+            continue
+        there = sum(store.counts([owner]).values()) - len(delta.drop_units) + len(delta.put_units)
+        if failed > max_failure_ratio * (max(there, 0) + failed):
+            first = delta.failures[0]
+            raise BuildError(
+                f"The model failed {count(failed, 'time')} for {names.get(owner, owner)}, which has "
+                f"{count(max(there, 0), 'unit')} without what failed; first: {first.where}: {first.reason}. What "
+                "succeeded is stored; fix the cause and build again, or raise max_failure_ratio."
+            )

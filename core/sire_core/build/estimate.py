@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from sire_core.algorithms.wording import count
@@ -15,6 +15,7 @@ from sire_core.extraction.stage import missing_chunks
 from sire_core.models.prices import CostRange
 from sire_core.models.usage import estimate_tokens
 from sire_core.storage.manifest import Manifest
+from sire_core.types import Document, Passage
 
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.models.usage import StageUsage
     from sire_core.protocols import ChunkInContext, Recipe
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.types import Chunk, Document
+    from sire_core.types import Chunk
 
 __all__ = ["Estimate", "estimate_build", "estimate_extraction", "estimate_summaries"]
 
@@ -85,17 +86,7 @@ class Estimate:
 async def estimate_build(
     files: IndexFiles | None, documents: Sequence[Document], given: Configuration, price: Price | None
 ) -> Estimate:
-    """Estimate what `build(documents)` would ask of the model. Asks it nothing.
-
-    Args:
-        files: The index, whose stored records are deducted; None when there is none yet.
-        documents: What would be built.
-        given: The arguments of the index.
-        price: Price of the model; None looks it up in the packaged table.
-
-    Raises:
-        ConfigurationError: The recipe needs a library that is not installed.
-    """
+    """Estimate what `build(documents)` would ask of the model. Asks it nothing."""
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
@@ -131,12 +122,6 @@ def estimate_extraction(
 
     Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
     the first step is exact; the later ones hold its answer, and may be half or twice as long.
-
-    Args:
-        items: The chunks of the corpus, each with the text before it. Equal passages are asked once.
-        extractor: Whose prompts are counted.
-        known: Content hashes that have a record already.
-        price: Price of the extractor's model.
     """
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.models.prompt_format import render
@@ -168,14 +153,7 @@ def estimate_summaries(
     max_tokens: int,
     price: Price | None = None,
 ) -> CostRange:
-    """Cost of writing summaries.
-
-    Args:
-        clusters: Fewest and most clusters, all levels together.
-        children_tokens: Fewest and most tokens of all their members together.
-        max_tokens: Maximum tokens of a summary.
-        price: Price of the model.
-    """
+    """Cost of writing summaries."""
     instructions = 120
     low, high = clusters
     return CostRange(
@@ -189,10 +167,10 @@ async def _summaries(
     old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, given: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
-    from sire_core.build.dry_run import known_recipes, try_change
+    from sire_core.build.estimate import dry_run, known_recipes
 
     known = known_recipes(files.manifest(), given, recipe) if files else []
-    trial = await try_change(old, new, known, given, recipe)
+    trial = await dry_run(old, new, known, given, recipe)
     cost = CostRange()
     if trial is None:
         return cost
@@ -246,3 +224,107 @@ def _price(cost: CostRange) -> str:
     if 0 < high < 0.005:
         return "under $0.01"
     return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"
+
+
+_MAX_CHANGED, _MAX_UNCHANGED = 1000, 400
+"""Maximum number of changed and of other documents in a dry run; the result is scaled up for larger changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a build would ask of a model, found out with one that costs nothing.
+
+    Attributes:
+        scale: Number of changed documents per document of the dry run.
+        below: Kind and number of input tokens of every new summary of other units.
+        organizing: Calls of organizers except summaries of trees; None without any.
+    """
+
+    scale: int
+    below: tuple[tuple[str, int], ...] = ()
+    organizing: StageUsage | None = None
+
+
+def known_recipes(manifest: Manifest, given: Configuration, recipe: Recipe) -> list[Recipe]:
+    """Return the folder's recipes whose summaries this model wrote, so that a change only asks for changed ones.
+
+    Empty if the recipe to build is not among them: then it is built from all passages.
+    """
+    from sire_core.recipes.registry import recipe_as_built
+
+    model = given.language_model.fingerprint if given.language_model else ""
+    known = [built for built in manifest.recipes if built.language_model == model]
+    if not any(built.builds_like(recipe) for built in known):
+        return []
+    return [same for built in known if (same := recipe_as_built(built, recipe)) is not None]
+
+
+async def dry_run(
+    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], given: Configuration, recipe: Recipe
+) -> DryRun | None:
+    """Build the old passages in memory, change them, and record the model calls of the change; None without any."""
+    from sire_core.extraction.rules import RulesExtractor
+    from sire_core.models.dry_run import DryRunModel
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+    from sire_core.storage.index_files import IndexFiles
+
+    before, after = _documents(old) if known else {}, _documents(new)
+    ids = list({**before, **after})
+    changed = [doc for doc in ids if before.get(doc) != after.get(doc)]
+    recipes = (recipe, *known)
+    if not changed or not any(organizer.needs_summaries for one in recipes for organizer in one.organizers):
+        return None
+    unchanged = [doc for doc in ids if before.get(doc) == after.get(doc)]
+    scale = _step(changed, _MAX_CHANGED)
+    sample = {*changed[::scale], *unchanged[:: _step(unchanged, _MAX_UNCHANGED)]}
+    files = IndexFiles(None)
+    free = replace(
+        given,
+        recipe=recipe,
+        language_model=DryRunModel(),
+        extractor=RulesExtractor(),
+        embedder=LexicalEmbedder(),
+        chunker=None,
+        limits=None,
+    )
+    try:
+        for one in known:
+            await _build(files, [before[doc] for doc in before if doc in sample], replace(free, recipe=one))
+        old_summaries = set(_tokens_below(files))
+        organizing = await _build(files, [after[doc] for doc in after if doc in sample], free)
+        below = tuple(size for unit, size in _tokens_below(files).items() if unit not in old_summaries)
+    finally:
+        files.close()
+    return DryRun(scale, below, organizing)
+
+
+async def _build(files: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
+    from sire_core.build.apply import apply_plan
+
+    report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), given)
+    return report.usage.get("organizing")
+
+
+def _tokens_below(files: IndexFiles) -> dict[str, tuple[str, int]]:
+    """Return kind and number of input tokens of every summary of a tree, by id."""
+    from sire_core.algorithms.text import count_tokens
+
+    owners = files.store.owners()
+    units = {unit.id: unit for owner in owners for unit in files.store.units(owner)}
+    below: dict[str, int] = {}
+    for edge in files.store.edges(owners):
+        if edge.kind == "child" and edge.source in units and edge.target in units:
+            below[edge.source] = below.get(edge.source, 0) + count_tokens(units[edge.target].index_text)
+    return {unit: (units[unit].kind.value, size) for unit, size in below.items()}
+
+
+def _documents(chunks: Sequence[Chunk]) -> dict[str, Document]:
+    """Return documents with these passages, by id."""
+    passages: dict[str, list[Passage]] = {}
+    for chunk in chunks:
+        passages.setdefault(chunk.doc_id, []).append(Passage(chunk.text, title=chunk.title, metadata=chunk.metadata))
+    return {doc: Document(id=doc, chunks=tuple(cut)) for doc, cut in passages.items()}
+
+
+def _step(items: Sequence[str], limit: int) -> int:
+    return max(1, -(-len(items) // limit))

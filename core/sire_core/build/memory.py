@@ -54,9 +54,6 @@ def mapped_arrays(*, large: bool) -> Iterator[None]:
 
     Otherwise arrays of up to 32 MB come to lie among others, and leave holes that nothing fits into: a fifth of what a
     build of 10,000 passages takes. Behind the build it is as glibc would have it by then.
-
-    Args:
-        large: Whether to do so at all: a small change is quicker without.
     """
     if not large:
         yield

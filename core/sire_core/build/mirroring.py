@@ -35,20 +35,6 @@ async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, 
 
     What the store holds is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
     rest is sent, and at most one batch again.
-
-    Args:
-        files: The open index.
-        built: A recipe whose pool the store holds from now on, beside those of the others that were opened with it;
-            None adds none.
-        mirror: The store.
-        full: Empty the store and send everything.
-
-    Returns:
-        How many units were put or dropped.
-
-    Raises:
-        ConfigurationError: The store's table belongs to another index, and it is not to be emptied.
-        Exception: Whatever the store raises; what was not sent yet waits.
     """
     import asyncio
 
@@ -79,12 +65,7 @@ async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, 
 async def push_all(
     files: IndexFiles, built: BuiltRecipe, mirrors: Sequence[Mirror], *, full: bool = False
 ) -> dict[str, int]:
-    """Push to several stores; units sent, by the store's name. Without need nothing is written and no lock taken.
-
-    Raises:
-        IndexLockedError: Another process is writing to the folder.
-        Exception: Whatever a store raises.
-    """
+    """Push to several stores; units sent, by the store's name. Without need nothing is written and no lock taken."""
     if not full and not any([await _is_behind(files, built, mirror) for mirror in mirrors]):
         return dict.fromkeys([mirror.name for mirror in mirrors], 0)
     with files.writing():
@@ -105,11 +86,7 @@ async def sync_mirrors(files: IndexFiles, built: BuiltRecipe | None, mirrors: Se
 
 
 async def purge(mirrors: Sequence[Mirror]) -> None:
-    """Let the databases that can do so give back what deleted entries left in their files.
-
-    Raises:
-        Exception: Whatever a store raises.
-    """
+    """Let the databases that can do so give back what deleted entries left in their files."""
     for mirror in mirrors:
         if isinstance(mirror, OwnedMirror):
             await mirror.purge()
@@ -147,11 +124,7 @@ class _Plan:
 
 
 async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
-    """Compare a store with what was written down of it.
-
-    Raises:
-        ConfigurationError: Its table belongs to another index.
-    """
+    """Compare a store with what was written down of it."""
     import asyncio
 
     outbox = files.store.outbox(mirror.name)

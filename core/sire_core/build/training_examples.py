@@ -28,19 +28,6 @@ def training_examples(
 
     A model that is trained on them is asked in the same words when it serves as `--llm` of a build. SiReRAG trains on
     10,000 documents that a larger model has labelled.
-
-    Args:
-        folder: The index.
-        documents: At most so many, drawn at random; None takes all.
-        seed: Of the draw.
-        recipe: Whose records; the latest recipe's unless given.
-
-    Yields:
-        `{"messages": [{"role": "system"}, {"role": "user"}, {"role": "assistant"}]}`, in corpus order. Passages whose
-        extraction failed are left out.
-
-    Raises:
-        ConfigurationError: The records were made by rules, or by other prompts than the joint one.
     """
     import numpy as np
 

@@ -64,15 +64,7 @@ class IndexWriter:
         return True
 
     async def index_pending(self, *, for_search: bool = False) -> None:
-        """Index what `defer` stored. If this fails, nothing is lost: the next search tries again.
-
-        Args:
-            for_search: Whether any object may be the one that searches: then models and chunker have to be those of
-                the index.
-
-        Raises:
-            StorageError: It cannot be done here; the message says how many changes wait.
-        """
+        """Index what `defer` stored. If this fails, nothing is lost: the next search tries again."""
         if not self._reader.pending:
             return
         checked = for_search and self._configuration.path is not None

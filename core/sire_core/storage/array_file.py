@@ -19,12 +19,7 @@ _LENGTH = 8
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays behind a header that says where each one is, all at places that whole cache lines begin.
-
-    Args:
-        file: The file.
-        arrays: By name.
-    """
+    """Write arrays behind a header that says where each one is, all at places that whole cache lines begin."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     end = 0
     for name, array in arrays.items():
@@ -40,15 +35,7 @@ def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of `save_arrays`, read-only, mapped from the file.
-
-    Args:
-        file: The file.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is not what `save_arrays` wrote.
-    """
+    """The arrays of `save_arrays`, read-only, mapped from the file."""
     mapped = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
     length = int.from_bytes(mapped[:_LENGTH].tobytes(), "little")
     described = json.loads(mapped[_LENGTH : _LENGTH + length].tobytes())
@@ -61,12 +48,7 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
 
 
 def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as small as is quick: for those that are read whole, and seldom.
-
-    Args:
-        file: The file, an archive of numpy's.
-        arrays: By name.
-    """
+    """Write arrays as small as is quick: for those that are read whole, and seldom."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -74,15 +56,7 @@ def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of `compress_arrays`.
-
-    Args:
-        file: The file.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is not what `compress_arrays` wrote.
-    """
+    """The arrays of `compress_arrays`."""
     with np.load(file, allow_pickle=False) as archive:
         return dict(archive)
 

@@ -1,13 +1,15 @@
-"""`calls.sqlite`: what was paid for. Records, validated answers and vectors, committed as they come.
+"""Cache of model answers, extraction records and vectors in `calls.sqlite`; every write is committed at once.
 
-Every row carries a checksum. One that is not what was written counts as absent: to ask for it again is the right
-repair, and nothing else rests on it.
+Every row has a checksum. A damaged row counts as absent and is computed again; nothing else depends on it.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import logging
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +17,106 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.extraction.record import from_json, to_json
-from sire_core.storage.cache_schema import (
-    COLUMNS,
-    SCHEMA,
-    add_checksums,
-    checked,
-    packed,
-    sound,
-    unpacked,
-    unpacked_text,
-)
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
 
 __all__ = ["CallStore"]
 
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (fingerprint, hash));
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, stage TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, checksum INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answer_sources (
+    hash TEXT NOT NULL, key TEXT NOT NULL, checksum INTEGER, PRIMARY KEY (hash, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (
+    fingerprint TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (fingerprint, hash)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fitted (name TEXT PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER) WITHOUT ROWID;
+"""
+
+_COLUMNS = {
+    "records": "fingerprint, hash, status, body",
+    "answers": "key, body, stage, input_tokens, output_tokens",
+    "answer_sources": "hash, key",
+    "vectors": "fingerprint, hash, vector",
+    "fitted": "name, body",
+}
+"""Columns that a checksum covers, by table."""
+
+
+_logger = logging.getLogger(__name__)
+
+
+def _compressed(record: str) -> bytes:
+    """Compress a record for storage, to less than half its length."""
+    return zlib.compress(record.encode(), 1)
+
+
+def _decompressed(body: str | bytes) -> bytes:
+    """Return a stored record as UTF-8; earlier versions stored text."""
+    return body.encode() if isinstance(body, str) else zlib.decompress(body)
+
+
+def _decompressed_text(body: str | bytes) -> str:
+    """Return a stored record as JSON."""
+    return _decompressed(body).decode()
+
+
+def _with_checksum(*row: object) -> tuple[object, ...]:
+    """A row with its checksum."""
+    return (*row, row_checksum(row))
+
+
+def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows whose checksum (their last column) is right, without it."""
+    wrong = 0
+    for row in rows:
+        if row[-1] == row_checksum(row[:-1]):
+            yield row[:-1]
+        else:
+            wrong += 1
+    if wrong:
+        _logger.warning(
+            "calls.sqlite: %d damaged rows of %r are left out; what is needed of them is asked for again.", wrong, table
+        )
+
+
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    """Add checksums to tables of earlier versions."""
+    for table, columns in _COLUMNS.items():
+        if any(row[1] == "checksum" for row in connection.execute(f"PRAGMA table_info({table})")):
+            continue
+        names = columns.split(", ")
+        keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
+        where = " AND ".join(f"{key}=?" for key in keys)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
+        rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
+        connection.executemany(
+            f"UPDATE {table} SET checksum=? WHERE {where}",
+            ((row_checksum(row), *(row[names.index(key)] for key in keys)) for row in rows),
+        )
+        connection.execute("COMMIT")
+
+
 _MANY = 1000
 
 
 class CallStore:
-    """Everything that must not be computed or paid twice. Thread-safe; every put commits at once.
+    """Results that must not be computed or paid for twice. Thread-safe; every put commits at once.
 
     Args:
         path: The file; None keeps everything in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, SCHEMA, add_checksums, shrinks=True)
+        self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
-        self._right: dict[str, set[str]] = {}  # hashes of records that were read and right, by fingerprint
+        self._known_good: dict[str, set[str]] = {}  # hashes of records that were read and right, by fingerprint
 
     def close(self) -> None:
         """Close the file."""
@@ -67,7 +139,7 @@ class CallStore:
         found = self._db.check()
         if found:
             return found
-        for table, columns in COLUMNS.items():
+        for table, columns in _COLUMNS.items():
             rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
             wrong = sum(row[-1] != row_checksum(row[:-1]) for row in rows)
             if wrong:
@@ -78,8 +150,8 @@ class CallStore:
         self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Rows of a table that are what was written, with all their columns."""
-        sql = f"SELECT {COLUMNS[table]}, checksum FROM {table} WHERE {where}"
-        return sound(
+        sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
+        return _intact_rows(
             table, self._db.iterate(sql, parameters) if values is None else self._db.read_in(sql, values, parameters)
         )
 
@@ -87,18 +159,18 @@ class CallStore:
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Stored records by chunk hash; failed ones are left out."""
-        return {row[1]: from_json(unpacked_text(row[3])) for row in self._good(fingerprint, hashes)}
+        return {row[1]: from_json(_decompressed_text(row[3])) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
         """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
-        return {row[1]: unpacked(row[3]) for row in self._good(fingerprint, hashes)}
+        return {row[1]: _decompressed(row[3]) for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
         """Which of the hashes have a record that did not fail."""
         # What was right once is not read again, unless somebody else has touched the file.
         if not self._db.trusted():
-            self._right.clear()
-        stamp, right = self._db.stamp(), self._right.setdefault(fingerprint, set())
+            self._known_good.clear()
+        stamp, right = self._db.stamp(), self._known_good.setdefault(fingerprint, set())
         new = set(hashes) - right
         # Going through many is faster than looking each one up.
         right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
@@ -119,13 +191,16 @@ class CallStore:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
-                [checked(fingerprint, record.hash, record.status, packed(to_json(record))) for record in records],
+                [
+                    _with_checksum(fingerprint, record.hash, record.status, _compressed(to_json(record)))
+                    for record in records
+                ],
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """(chunk hash, reason) of the records that failed."""
         rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
-        return [(record.hash, record.reason) for record in (from_json(unpacked_text(row[3])) for row in rows)]
+        return [(record.hash, record.reason) for record in (from_json(_decompressed_text(row[3])) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
@@ -147,24 +222,15 @@ class CallStore:
         input_tokens: int = 0,
         output_tokens: int = 0,
     ) -> None:
-        """Store a validated answer.
-
-        Args:
-            key: Hash of everything that the answer depends on.
-            answer: The answer.
-            sources: Content hashes of the passages it was made from; `keep_only` finds it by them.
-            stage: What it was asked for.
-            input_tokens: Tokens paid for the prompt.
-            output_tokens: Tokens paid for the answer.
-        """
+        """Store a validated answer."""
         with self._db.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?)",
-                checked(key, answer, stage, input_tokens, output_tokens),
+                _with_checksum(key, answer, stage, input_tokens, output_tokens),
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO answer_sources VALUES (?,?,?)",
-                [checked(source, key) for source in dict.fromkeys(sources)],
+                [_with_checksum(source, key) for source in dict.fromkeys(sources)],
             )
 
     def spent(self) -> list[tuple[str, int, int, int]]:
@@ -184,7 +250,9 @@ class CallStore:
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
-        rows = [checked(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)]
+        rows = [
+            _with_checksum(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)
+        ]
         with self._db.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
 
@@ -210,7 +278,7 @@ class CallStore:
         buffer = io.BytesIO()
         np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
         with self._db.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", checked(name, buffer.getvalue()))
+            connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, buffer.getvalue()))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
         """Drop everything that was fitted under another name."""
@@ -226,12 +294,6 @@ class CallStore:
 
         An answer goes with the first of its passages, and so does one that nobody can say the passages of: all answers
         where a row that tells them is damaged.
-
-        Args:
-            hashes: Content hashes of the passages whose records and answers stay.
-
-        Raises:
-            IndexLockedError: Another process reads, so that the old pages cannot be overwritten yet.
         """
         (noted,) = self._db.read("SELECT count(*) FROM answer_sources")[0]
         counted = sum(1 for _ in self._read("answer_sources", "1", []))

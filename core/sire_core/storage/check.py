@@ -53,18 +53,7 @@ class Finding:
 
 
 def check_folder(path: Path) -> list[Finding]:
-    """Read everything that an index folder holds and compare it with its checksums.
-
-    Args:
-        path: The folder; it may be in use.
-
-    Returns:
-        What is wrong; empty when nothing is.
-
-    Raises:
-        IndexMissingError: There is no index.
-        StorageError: Another format version wrote it.
-    """
+    """Read everything that an index folder holds and compare it with its checksums."""
     folder = Folder(path)
     if path.is_dir() and (wrong := sorted(misplaced(path))):
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]

@@ -77,11 +77,7 @@ def row_checksum(row: SqlRow) -> int:
 
 
 def verified(row: SqlRow, width: int) -> SqlRow:
-    """A row whose column `width` is the checksum of those before it.
-
-    Raises:
-        StorageError: It is not what was written.
-    """
+    """A row whose column `width` is the checksum of those before it."""
     if row[width] != row_checksum(row[:width]):
         raise damage(repr(row[0]))
     return row
@@ -126,14 +122,7 @@ class CheckedWrites:
             yield (*row[:width], checksum, *row[width:])
 
     def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow], index: str = "") -> None:
-        """Delete the rows that have certain values in some columns.
-
-        Args:
-            table: The table.
-            columns: Which columns.
-            keys: Values of these, one row after the other.
-            index: Finds them, where SQLite would rather go through all rows of a part.
-        """
+        """Delete the rows that have certain values in some columns."""
         part = table.part or "''"
         source = f"{table.name} INDEXED BY {index}" if index else table.name
         names = ", ".join(f"given{place}" for place in range(len(columns)))
@@ -178,17 +167,7 @@ class CheckedWrites:
 
 
 def complete(database: Database, table: CheckedTable, sql: str, part: str = "") -> Iterator[tuple[Any, ...]]:
-    """All rows of a table, or of one part of it, each verified; at the end their number is compared with the sums.
-
-    Args:
-        database: In a `snapshot`, so that rows and sums are of one commit.
-        table: The table.
-        sql: A query of `table.selected`, and of more columns behind them, for all these rows.
-        part: Which part; the query has one parameter then.
-
-    Raises:
-        StorageError: A row is not what was written, or an index of SQLite did not lead to all of them.
-    """
+    """All rows of a table, or of one part of it, each verified; at the end their number is compared with the sums."""
     width = len(table.columns)
     rows = total = 0
     for row in database.iterate(sql, [part] if table.part else []):
@@ -207,16 +186,7 @@ def _sums(database: Database, table: CheckedTable, part: str) -> tuple[int, int]
 
 
 def require_complete(database: Database, table: CheckedTable, parts: Iterable[object] = ("",)) -> None:
-    """Raise when rows of a table are missing or too many; that they are right is for `verified` to say.
-
-    Args:
-        database: In a `snapshot`, so that rows and sums are of one commit.
-        table: The table.
-        parts: Which of its parts.
-
-    Raises:
-        StorageError: The table is damaged.
-    """
+    """Raise when rows of a table are missing or too many; that they are right is for `verified` to say."""
     where = f"WHERE {table.part}=?" if table.part else ""
     sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
     for part in parts:
@@ -226,12 +196,7 @@ def require_complete(database: Database, table: CheckedTable, parts: Iterable[ob
 
 
 def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
-    """Read all rows of a table; what is wrong, in words.
-
-    Args:
-        database: In a `snapshot`.
-        table: The table.
-    """
+    """Read all rows of a table; what is wrong, in words."""
     width = len(table.columns)
     place = table.columns.index(table.part) if table.part else -1
     sums: dict[str, list[int]] = {}

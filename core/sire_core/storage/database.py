@@ -2,19 +2,130 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.sqlite_errors import SQLITE_ERRORS, explained, open_database
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
 
-__all__ = ["Database", "FileStamp"]
+__all__ = ["Database", "FileStamp", "open_database"]
+
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; messages that quote damaged names cannot always be decoded."""
+
+_TRIES = 5
+_UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
+_ADVICE = {
+    ("full",): "has no space left. What was committed before is safe: free some space and run it again.",
+    ("locked", "busy"): "is locked by another process. Wait until it has finished, then run it again.",
+    ("not a database", "malformed", "file format", "no such", "decode", "UNIQUE", "too big"): "is damaged or not one "
+    "of our files. Restore it from a backup, or delete this file and build again.",
+    ("disk I/O",): "cannot be read or written: the disk may be full or failing. What was committed before is safe: "
+    "make room and run it again.",
+    ("readonly",): "cannot be written. Make the folder writable or free some space, or copy it to a place that is.",
+    ("closed database",): "was closed by another thread while it was in use. Ask again: it is opened again.",
+    ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
+}
+
+Upgrade = Union[Callable[[sqlite3.Connection], None], None]
+
+
+def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
+    """A connection to a file that is ours, with its tables; one that only reads, where nothing can be written."""
+    if path is None:
+        return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
+    for end in DATABASE_ENDS:
+        require_plain(_beside(path, end))
+    try:
+        return _prepared(_connect(str(path)), mode, schema, path, upgrade), False
+    except sqlite3.OperationalError as error:
+        if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
+            raise
+    # A read-only folder, or a full disk. A log that a killed process left behind still counts; without one, SQLite has
+    # to know that it needs no files of its own.
+    for _ in range(_TRIES):
+        fixed = not _has_log(path)
+        try:
+            return _reading(path, schema, fixed=fixed), fixed
+        except sqlite3.OperationalError as error:
+            if fixed is _has_log(path):  # a writer has begun or finished
+                continue
+            shared = _beside(path, "-shm")
+            if fixed or "unable to open" not in str(error) or shared.exists():
+                raise
+            raise StorageError(
+                f"{path} has a log, {_beside(path, '-wal').name}, that cannot be read without {shared.name}, which is "
+                "missing and cannot be made here. Make the folder writable, or copy that file too; a copy that "
+                "`sire backup` writes needs neither."
+            ) from error
+    raise StorageError(f"{path} is opened and closed by writers all the time. Ask again.")
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
+
+
+def _has_log(path: Path) -> bool:
+    with suppress(OSError):
+        return _beside(path, "-wal").stat().st_size > 0
+    return False
+
+
+def _reading(path: Path, schema: str, *, fixed: bool) -> sqlite3.Connection:
+    connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if fixed else ''}", uri=True)
+    try:
+        _check_tables(connection, schema, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _prepared(
+    connection: sqlite3.Connection, mode: str, schema: str, path: Path | None, upgrade: Upgrade
+) -> sqlite3.Connection:
+    try:
+        _check_tables(connection, schema, path)
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            connection.executescript(mode)  # writes, even where the file has this mode
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
+        connection.executescript(schema)
+        if upgrade is not None:
+            upgrade(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
+    """Leave the database of another program alone."""
+    ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
+    found = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    if found and not found & ours:
+        raise StorageError(f"{path} is the database of another program. Name a new folder.")
+
+
+def explained(error: Exception, path: Path | None) -> StorageError:
+    """What SQLite says, and what to do about it."""
+    place = str(path) if path else "The in-memory index"
+    for words, advice in _ADVICE.items():
+        if any(word in str(error) for word in words):
+            return StorageError(f"{place} {advice} (SQLite says: {error})")
+    return StorageError(f"{place} failed: {error}. What was committed before is safe; run it again.")
+
 
 _ROWS = 2000  # fetched at once
 _VARIABLES = 900  # SQLite's smallest compiled-in limit on bound variables is 999
@@ -116,11 +227,7 @@ class Database:
             self._forked = True
 
     def close(self) -> FileStamp:
-        """Close the connection. Idempotent.
-
-        Returns:
-            What the file looks like now, if all of it is known to be right (see `trust`); else nothing.
-        """
+        """Close the connection. Idempotent."""
         with self._lock:
             known = self._known and self._finalizer.alive and self._known == self.stamp()
             self._finalizer()
@@ -142,11 +249,7 @@ class Database:
         return ()
 
     def trust(self, stamp: FileStamp) -> None:
-        """What the file held when it looked like this is known to be right, and so is what is added here.
-
-        Args:
-            stamp: Taken before the file was read.
-        """
+        """What the file held when it looked like this is known to be right, and so is what is added here."""
         with self._lock:
             self._known = stamp
 
@@ -201,25 +304,14 @@ class Database:
             raise explained(error, self.path) from error
 
     def read_in(self, sql: str, values: Sequence[object], fixed: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run `sql`, which holds `{marks}` for an IN list, over any number of values.
-
-        Args:
-            sql: Query with one `{marks}`; its own parameters come before it.
-            values: Values of the IN list.
-            fixed: Values of the parameters before it.
-        """
+        """Run `sql`, which holds `{marks}` for an IN list, over any number of values."""
         for start in range(0, len(values), _VARIABLES):
             part = values[start : start + _VARIABLES]
             yield from self.read(sql.format(marks=",".join("?" * len(part))), [*fixed, *part])
 
     @contextmanager
     def transaction(self, rows: int = 0) -> Iterator[sqlite3.Connection]:
-        """All or nothing: commits at the end of the block, rolls back on any exception.
-
-        Args:
-            rows: How many will be written, about. The more, the more pages are held instead of being written to the log
-                and read again for every few rows.
-        """
+        """All or nothing: commits at the end of the block, rolls back on any exception."""
         cache = min(rows * _CACHE_OF_ROW, _LARGEST_CACHE)
         with self._lock:
             try:
@@ -328,11 +420,7 @@ class Database:
             self._connection.execute(f"PRAGMA busy_timeout={_WAIT}")
 
     def compact(self) -> None:
-        """Give freed pages back and overwrite what was deleted.
-
-        Raises:
-            IndexLockedError: Another process reads older pages.
-        """
+        """Give freed pages back and overwrite what was deleted."""
         try:
             with self._lock:
                 self._connection.execute("VACUUM")

@@ -58,24 +58,12 @@ class DerivedFiles:
         return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
 
     def intact(self, stamp: tuple[tuple[int, int, int], ...], *, may_be_gone: bool = False) -> bool:
-        """Whether nobody touched the files since they had a stamp.
-
-        Args:
-            stamp: What `stamp` said then.
-            may_be_gone: What is mapped can be read when its files were deleted, as long as nobody wrote to them.
-        """
+        """Whether nobody touched the files since they had a stamp."""
         now = self.stamp()
         return set(now) <= set(stamp) if may_be_gone else now == stamp
 
     def verify(self, unread: Mapping[str, Collection[int]] | None = None) -> None:
-        """Compare every file with its checksums.
-
-        Args:
-            unread: Numbers of blocks, by file, that are not looked at.
-
-        Raises:
-            StorageError: Files are missing, damaged, or of something else; the caller makes them again.
-        """
+        """Compare every file with its checksums."""
         try:
             self._require_plain()
             known = json.loads(read_plain(self.directory / _CHECKSUMS))
@@ -107,16 +95,7 @@ class DerivedFiles:
             sync_folder(self.directory.parent)
 
     def write(self, save: Callable[[Path], Mapping[str, Mapping[int, int]] | None]) -> None:
-        """Write the files into a sibling folder, put them on disk if they are `lasting`, rename the folder.
-
-        Args:
-            save: Writes files, no folders, into the folder that it is given. It may return the checksums of blocks
-                that it knows already, by file and number: those of what it has copied.
-
-        Raises:
-            StorageError: They cannot be written, for example because the disk is full or a writer has tidied away the
-                folder around this one.
-        """
+        """Write the files into a sibling folder, put them on disk if they are `lasting`, rename the folder."""
         directory = self.directory
         partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
@@ -190,12 +169,7 @@ def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) ->
 
 
 def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
-    """Size of a file and CRC-32 of its blocks: against what disks and programs do by accident, not against forgery.
-
-    Args:
-        path: The file.
-        known: Checksums of blocks by their number; these are not read.
-    """
+    """Size of a file and CRC-32 of its blocks: against what disks and programs do by accident, not against forgery."""
     found = [path.stat().st_size]
     with path.open("rb", buffering=0) as file:
         for number in range(-(-found[0] // BLOCK)):

@@ -18,12 +18,7 @@ BLOCKS = "%/%"
 
 
 def register_edge_note(key: str, decode: Callable[[str, bytes], Iterable[Edge]]) -> None:
-    """Register the decoder of a note that holds edges.
-
-    Args:
-        key: Key of the note, or `%/%` for blocks with keys `kind/number`.
-        decode: Called with key and bytes; returns the edges.
-    """
+    """Register the decoder of a note that holds edges."""
     EDGE_NOTES[key] = decode
 
 

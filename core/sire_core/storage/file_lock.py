@@ -15,17 +15,7 @@ __all__ = ["file_lock"]
 
 @contextmanager
 def file_lock(folder: Path, name: str, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of this name in a folder. The operating system frees it when the process dies.
-
-    Args:
-        folder: Where the file of the lock is, which stays.
-        name: Of the file.
-        timeout: Seconds to wait for it.
-
-    Raises:
-        IndexLockedError: Somebody else holds it.
-        StorageError: The folder cannot be written, or the file is a link.
-    """
+    """Hold the lock of this name in a folder. The operating system frees it when the process dies."""
     for end in DATABASE_ENDS:
         require_plain(folder / f"{name}{end}")
     while True:

@@ -61,11 +61,7 @@ class Folder:
         return self.path / "verified.json"
 
     def sources(self) -> list[str]:
-        """Folders that ids of documents are relative to, whatever part of them is read later.
-
-        Raises:
-            StorageError: The file is damaged; with other folders, documents would get other ids.
-        """
+        """Folders that ids of documents are relative to, whatever part of them is read later."""
         try:
             found = dict(json.loads(read_plain(self.sources_file)))
             folders = list(found["folders"])
@@ -83,11 +79,7 @@ class Folder:
         return folders
 
     def note_sources(self, folders: Iterable[str]) -> None:
-        """Remember folders beside those that are known.
-
-        Raises:
-            StorageError: The file is damaged or cannot be written.
-        """
+        """Remember folders beside those that are known."""
         known = self.sources()
         found = sorted({*known, *folders})
         if found != known:
@@ -112,11 +104,7 @@ class Folder:
         return self.path / "derived" / f"{key}-{generation}"
 
     def create(self) -> None:
-        """Make the folder.
-
-        Raises:
-            StorageError: The place is a file, holds something else, or cannot be written.
-        """
+        """Make the folder."""
         self.require_plain()
         if self.path.is_dir() and not self.exists() and not self.calls_file.exists():
             foreign = sorted(p.name for p in self.path.iterdir() if p.name not in _MAY_COME_FIRST)
@@ -132,33 +120,20 @@ class Folder:
             raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
 
     def exists(self) -> bool:
-        """Whether an index was ever committed (or at least started) here.
-
-        Raises:
-            StorageError: One may not look.
-        """
+        """Whether an index was ever committed (or at least started) here."""
         try:
             return self.index_file.exists()
         except OSError as error:
             raise StorageError(f"Cannot look into {self.path}: {error.strerror}. Check its permissions.") from error
 
     def require_plain(self) -> None:
-        """Raise if a file or folder of the index is a link or of another type: nothing is read or written through it.
-
-        Raises:
-            StorageError: See `sire_core.storage.plain_files.require_plain`.
-        """
+        """Raise if a file or folder of the index is a link or of another type."""
         with suppress(OSError):  # there is no such folder, or one may not look
             for entry in misplaced(self.path):
                 require_plain(entry, folder=entry.name in FOLDERS)
 
     def require(self) -> None:
-        """Raise when there is no index here.
-
-        Raises:
-            IndexMissingError: Nothing was built here.
-            StorageError: A file is a link.
-        """
+        """Raise when there is no index here."""
         self.require_plain()
         if not self.exists():
             raise IndexMissingError(
@@ -167,11 +142,7 @@ class Folder:
             )
 
     def read_manifest(self) -> dict[str, Any]:
-        """The manifest file; empty when it is absent or damaged (the store has the authoritative copy).
-
-        Raises:
-            StorageError: The folder was written by another format version.
-        """
+        """The manifest file; empty when it is absent or damaged (the store has the authoritative copy)."""
         try:
             manifest = dict(json.loads(read_plain(self.manifest_file)))
         except (OSError, ValueError, TypeError, RecursionError):
@@ -191,11 +162,7 @@ class Folder:
         return (status.st_mtime_ns, status.st_ino)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Replace the manifest file atomically.
-
-        Raises:
-            StorageError: The file cannot be written.
-        """
+        """Replace the manifest file atomically."""
         self._replace(self.manifest_file, {**manifest, "checksum": checksum(manifest)})
 
     def _replace(self, target: Path, content: object) -> None:
@@ -225,23 +192,14 @@ class Folder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer's lock. The operating system frees it when the process dies.
-
-        Raises:
-            IndexLockedError: Another writer is at work.
-            StorageError: The folder cannot be written.
-        """
+        """Hold the writer's lock. The operating system frees it when the process dies."""
         self.require_plain()
         with file_lock(self.path, "writer.lock"):
             yield
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:
-    """Refuse a folder of another format version.
-
-    Raises:
-        StorageError: The versions differ.
-    """
+    """Refuse a folder of another format version."""
     version = manifest.get("format", FORMAT)
     if version != FORMAT:
         raise StorageError(

@@ -19,14 +19,6 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
 
     What lies beside the old index in its folder stays. Documents that wait in an adapter belong to an index: who calls
     this has taken them along.
-
-    Args:
-        place: The old index.
-        new: The new one, on the same file system.
-        old: Where the old one may stand meanwhile, on the same file system.
-
-    Raises:
-        OSError: A file cannot be copied, or a folder not be moved; the old index is where it was.
     """
     for found in _others(place):
         copy = new / found.relative_to(place)

@@ -125,11 +125,7 @@ class IndexFiles:
         return (self.folder.stamp(), opened), (IndexFiles._own, opened)
 
     def refresh(self) -> Manifest:
-        """Read the manifest of the last commit. The file beside the store is a copy that may lag behind.
-
-        Raises:
-            StorageError: The index is damaged, or another format version wrote it.
-        """
+        """Read the manifest of the last commit. The file beside the store is a copy that may lag behind."""
         if self.folder is not None:
             self.folder.require_plain()
             # Opened once: another thread may let go of it. Before the file is read: the generation in there only grows.
@@ -163,11 +159,7 @@ class IndexFiles:
             )
 
     def require_sound(self) -> None:
-        """Make sure of everything in the store before anything is computed from it and written.
-
-        Raises:
-            StorageError: Something is not what was written.
-        """
+        """Make sure of everything in the store before anything is computed from it and written."""
         at, *stamp = (self.folder.verified() if self.folder else []) or [0]
         self.store.require_sound(Verified(tuple(stamp), at) if stamp else None)
 
@@ -184,11 +176,7 @@ class IndexFiles:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer's lock of the folder, or of this object in memory.
-
-        Raises:
-            IndexLockedError: Somebody else writes.
-        """
+        """Hold the writer's lock of the folder, or of this object in memory."""
         if not self._busy.acquire(blocking=False):
             raise IndexLockedError("This index is being changed by another task. Wait for it to finish.")
         try:
@@ -237,11 +225,7 @@ class IndexFiles:
         self._seen = (self.store, committed.generation)
 
     def purge(self) -> None:
-        """Leave no word of documents that are gone in any file; call it while `writing`.
-
-        Raises:
-            IndexLockedError: Another process reads, so that not everything could be overwritten.
-        """
+        """Leave no word of documents that are gone in any file; call it while `writing`."""
         manifest = self.refresh()
         self.calls.keep_only({chunk.hash for chunk in self.store.chunks()})
         self.store.compact()
@@ -250,12 +234,7 @@ class IndexFiles:
             self.folder.clean(lambda name: name not in pools)
 
     def save(self, path: Path) -> None:
-        """Write a copy into a new folder.
-
-        Raises:
-            IndexMissingError: Nothing was built.
-            StorageError: The folder holds something already.
-        """
+        """Write a copy into a new folder."""
         self.refresh()
         require_built(self)
         target = Folder(path)
@@ -302,11 +281,7 @@ class IndexFiles:
 
 
 def require_built(files: IndexFiles) -> None:
-    """Raise when nothing was ever committed.
-
-    Raises:
-        IndexMissingError: Nothing was built.
-    """
+    """Raise when nothing was ever committed."""
     if not files.manifest().generation:
         place = files.folder.path if files.folder else "memory"
         raise IndexMissingError(

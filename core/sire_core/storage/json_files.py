@@ -53,11 +53,7 @@ def checksum(content: object) -> int:
 
 
 def replace_json(file: Path, content: object) -> None:
-    """Write a file that is on disk, whole, when this returns; until then what stood there before is.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write a file that is on disk, whole, when this returns; until then what stood there before is."""
     partial = file.with_suffix(f".{os.getpid()}.partial")
     try:
         partial.unlink(missing_ok=True)  # so that nothing is written through a link
@@ -74,25 +70,12 @@ def replace_json(file: Path, content: object) -> None:
 
 
 def write_checked(file: Path, content: object) -> None:
-    """Write content with its checksum, which covers the name of the file as well.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write content with its checksum, which covers the name of the file as well."""
     replace_json(file, {"content": content, "checksum": checksum([file.name, content])})
 
 
 def read_checked(file: Path, form: type = object) -> Any:
-    """What `write_checked` wrote.
-
-    Args:
-        file: The file.
-        form: Type of its content: `dict` or `list`.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        StorageError: It is not what was written; the message says what to do.
-    """
+    """What `write_checked` wrote."""
     try:
         found = json.loads(read_plain(file))
         content = found["content"]

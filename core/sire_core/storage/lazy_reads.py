@@ -31,11 +31,7 @@ class LazyReader:
         self._content = (self.edges(), self.notes(""))
 
     def edges(self) -> list[Edge]:
-        """Return the edges of the pool.
-
-        Raises:
-            SnapshotExpiredError: The index has changed.
-        """
+        """Return the edges of the pool."""
         if self._content is not None:
             return self._content[0]
         with self._store.snapshot():
@@ -43,11 +39,7 @@ class LazyReader:
             return self._store.edges(self._owners) if self._owners else []
 
     def notes(self, prefix: str) -> dict[str, bytes]:
-        """Return notes of the pool whose keys begin with a prefix; of equal keys the first owner's.
-
-        Raises:
-            SnapshotExpiredError: The index has changed.
-        """
+        """Return notes of the pool whose keys begin with a prefix; of equal keys the first owner's."""
         if self._content is not None:
             return {key: note for key, note in self._content[1].items() if key.startswith(prefix)}
         notes: dict[str, bytes] = {}

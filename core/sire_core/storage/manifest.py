@@ -122,11 +122,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Manifest:
-        """Read what `to_json` wrote; an empty mapping is an index that was never built.
-
-        Raises:
-            StorageError: It is something else.
-        """
+        """Read what `to_json` wrote; an empty mapping is an index that was never built."""
         if not data:
             return cls()
         try:
@@ -151,11 +147,7 @@ class Manifest:
             ) from error
 
     def find(self, recipe: Recipe | None, name: str = "") -> BuiltRecipe:
-        """The built recipe that a search means: the one that builds the same, or the latest of a name, or the latest.
-
-        Raises:
-            ConfigurationError: No such recipe was built here.
-        """
+        """Return the built recipe to search: the one that builds the same, or the latest of a name, or the latest."""
         fitting = [r for r in self.recipes if (r.builds_like(recipe) if recipe else not name or r.name == name)]
         if fitting:
             return fitting[-1]
@@ -175,11 +167,7 @@ class Manifest:
         )
 
     def again(self, began: BuiltRecipe) -> BuiltRecipe:
-        """A recipe that was found before, with its settings of then, whatever was built or chosen after it.
-
-        Raises:
-            ConfigurationError: It was removed.
-        """
+        """A recipe that was found before, with its settings of then, whatever was built or chosen after it."""
         same = [r for r in self.recipes if r.name == began.name and r.organizers == began.organizers]
         if not same:
             built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing"

@@ -95,12 +95,7 @@ class Outbox:
         return Followed(tuple(known["owners"]), tuple(known["marks"]))
 
     def follow(self, wanted: Followed, *, again: bool = False) -> None:
-        """Follow owners from now on: everything has to be sent of those that it did not follow.
-
-        Args:
-            wanted: From now on.
-            again: Everything of the others as well, and what is held.
-        """
+        """Follow owners from now on: everything has to be sent of those that it did not follow."""
         new = [owner for owner in wanted.owners if again or owner not in self.followed().owners]
         with self._writing() as writes:
             units = self._db.read(f"SELECT id FROM units WHERE owner IN ({','.join('?' * len(new))})", new)

@@ -42,11 +42,7 @@ class PendingDocuments:
         return bool(self._memory) if self._path is None else self._path.exists()
 
     def put(self, changes: Mapping[str, Document | None]) -> None:
-        """Note documents by id; None deletes.
-
-        Raises:
-            StorageError: The change cannot be written; nothing is noted.
-        """
+        """Note documents by id; None deletes."""
         if not changes:
             return
         with self._writing():
@@ -56,22 +52,14 @@ class PendingDocuments:
                 _note(self._path, changes)
 
     def changes(self) -> dict[str, Document | None]:
-        """Everything that waits, by id, oldest last word first.
-
-        Raises:
-            StorageError: What was noted is damaged.
-        """
+        """Everything that waits, by id, oldest last word first."""
         if self._path is None:
             with self._lock:
                 return dict(self._memory)
         return _read(self._path) if self._path.exists() else {}
 
     def done(self, changes: Mapping[str, Document | None]) -> None:
-        """Forget what was indexed, unless it changed again in the meantime.
-
-        Raises:
-            StorageError: The rest cannot be written.
-        """
+        """Forget what was indexed, unless it changed again in the meantime."""
         with self._writing():
             rest = {name: found for name, found in self.changes().items() if changes.get(name, _NEVER) != found}
             if self._path is None:
@@ -115,11 +103,7 @@ def _merge(known: dict[str, Document | None], changes: Mapping[str, Document | N
 
 
 def _files(path: Path) -> list[Path]:
-    """The numbered files, oldest first.
-
-    Raises:
-        StorageError: The folder is a link.
-    """
+    """The numbered files, oldest first."""
     require_plain(path, folder=True)
     return sorted((file for file in path.glob("*.json") if file.stem.isdigit()), key=lambda file: int(file.stem))
 
@@ -152,12 +136,7 @@ def _read(path: Path) -> dict[str, Document | None]:
 
 
 def _changes(path: Path, files: list[Path]) -> dict[str, Document | None]:
-    """The changes in files of which none is missing.
-
-    Raises:
-        FileNotFoundError: One is.
-        StorageError: One is damaged.
-    """
+    """The changes in files of which none is missing."""
     noted: list[list[dict[str, Any]]] = []
     for file in reversed(files):
         if int(file.stem) != int(files[-1].stem) - len(noted):

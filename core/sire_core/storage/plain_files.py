@@ -49,21 +49,13 @@ def is_derived_name(name: str) -> bool:
 
 
 def is_plain(path: Path, *, folder: bool = False) -> bool:
-    """Whether there is a plain file (or folder), and no link to one.
-
-    Raises:
-        OSError: There is nothing, or it cannot be looked at.
-    """
+    """Whether there is a plain file (or folder), and no link to one."""
     mode = path.lstat().st_mode
     return stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)
 
 
 def require_plain(path: Path, *, folder: bool = False) -> None:
-    """Raise if something else than a plain file (or folder) has this name; nothing at all is fine.
-
-    Raises:
-        StorageError: It is a link, a pipe, a device, or a folder in the place of a file.
-    """
+    """Raise if something else than a plain file (or folder) has this name; nothing at all is fine."""
     with suppress(OSError):  # what cannot be looked at cannot be opened either
         if not is_plain(path, folder=folder):
             raise StorageError(
@@ -74,11 +66,7 @@ def require_plain(path: Path, *, folder: bool = False) -> None:
 
 
 def misplaced(folder: Path) -> Iterator[Path]:
-    """Entries of an index folder that have a name of ours and are links or of another type.
-
-    Raises:
-        OSError: The folder cannot be read.
-    """
+    """Entries of an index folder that have a name of ours and are links or of another type."""
     with os.scandir(folder) as entries:
         for entry in entries:
             is_ours = entry.name in FILES or entry.name in FOLDERS
@@ -88,11 +76,7 @@ def misplaced(folder: Path) -> Iterator[Path]:
 
 
 def read_plain(path: Path) -> bytes:
-    """Content of a plain file; a link is not followed, a pipe not waited for.
-
-    Raises:
-        OSError: There is no file, or it is no plain one.
-    """
+    """Content of a plain file; a link is not followed, a pipe not waited for."""
     if not is_plain(path):
         raise OSError(f"{path} is no plain file")
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)

@@ -88,12 +88,7 @@ class Pool:
     stamp: tuple[tuple[int, int, int], ...] = ()
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
-        """A unit and the ids of its documents, in order of its chunks.
-
-        Args:
-            position: Row number.
-            order: Numbers of the unit's chunks in the order in which they shall be cited; None keeps the stored one.
-        """
+        """A unit and the ids of its documents, in order of its chunks."""
         row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
         chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
         if order is not None:
@@ -150,16 +145,7 @@ class Pool:
 
     @classmethod
     def load(cls, files: DerivedFiles, generation: int, *, written: bool = False) -> Pool:
-        """Map the files of a pool that `make` wrote.
-
-        Args:
-            files: The files.
-            generation: Of the pool.
-            written: Whether they were written here just now, so that they do not have to be verified.
-
-        Raises:
-            StorageError: A file is missing or damaged; the caller makes the pool again.
-        """
+        """Map the files of a pool that `make` wrote."""
         stamp = files.stamp()
         if not written:
             files.verify()
@@ -176,21 +162,11 @@ class Pool:
 
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
-        """Derive a pool from the store.
-
-        Args:
-            store: The committed index.
-            owners: Organizer fingerprints, in the recipe's order; the corpus is put in front.
-            generation: Generation of the store.
-        """
+        """Derive a pool from the store."""
         return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
 
     def kept(self, files: DerivedFiles) -> Pool:
-        """The same pool, written to files and mapped from them.
-
-        Raises:
-            StorageError: The files cannot be written.
-        """
+        """The same pool, written to files and mapped from them."""
         files.write(self._save)
         return self.load(files, self.generation, written=True)
 
@@ -205,12 +181,7 @@ class Pool:
 
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
-    """Write all of a pool but its matrix and rows.
-
-    Args:
-        directory: Where to.
-        columns: By the names of `Pool`.
-    """
+    """Write all of a pool but its matrix and rows."""
     for name in _ARRAYS:
         np.save(directory / f"{name}.npy", columns[name])
     for name in _TEXTS:
@@ -251,12 +222,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
 
 
 def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
-    """A unit as it stands in `Pool.rows`.
-
-    Args:
-        unit: The unit.
-        doc_of: Document ids by chunk id.
-    """
+    """A unit as it stands in `Pool.rows`."""
     row = {
         "id": unit.id,
         "kind": unit.kind.value,

@@ -76,11 +76,7 @@ class UpdatedPool:
         return Pool(generation=self.generation, matrix=matrix, rows=rows, **self.columns)
 
     def kept(self, files: DerivedFiles) -> Pool:
-        """The pool, written to files and mapped from them.
-
-        Raises:
-            StorageError: The files cannot be written.
-        """
+        """The pool, written to files and mapped from them."""
         known = self._known()
 
         def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
@@ -97,11 +93,7 @@ class UpdatedPool:
         return Pool.load(files, self.generation, written=True)
 
     def verify(self) -> None:
-        """Compare what is copied with its checksums, but for those that are copied along.
-
-        Raises:
-            StorageError: It is not what was written.
-        """
+        """Compare what is copied with its checksums, but for those that are copied along."""
         if self.before.files is not None:
             self.before.files.verify(self._known())
 
@@ -120,16 +112,7 @@ class UpdatedPool:
 
 
 def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPool | None:
-    """A pool after a commit, as `Pool.make` would derive it from the store.
-
-    Args:
-        pool: As it was one generation before.
-        change: The commit.
-        owners: Organizer fingerprints, in the recipe's order.
-
-    Returns:
-        None when the pool cannot follow: vectors of rows that stay were replaced, or they have another length.
-    """
+    """A pool after a commit, as `Pool.make` would derive it from the store."""
     commit = change.commit
     new, touched = _New([], []), set[str]()
     for rank, owner in enumerate((CORPUS, *owners)):

@@ -51,13 +51,7 @@ class Pools:
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
-        """The recipe's pool: mapped from its files, or derived when they are missing or damaged.
-
-        Args:
-            built: One of the manifest's recipes.
-            generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
-            lasting: Put the files on disk, see `DerivedFiles`.
-        """
+        """The recipe's pool: mapped from its files, or derived when they are missing or damaged."""
         store = self._store()
         commits = store.commits()
         files = self._files(built, generation, commits[0])

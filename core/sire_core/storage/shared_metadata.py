@@ -15,9 +15,6 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     A derived unit carries these in a vector store, so that a filter of the store (`tenant == "a"`) never lets a unit
     through that also stands on another tenant's document.
-
-    Args:
-        sources: Metadata of at least one document.
     """
     first, *others = sources
     return {
@@ -28,11 +25,7 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Values that these do not agree on by key, each once, in their order; a missing key counts as None.
-
-    Args:
-        sources: Metadata of at least one passage.
-    """
+    """Values that these do not agree on by key, each once, in their order; a missing key counts as None."""
     shared = shared_metadata(sources)
     found: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
     for key, values in found.items():

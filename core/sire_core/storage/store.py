@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.corpus.changes import StoredDocument
+from sire_core.corpus.changes import CorpusChange, StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
+from sire_core.errors import StorageError
 from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, verified
 from sire_core.storage.commit import Commit
-from sire_core.storage.corpus_cache import CorpusCache
 from sire_core.storage.database import Database
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
 from sire_core.storage.outbox import Outbox, note_changes
@@ -67,7 +67,7 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
         self._verification = Verification(self._db)
-        self._corpus = CorpusCache(self)
+        self._corpus = _CorpusCache(self)
         self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close(self) -> Verified | None:
@@ -91,11 +91,7 @@ class Store:
         return self._db.snapshot()
 
     def manifest(self) -> dict[str, Any]:
-        """The manifest as of the last commit; empty before the first.
-
-        Raises:
-            StorageError: It is damaged.
-        """
+        """The manifest as of the last commit; empty before the first."""
         # Formats before 4 have no checksum; they are refused, but for what they are.
         old = not self._db.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
         columns = "key, value" if old else META.selected
@@ -129,21 +125,13 @@ class Store:
         self._verification.require(known)
 
     def require_complete(self, owners: Sequence[str]) -> None:
-        """Raise when documents, chunks or units are missing; call it in a `snapshot`.
-
-        Raises:
-            StorageError: The index is damaged.
-        """
+        """Raise when documents, chunks or units are missing; call it in a `snapshot`."""
         require_complete(self._db, DOCUMENTS)
         require_complete(self._db, CHUNKS)
         require_complete(self._db, UNITS, owners)
 
     def documents(self, only: Sequence[str] | None = None) -> dict[str, StoredDocument]:
-        """Documents by id, in corpus order.
-
-        Args:
-            only: Their ids; None for all.
-        """
+        """Documents by id, in corpus order."""
         sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
         with self.snapshot():
             if only is None:
@@ -154,11 +142,7 @@ class Store:
         return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
-        """All chunks, ordered by (document sequence, position, id).
-
-        Args:
-            documents: What `documents` returned; None reads them.
-        """
+        """All chunks, ordered by (document sequence, position, id)."""
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
@@ -185,20 +169,12 @@ class Store:
             return list(self.each_unit(owner))
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
-        """Units of one owner, by id, one after the other; call it in a `snapshot`.
-
-        Raises:
-            StorageError: One is damaged, or some are missing.
-        """
+        """Units of one owner, by id, one after the other; call it in a `snapshot`."""
         for row in complete(self._db, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Ids of the units of some owners, with their vectors; call it in a `snapshot`.
-
-        Raises:
-            StorageError: One is damaged, or some are missing.
-        """
+        """Ids of the units of some owners, with their vectors; call it in a `snapshot`."""
         marks, rows = ",".join("?" * len(owners)), 0
         for found, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
             yield str(found), vector_of(found, blob)
@@ -345,3 +321,46 @@ class Store:
     def compact(self) -> None:
         """Overwrite what was deleted and give the space back."""
         self._db.compact()
+
+
+_MAX_CACHED = 200_000
+"""Maximum number of passages in the cache, at 1.7 kB each."""
+_MAX_FOLLOWED = 1000
+"""Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
+
+
+class _CorpusCache:
+    """Documents and passages of a store, kept in memory for the next change, which mostly comes from this process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cached: tuple[str, StoredCorpus] | None = None
+
+    def read(self) -> StoredCorpus:
+        """Return the corpus of the last commit by any process."""
+        with self._store.snapshot():
+            commit, cached = self._store.commits()[0], self._cached
+            if cached is not None and cached[0] == commit:
+                return cached[1]
+            documents = self._store.documents()
+            chunks = self._store.chunks(documents)
+        found = StoredCorpus.of(documents, chunks)
+        self._cache(commit, found)
+        return found
+
+    def follow(self, commit: Commit) -> None:
+        """Apply a commit that this process just made to the cached corpus."""
+        cached, self._cached = self._cached, None
+        if cached is None or len(commit.put_documents) > _MAX_FOLLOWED:
+            return
+        with suppress(StorageError), self._store.snapshot():  # it is committed; the next change reads all
+            name, before = self._store.commits()
+            if cached[0] == before:  # as stored: what the caller holds of its documents may change
+                put = self._store.documents([document.id for document in commit.put_documents])
+                change = CorpusChange(
+                    tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents)
+                )
+                self._cache(name, cached[1].updated(change).after)
+
+    def _cache(self, commit: str, corpus: StoredCorpus) -> None:
+        self._cached = (commit, corpus) if len(corpus.chunks) <= _MAX_CACHED else None

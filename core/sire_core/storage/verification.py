@@ -60,12 +60,6 @@ class Verification:
         """Make sure of everything once before anything is derived from it and written.
 
         What was verified and not touched since is not read again, for a week: disks lose bits at rest, too.
-
-        Args:
-            known: What the process before this one knew of the file.
-
-        Raises:
-            StorageError: Something is not what was written.
         """
         if self._sound:
             return
