@@ -6,12 +6,13 @@ is clear: a name where an object is due, a triple written as a list, null for no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
+from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList, leave_out
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
 __all__ = [
@@ -32,26 +33,71 @@ _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 T = TypeVar("T")
 
 
-def _is_triple(item: Any) -> bool:
-    parts: Sequence[Any]
+_ENDS = {
+    "h": ("h", "head", "subject", "source", "from"),
+    "p": ("p", "predicate", "relation", "relationship", "r"),
+    "t": ("t", "tail", "object", "target", "to"),
+}
+"""Keys that models give the parts of a triple."""
+_SENTENCE = ("text", "fact", "sentence", "statement", "claim", "proposition", "content")
+_NAME = ("name", "keyword", "entity", "text", "value", "title", "id")
+_BETWEEN = re.compile(r"\s*[,;\n]\s*")
+
+
+def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The first value that is a text or a number."""
+    values = (item.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str | int | float) and str(value).strip()), None)
+
+
+def _triple(item: Any) -> Any:
+    """The parts of a triple by their keys; None when one is missing."""
     if isinstance(item, Mapping):
-        parts = [item.get(name) for name in "hpt"]
+        parts = [_first(item, names) for names in _ENDS.values()]
+        more = {"strength": item["strength"]} if item.get("strength") is not None else {}
     elif isinstance(item, list):
-        parts = item[:3]
+        parts = [part if isinstance(part, str | int | float) and str(part).strip() else None for part in item[:3]]
+        more = {"strength": item[3]} if len(item) > 3 else {}
     else:
-        return False
-    return len(parts) == 3 and all(isinstance(part, str | int | float) and str(part).strip() for part in parts)
+        return None
+    if len(parts) < 3 or None in parts:
+        return None
+    return dict(zip("hpt", map(str, parts), strict=True)) | more
 
 
 def _whole_triples(value: Any) -> Any:
-    return [item for item in value if _is_triple(item)] if isinstance(value, list) else value
+    if isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, list):
+        leave_out(value, "no list of triples")
+        return []
+    if len(value) == 3 and all(isinstance(part, str) for part in value):
+        value = [value]
+    found = [(_triple(item), item) for item in value]
+    for triple, item in found:
+        if triple is None:
+            leave_out(item, "a triple that lacks a part")
+    return [triple for triple, _ in found if triple is not None]
 
 
 def _plain_names(value: Any) -> Any:
-    """Names of objects that have one."""
+    """Texts, numbers, and the names of objects that have one; a text in the place of a list is taken apart."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = _BETWEEN.split(value)
+    if isinstance(value, Mapping):
+        value = [value] if _first(value, _NAME) is not None else list(value)
     if not isinstance(value, list):
         return value
-    return [item.get("name", "") if isinstance(item, Mapping) else item for item in value]
+    names = []
+    for item in value:
+        name = _first(item, _NAME) if isinstance(item, Mapping) else item
+        if isinstance(name, str | int | float) and not isinstance(name, bool) and str(name).strip():
+            names.append(str(name))
+        else:
+            leave_out(item, "no name")
+    return names
 
 
 WholeTriples = Annotated[list[T], BeforeValidator(_whole_triples)]
@@ -65,7 +111,7 @@ class EntityAnswer(LenientAnswer):
     id: str
     name: str
     type: str = ""
-    aliases: list[str] = Field(default_factory=list)
+    aliases: PlainNames = Field(default_factory=list)
     description: str = ""
 
 
@@ -80,9 +126,7 @@ class TripleAnswer(LenientAnswer):
     @model_validator(mode="before")
     @classmethod
     def _from_list(cls, data: Any) -> Any:
-        if isinstance(data, list) and len(data) in (3, 4):
-            return dict(zip(("h", "p", "t", "strength"), data, strict=False))
-        return data
+        return _triple(data) or data
 
     @field_validator("strength", mode="before")
     @classmethod
@@ -97,7 +141,7 @@ class FactAnswer(LenientAnswer):
     """A statement with the entities it names."""
 
     text: str
-    entities: list[str] = Field(default_factory=list)
+    entities: PlainNames = Field(default_factory=list)
     question: str = ""
     answer: str = ""
     triples: WholeTriples[TripleAnswer] = Field(default_factory=list)
@@ -107,9 +151,7 @@ class FactAnswer(LenientAnswer):
     def _from_text(cls, data: Any) -> Any:
         if isinstance(data, str):
             return {"text": data}
-        if isinstance(data, Mapping) and "text" not in data and "fact" in data:
-            return {**{name: value for name, value in data.items() if name != "fact"}, "text": data["fact"]}
-        return data
+        return _with_text(data)
 
 
 class EntitiesAnswer(LenientAnswer):
@@ -117,16 +159,21 @@ class EntitiesAnswer(LenientAnswer):
 
     shape: ClassVar[str] = f'{{"entities":[{_ENTITY}]}}'
 
-    entities: list[EntityAnswer]
+    entities: LenientList[EntityAnswer]
 
     @field_validator("entities", mode="before")
     @classmethod
     def _with_ids(cls, value: Any) -> Any:
-        if isinstance(value, Mapping):  # {"n1": {...}}
-            value = [{"id": str(key), **item} for key, item in value.items() if isinstance(item, Mapping)]
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            value = [value]
+        elif isinstance(value, Mapping):  # {"n1": {...}}
+            named = value.items()
+            value = [{"id": str(key), **(item if isinstance(item, Mapping) else {"name": item})} for key, item in named]
+        if isinstance(value, str):
+            value = _BETWEEN.split(value)
         if not isinstance(value, list):
             return value
-        return [_with_id(item, number) for number, item in enumerate(value, 1)]
+        return [_with_id(item, number) for number, item in enumerate(value, 1) if item not in (None, "", {}, [])]
 
 
 class FactsAnswer(LenientAnswer):
@@ -151,13 +198,18 @@ class ShortFact(LenientAnswer):
     text: str
     triples: WholeTriples[ShortTriple] = Field(default_factory=list)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        return _with_text({"text": data} if isinstance(data, str) else data)
+
 
 class ShortFactsAnswer(LenientAnswer):
     """Answer of the fact step where the entities are known: what `model+rules` asks for."""
 
     shape: ClassVar[str] = FactsAnswer.shape
 
-    facts: list[ShortFact]
+    facts: LenientList[ShortFact]
 
     def whole(self) -> list[FactAnswer]:
         """The facts in the form of the longer answers."""
@@ -185,13 +237,18 @@ class AliasesAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"aliases":[["",""]]}'
 
-    aliases: list[list[str]]
+    aliases: LenientList[list[str]]
 
     @field_validator("aliases", mode="before")
     @classmethod
     def _groups(cls, value: Any) -> Any:
-        flat = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
-        return [value] if flat else value
+        if isinstance(value, Mapping):  # {"name": ["other"]}
+            value = [[name, *_plain_names(others)] for name, others in value.items()]
+        if not isinstance(value, list):
+            return [] if value is None else value
+        if value and all(isinstance(item, str) for item in value):
+            return [value]
+        return [_group(item) for item in value if item not in (None, "", {}, [])]
 
 
 class KeywordsAnswer(LenientAnswer):
@@ -199,7 +256,7 @@ class KeywordsAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"keywords":["","","","",""]}'
 
-    keywords: list[str]
+    keywords: PlainNames
 
 
 class PairAnswer(LenientAnswer):
@@ -220,7 +277,7 @@ class DocumentAnswer(LenientAnswer):
 
     shape: ClassVar[str] = '{"qa_pairs":[{"passage":1,"question":"","answer":""}],"entities":[""]}'
 
-    qa_pairs: list[PairAnswer]
+    qa_pairs: LenientList[PairAnswer]
     entities: PlainNames = Field(default_factory=list)
 
 
@@ -232,16 +289,33 @@ class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse o
         '"triples":[{"h":"n1","p":"","t":"","strength":5}]}],"keywords":[],"topic":"","abstractiveness":"low"}'
     )
 
-    keywords: list[str] = Field(default_factory=list)
+    keywords: PlainNames = Field(default_factory=list)
     topic: str = ""
     abstractiveness: LenientLevel = "low"
+
+
+def _with_text(data: Any) -> Any:
+    """A statement whose sentence may stand under another key."""
+    if not isinstance(data, Mapping) or isinstance(data.get("text"), str):
+        return data
+    text = _first(data, _SENTENCE)
+    return data if text is None else {**data, "text": str(text)}
+
+
+def _group(item: Any) -> Any:
+    """Names of one thing, out of a list or of an object with a name and its others."""
+    if isinstance(item, Mapping):
+        return [name for value in item.values() for name in _plain_names(value)]
+    return _plain_names(item)
 
 
 def _with_id(item: Any, number: int) -> Any:
     if isinstance(item, str):
         return {"id": f"n{number}", "name": item}
-    if isinstance(item, Mapping) and not item.get("id"):
-        return {**item, "id": f"n{number}"}
+    if isinstance(item, Mapping):
+        name = item.get("name") or _first(item, _NAME[1:-1])
+        named = {**item, "name": name} if name is not None else item
+        return named if isinstance(item.get("id"), str | int) and item["id"] != "" else {**named, "id": f"n{number}"}
     return item
 
 

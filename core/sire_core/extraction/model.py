@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.answers import EntityAnswer, ExtractionAnswer, ShortFactsAnswer, record_of
@@ -17,6 +19,7 @@ from sire_core.extraction.native import NATIVE, NativeAnswer, with_entities
 from sire_core.extraction.prompts import passage_data, prompts
 from sire_core.extraction.record import validate
 from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.structured import items_left_out
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk, Entity, ExtractionRecord
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
 __all__ = ["ModelExtractor"]
+
+_logger = logging.getLogger(__name__)
 
 _CONTEXT_TOKENS = 200
 _ANSWER_BASE = 800
@@ -159,6 +164,15 @@ class ModelExtractor:
 
     async def _asked(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         model = told_of(self._model, [item.chunk.id for item in items])
+        with items_left_out() as left_out:
+            records = await self._answered(model, items)
+        if left_out:
+            reason = f"{count(len(left_out), 'item')} of the answer could not be read and left out: {left_out[0]}"
+            _logger.warning("%s: %s", items[0].chunk.title or items[0].chunk.doc_id, reason)
+            records = [replace(found, reason=found.reason or reason[:500]) for found in records]
+        return records
+
+    async def _answered(self, model: LanguageModel, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         try:
             if self._way is not None:
                 bounded = [_bounded(item) for item in items]

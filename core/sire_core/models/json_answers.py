@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from sire_core.clean_text import clean_value
@@ -21,6 +22,7 @@ _PIECES = re.compile(
     r"|(?P<word>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
+_ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
 _BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
 _PAIRS = {"}": "{", "]": "["}
 # Openings that are tried when earlier ones never close; keeps hostile answers linear.
@@ -31,9 +33,9 @@ def tolerant_json(text: str) -> Any:
     """Read the JSON value of an answer.
 
     Strict JSON first. Then, in turn, what models add to it: a thinking block, code fences, prose around the outermost
-    object or array, comments, trailing commas, Python's constants, raw line breaks in strings. A value that was cut
-    off is an error: closing it would lose what is missing without a word. Halves of surrogate pairs, which small models
-    write as escapes and no database takes, become U+FFFD.
+    object or array, comments, trailing commas, Python's constants and single quotes, raw line breaks in strings. A
+    value that was cut off is an error: closing it would lose what is missing without a word. Halves of surrogate
+    pairs, which small models write as escapes and no database takes, become U+FFFD.
 
     Args:
         text: The answer.
@@ -50,6 +52,9 @@ def tolerant_json(text: str) -> Any:
             return clean_value(_container(_loads(candidate)))
         except (ValueError, RecursionError) as error:  # noqa: PERF203 - a handful of candidates
             first = first or ValueError(str(error) or type(error).__name__)
+    if "'" in text and (quoted := _double_quoted(text)) != text:
+        with suppress(ValueError):
+            return tolerant_json(quoted)
     raise first or ValueError("there is no complete JSON object in the answer")
 
 
@@ -82,6 +87,30 @@ def _without_thinking(text: str, *, opened: bool) -> str:
         elif opened:
             kept, start = [], tag.end()
     return "".join((*kept, text[start:])).strip()
+
+
+def _double_quoted(text: str) -> str:
+    """The text with JSON's quotes around strings that stand in single ones, as Python writes them."""
+    parts: list[str] = []
+    depth = at = 0
+    while at < len(text):
+        letter = text[at]
+        end = at + 1
+        if letter == '"' and depth:
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            end += 1
+        elif letter == "'" and depth:
+            while end < len(text) and not (text[end] == "'" and _ENDS_STRING.match(text, end + 1)):
+                end += 2 if text[end] == "\\" else 1
+            said = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+            parts.append(f'"{said}"')
+            at = end + 1
+            continue
+        depth += (letter in "{[") - (letter in "}]" and depth > 0)
+        parts.append(text[at:end])
+        at = end
+    return "".join(parts)
 
 
 def _loads(text: str) -> Any:

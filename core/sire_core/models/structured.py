@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from sire_core.clean_text import clean_value
 from sire_core.errors import UnusableAnswerError
@@ -38,6 +46,8 @@ __all__ = [
     "UnusableAnswerError",
     "ask_checked",
     "ask_structured",
+    "items_left_out",
+    "leave_out",
     "parse_answer",
     "schema_fingerprint",
     "schema_hint",
@@ -229,22 +239,62 @@ def _tightened(node: Any) -> Any:
 T = TypeVar("T")
 
 
-def _as_list(value: Any) -> Any:
-    return list(value.values()) if isinstance(value, Mapping) else value
+_left_out: ContextVar[list[str] | None] = ContextVar("_left_out", default=None)
+
+
+@contextmanager
+def items_left_out() -> Iterator[list[str]]:
+    """Collect what could not be read of the items of answers that are validated inside the block, in words."""
+    found: list[str] = []
+    token = _left_out.set(found)
+    try:
+        yield found
+    finally:
+        _left_out.reset(token)
+
+
+def leave_out(item: object, problem: str) -> None:
+    """Note an item that could not be read; empty ones say nothing and are not noted."""
+    noted = _left_out.get()
+    if noted is not None and item not in (None, "", [], {}):
+        noted.append(problem)
+
+
+def _item_by_item(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """The items of a list that can be read. An object's values count as a list, a single item as one, null as none."""
+    items: Any = [] if value is None else value
+    if isinstance(items, Mapping):
+        items = list(items.values()) if all(isinstance(item, Mapping | list) for item in items.values()) else [items]
+    elif isinstance(items, str):
+        items = [items]
+    try:
+        return handler(items)
+    except ValidationError as error:
+        if not isinstance(items, list):
+            raise
+        kept, first = [], error
+        for item in items:
+            try:
+                kept += handler([item])
+            except ValidationError as problem:  # noqa: PERF203 - one bad item must not cost the others
+                leave_out(item, str(problem.errors()[0]["msg"]))
+        if not kept and any(item not in (None, "", [], {}) for item in items):
+            raise first from None
+        return kept
 
 
 def _as_level(value: Any) -> str:
     return "high" if str(value).strip().lower() == "high" else "low"
 
 
-LenientList = Annotated[list[T], BeforeValidator(_as_list)]
-"""A list; an object's values count as one, whatever its keys are."""
+LenientList = Annotated[list[T], WrapValidator(_item_by_item)]
+"""A list, read item by item: one that cannot be read does not cost the others."""
 LenientLevel = Annotated[Literal["low", "high"], BeforeValidator(_as_level)]
 """How abstract something is; whatever is not `high` is `low`."""
 
 
 class LenientAnswer(BaseModel):
-    """Drops nulls where there is a default, and writes numbers as text where text is due."""
+    """Reads what models make of a shape: wrapped in a list or another object, with nulls, numbers or lists for text."""
 
     shape: ClassVar[str] = ""
     """An example of the answer, for servers that do not enforce a schema; much shorter than its JSON schema."""
@@ -252,6 +302,7 @@ class LenientAnswer(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _tidy(cls, data: Any) -> Any:
+        data = _unwrapped(data, cls.model_fields)
         if not isinstance(data, Mapping):
             return data
         tidy = {}
@@ -259,6 +310,53 @@ class LenientAnswer(BaseModel):
             known = cls.model_fields.get(name)
             if value is None and known is not None and not known.is_required():
                 continue
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            tidy[name] = str(value) if is_number and known is not None and known.annotation is str else value
+            tidy[name] = _as_text(value) if known is not None and known.annotation is str else value
         return tidy
+
+
+def _as_text(value: Any) -> Any:
+    """Text for a number or a list of texts."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
+    return value
+
+
+_WRAPPERS = 4
+
+
+def _unwrapped(data: Any, fields: Mapping[str, Any]) -> Any:
+    """The object that holds the fields, out of a list of objects, or out of another object."""
+    for _ in range(_WRAPPERS):
+        if (
+            isinstance(data, list)
+            and data
+            and all(isinstance(part, Mapping) and set(part) & set(fields) for part in data)
+        ):
+            data = _merged(data)
+        elif isinstance(data, list) and len(data) == 1 and isinstance(data[0], Mapping):
+            (data,) = data
+        elif isinstance(data, list):
+            lists = [
+                name for name, field in fields.items() if field.is_required() and get_origin(field.annotation) is list
+            ]
+            return {lists[0]: data} if len(lists) == 1 else data
+        elif isinstance(data, Mapping) and not set(data) & set(fields):
+            inner = [value for value in data.values() if isinstance(value, Mapping | list)]
+            if len(inner) != 1:
+                return data
+            (data,) = inner
+        else:
+            return data
+    return data
+
+
+def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One object of several; lists of the same name one after the other."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            known = whole.get(name)
+            whole[name] = [*known, *value] if isinstance(known, list) and isinstance(value, list) else value
+    return whole
