@@ -9,8 +9,8 @@ import numpy as np
 
 from sire_core.algorithms.wording import shorten
 from sire_core.explore.paths import Names
-from sire_core.knowledge.columns import EdgeColumns
-from sire_core.knowledge.kinds import RELATES
+from sire_core.knowledge import RELATES
+from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

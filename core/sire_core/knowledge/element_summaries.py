@@ -1,27 +1,145 @@
-"""Summaries of a knowledge graph's elements, written as it changes (MS-RAG 3.2.2)."""
+"""Summaries of entities and relations by a language model (MS-RAG, section 3.2.2)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from sire_core.knowledge.element_descriptions import SHOWN_PASSAGES, Element, summarize_elements
+from pydantic import BaseModel, Field
+
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.errors import ModelError
+from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import Prompt
+from sire_core.types import Failure
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BuildView, Delta
+    from sire_core.protocols import BuildView, Delta, LanguageModel
     from sire_core.types import Unit
 
-__all__ = ["with_summaries"]
+__all__ = ["SHOWN_PASSAGES", "Element", "ElementSummaries", "summarize_elements", "with_summaries"]
+
+BATCH = 20
+"""Maximum elements of a call."""
+_TOKENS = 6_000
+"""Maximum tokens of the passages of a call, estimated."""
+SHOWN_PASSAGES = 4
+"""Maximum passages of an element in a prompt."""
+_INSTRUCTIONS = """\
+The input lists elements of a knowledge graph, entities and relations, each with a number, a name and the numbers of \
+the passages that speak of it; the passages follow. For each element write one or two sentences that say what these \
+passages state about it: who or what it is, with names and dates in full. Leave out what they do not state. Use their \
+language."""
+
+
+class _Summary(BaseModel):
+    id: int
+    summary: str
+
+
+class ElementSummaries(BaseModel):
+    """The answer of the model."""
+
+    shape: ClassVar[str] = '{"summaries":[{"id":0,"summary":""}]}'
+
+    summaries: list[_Summary] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An entity or a relation with its sources.
+
+    Attributes:
+        key: Key of the summary.
+        name: Name of the entity, or text of the relation.
+        chunk_ids: Its passages.
+    """
+
+    key: str
+    name: str
+    chunk_ids: tuple[str, ...]
+
+
+async def summarize_elements(
+    elements: Sequence[Element],
+    texts: Mapping[str, str],
+    model: LanguageModel,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[dict[str, str], list[Failure]]:
+    """Ask a model to summarise elements, up to twenty a call, several calls at a time.
+
+    One call shows the passages of all its elements: where passages of several tenants must never meet in a prompt, ask
+    for each tenant's elements on their own.
+
+    Args:
+        elements: What to summarise.
+        texts: Passage texts by chunk id; an element is shown the first four of its passages.
+        model: Who writes. With `with_sources` (see `CachedModel`) it is told the chunks of each call.
+        progress: Called as `progress(done, total)`, in calls.
+
+    Returns:
+        Summaries by key, without those the model left out; and the calls that failed.
+
+    Raises:
+        LimitExceededError: A usage limit was reached.
+    """
+    found: dict[str, str] = {}
+    failures: list[Failure] = []
+
+    async def one(batch: list[Element]) -> tuple[dict[str, str], Failure | None]:
+        try:
+            return await _ask(batch, texts, model), None
+        except ModelError as error:
+            what = f"summaries of {len(batch)} elements, first {batch[0].name!r}"
+            return {}, Failure(what, f"{type(error).__name__}: {error}"[:500])
+
+    workers = concurrency_of(model)
+    for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
+        found.update(summaries)
+        failures += [failure] if failure else []
+    return {element.key: found[element.key] for element in elements if element.key in found}, failures
+
+
+def _batches(elements: Sequence[Element], texts: Mapping[str, str]) -> list[list[Element]]:
+    """Group elements so that the distinct passages of a group fit into a call."""
+    batches: list[list[Element]] = []
+    shown: set[str] = set()
+    tokens = 0
+    for element in elements:
+        new = [chunk for chunk in element.chunk_ids[:SHOWN_PASSAGES] if chunk not in shown]
+        size = sum(estimate_tokens(texts[chunk]) for chunk in new)
+        if not batches or len(batches[-1]) == BATCH or (tokens and tokens + size > _TOKENS):
+            batches.append([])
+            shown, tokens = set(), 0
+            size = sum(estimate_tokens(texts[chunk]) for chunk in element.chunk_ids[:SHOWN_PASSAGES])
+        batches[-1].append(element)
+        shown.update(element.chunk_ids[:SHOWN_PASSAGES])
+        tokens += size
+    return batches
+
+
+async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: LanguageModel) -> dict[str, str]:
+    chunks = list(dict.fromkeys(chunk for element in batch for chunk in element.chunk_ids[:SHOWN_PASSAGES]))
+    number = {chunk: place for place, chunk in enumerate(chunks)}
+    data = {
+        "elements": [
+            {"id": i, "name": element.name, "passages": [number[chunk] for chunk in element.chunk_ids[:SHOWN_PASSAGES]]}
+            for i, element in enumerate(batch)
+        ],
+        "passages": [texts[chunk] for chunk in chunks],
+    }
+    bound = told_of(model, chunks)
+    answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
+    said = {found.id: " ".join(found.summary.split()) for found in answer.parsed.summaries}
+    return {element.key: said[i] for i, element in enumerate(batch) if said.get(i)}
 
 
 async def with_summaries(delta: Delta, view: BuildView) -> Delta:
-    """Ask the model about units that are new, and about those whose summaries are missing since an earlier change.
-
-    Args:
-        delta: The change, without summaries. What is missing after it is kept in its state.
-        view: Of the organizer, with a language model.
-    """
+    """Add summaries of new units, and of those whose summaries an earlier change could not get."""
     assert view.language_model is not None
     gone = set(delta.drop_units)
     put = {unit.id: unit for unit in delta.put_units}
@@ -48,7 +166,7 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
 
 
 def _shown(unit: Unit) -> tuple[str, tuple[str, ...]]:
-    """What the model is shown of a unit."""
+    """The part of a unit that is in the prompt."""
     return unit.text, unit.chunk_ids[:SHOWN_PASSAGES]
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from sire_core.algorithms.graphs import CSRGraph
 from sire_core.algorithms.grouping import by_appearance, id_codes, ranges
 from sire_core.extraction.titles import WORD, TitleLinker
-from sire_core.knowledge.columns import EdgeColumns
-from sire_core.knowledge.kinds import MENTIONS
-from sire_core.knowledge.name_lists import NameLists, word_hashes
+from sire_core.knowledge import MENTIONS
+from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
 from sire_core.types import UnitKind, hash64
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ __all__ = ["EntityGraph", "SpelledNames", "Walk"]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A graph over passages (nodes 0..) and entities (the nodes behind them).
+    """A graph over passages (the first nodes) and entities (the nodes after them).
 
     Attributes:
         graph: The graph.
@@ -43,7 +42,7 @@ class Walk:
 
 
 class EntityGraph:
-    """Mentions of a pool: which passage names which entity, under which names.
+    """Mentions of entities in the passages of a pool, with the names that the passages use.
 
     Args:
         chunk_positions: Positions of the passages in the pool; passage number i is `chunk_positions[i]`.
@@ -72,7 +71,7 @@ class EntityGraph:
 
     @classmethod
     def of(cls, view: View) -> EntityGraph:
-        """The graph of a pool, made once per snapshot."""
+        """Return the graph of a pool, made once per snapshot."""
         graph: EntityGraph = view.derived("entity graph", lambda: cls._read(view))
         return graph
 
@@ -100,14 +99,11 @@ class EntityGraph:
         )
 
     def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:
-        """Entities that a question names, with the name it was known by.
+        """Find the entities that a question names, with the matching name.
 
         Args:
             question: The question; titles count with and without their bracketed part, the longest name wins.
-            allowed: Passages that may be looked at, `[passages]`; a name has to be spelt out by one of them.
-
-        Returns:
-            Name by entity number, in order of mention.
+            allowed: Allowed passages, `[passages]`; one of them must spell out the name.
         """
         found: dict[int, str] = {}
         for name, mentions in self.names.said(question).items():
@@ -117,11 +113,11 @@ class EntityGraph:
         return found
 
     def frequency(self, entity: int) -> int:
-        """Number of passages that name an entity."""
+        """Return the number of passages that name an entity."""
         return int((self.entities == entity).sum())
 
     def walk(self, title_weight: float, rarity: float, allowed: BoolArray | None = None) -> Walk:
-        """The graph to walk on.
+        """Build the graph for random walks.
 
         From a passage the walker goes to the entities it names, to rare ones more often; from an entity to the
         passages that name it, above all to those that are titled by it.
@@ -146,7 +142,7 @@ class EntityGraph:
         return Walk(graph, size, mentions)
 
     def name_in(self, passage: int, entity: int) -> str:
-        """How a passage names an entity; empty when it only refers to it."""
+        """Return the name of an entity in a passage; empty if the passage only refers to it."""
         start, end = np.searchsorted(self.passages, [passage, passage + 1]).tolist()
         found = start + np.flatnonzero(self.entities[start:end] == entity)
         return next((name for mention in found.tolist() for name in self.names.names(mention)[:1]), "")
@@ -168,8 +164,8 @@ class SpelledNames:
 
     @classmethod
     def of(cls, names: Sequence[Sequence[str]], titles: BoolArray) -> SpelledNames:
-        """From the names of every mention."""
-        from sire_core.knowledge.name_lists import list_hash
+        """Build it from the names of every mention."""
+        from sire_core.knowledge.edge_columns import list_hash
 
         hashes = np.array([list_hash(found) for found in names], dtype=np.uint64)
         lists = NameLists().updated(np.unique(hashes), dict(zip(hashes.tolist(), names, strict=True)))
@@ -198,11 +194,11 @@ class SpelledNames:
         return _Sorted(self.numbers)
 
     def names(self, mention: int) -> list[str]:
-        """Names of a mention."""
+        """Return the names of a mention."""
         return self.lists.names(int(self.numbers[mention]))
 
     def said(self, question: str) -> dict[str, list[int]]:
-        """Names that a question spells out, in order, with their mentions, those by a title first."""
+        """Return the names that a question contains, in order, with their mentions, titles first."""
         near = self._near(question)
         names = dict(zip(near.tolist(), self.lists.names_of(near), strict=True))
         mentions = self._mentions.rows(near)
@@ -230,13 +226,13 @@ class SpelledNames:
 
 
 class _Sorted:
-    """Rows by value."""
+    """Index of rows by value."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self._order = np.argsort(values, kind="stable")
         self._values = values[self._order]
 
     def rows(self, wanted: NDArray[Any]) -> IntArray:
-        """Rows that have one of some distinct values."""
+        """Return the rows that have one of distinct values."""
         starts = np.searchsorted(self._values, wanted, side="left")
         return self._order[ranges(starts, np.searchsorted(self._values, wanted, side="right") - starts)]

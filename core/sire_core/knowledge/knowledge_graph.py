@@ -1,30 +1,332 @@
-"""`KnowledgeGraph`: passages, the entities they name and the relations they state (MS-RAG, section 3.2)."""
+"""`KnowledgeGraph`: derives the entities that passages name and the relations they state (MS-RAG, section 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from sire_core.algorithms.text import cached_key, name_key
+from sire_core.corpus.sections import title_line
 from sire_core.derive.derivation import Derivation
-from sire_core.derive.rows import document_of
-from sire_core.knowledge.kinds import MENTIONS, RELATES
-from sire_core.knowledge.name_merging import NameMerging
-from sire_core.knowledge.steps import Entities, Relations, entity_id
+from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
+from sire_core.derive.step import Context, Step
+from sire_core.extraction.headings import base_title
+from sire_core.knowledge import MENTIONS, RELATES
+from sire_core.knowledge.names import CLAIMS, VALUE, NameMerging
 from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.storage.edge_notes import BLOCKS, register_edge_note
-from sire_core.types import UnitKind, unit_id
+from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.derive.rows import OutputChange
-    from sire_core.derive.step import Step
-    from sire_core.knowledge.columns import EdgeChange
+    from sire_core.derive.tables import Table
+    from sire_core.knowledge.edge_columns import EdgeChange
     from sire_core.protocols import BuildView, Change, Delta
-    from sire_core.types import Edge
+    from sire_core.types import Chunk, Edge, ExtractionRecord
 
-__all__ = ["KnowledgeGraph", "entity_id"]
+__all__ = ["Entities", "KnowledgeGraph", "NamedEntity", "NamedStatement", "PassageNames", "Relations", "entity_id"]
+
+
+class NamedEntity(NamedTuple):
+    """An entity of an extraction record.
+
+    Attributes:
+        id: Local to the record.
+        name: As the record has it.
+        type: Entity type.
+        key: Of the name.
+        names: Name and aliases that the passage spells out, in order.
+        aliases: Keys of the aliases that have one.
+    """
+
+    id: str
+    name: str
+    type: str
+    key: str
+    names: tuple[str, ...]
+    aliases: tuple[str, ...]
+
+
+class NamedStatement(NamedTuple):
+    """A triple of a record; its ends are ids of entities or literals, `fact` is the text that states it."""
+
+    head: str
+    predicate: str
+    tail: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassageNames:
+    """Names and statements of one passage, independent of other passages.
+
+    Attributes:
+        chunk_id: The passage's first chunk.
+        title_key: Key of the title, or of a first line that is one, without its bracketed part; empty for none.
+        title_names: The title with and without that part.
+        entities: Of the record, in order.
+        statements: Of the record, in order.
+        said: Key of the passage's title and text.
+    """
+
+    chunk_id: str
+    title_key: str = ""
+    title_names: tuple[str, ...] = ()
+    entities: tuple[NamedEntity, ...] = ()
+    statements: tuple[NamedStatement, ...] = ()
+    said: str = ""
+
+    def literals(self) -> dict[str, list[str]]:
+        """Return, by key, ends of statements that are spelt out but are not entities of the record."""
+        ids = {entity.id for entity in self.entities if entity.key}
+        ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail) if end not in ids)
+        found: dict[str, list[str]] = {}
+        for end in ends:
+            if key := cached_key(end):
+                found.setdefault(key, []).extend([end] if key in self.said else [])
+        return found
+
+    @classmethod
+    def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
+        """Build it from a passage and its extraction record."""
+        title = chunk.title or title_line(chunk.text)[0]
+        base = base_title(title)
+        key = cached_key(base) if title else ""
+        names = tuple(dict.fromkeys((title, base))) if key else ()
+        if record is None:
+            return cls(chunk.id, key, names)
+        said = name_key(chunk.index_text)
+        entities = tuple(
+            NamedEntity(
+                entity.id,
+                entity.name,
+                entity.type,
+                cached_key(entity.name),
+                tuple(name for name in dict.fromkeys((entity.name, *entity.aliases)) if cached_key(name) in said),
+                tuple(alias for alias in map(cached_key, entity.aliases) if alias),
+            )
+            for entity in record.entities
+        )
+        statements = tuple(
+            NamedStatement(triple.head, triple.predicate, triple.tail, fact.text)
+            for fact in record.facts
+            for triple in fact.triples
+        )
+        return cls(chunk.id, key, names, entities, statements, said)
+
+
+_ENTITY, _LITERAL = "e:", "l:"
+"""Prefixes of the keys of ends of statements: an entity, a literal; see also `VALUE`."""
+
+_END = "\x1f"
+
+
+def entity_id(fingerprint: str, key: str) -> str:
+    """Return the id of an entity, which does not depend on the passages that name it."""
+    return unit_id(UnitKind.ENTITY.value, fingerprint, (), key)
+
+
+@dataclass(frozen=True, slots=True)
+class Entities(Step):
+    """Groups the mentions of entities.
+
+    Attributes:
+        fingerprint: Build fingerprint of the organizer.
+        skip_types: See `KnowledgeGraph`, as for `literals` and `index_units`.
+        limit: An entity with more passages keeps only those it titles.
+        merging: Which names mean one entity; None keeps every name apart.
+        literals: Whether all ends of triples are entities.
+        index_units: Whether entities are units.
+    """
+
+    fingerprint: str
+    skip_types: tuple[str, ...]
+    limit: int
+    merging: NameMerging | None
+    literals: bool
+    index_units: bool
+    name = "entities"
+    merged_by = "entities"
+    independent = True
+    without_output = (CLAIMS,)
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """Yield a row per name of an entity: names that the passage spells out, type, whether it is the title, chunks.
+
+        And one per entity that the passage gives aliases, with their keys.
+        """
+        said, chunks = _names(item), list(item.value.unit.chunk_ids)
+        if said.title_key:
+            yield Row(said.title_key, [list(said.title_names), "", True, chunks])
+        for entity in said.entities:
+            if entity.key and entity.key != CLAIMS:
+                yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
+            if entity.aliases:
+                yield Row(CLAIMS, [entity.key, *entity.aliases])
+        if self.literals:
+            for key, names in said.literals().items():
+                yield Row(key, [names, "", False, chunks])
+
+    def size_limit(self) -> int | None:
+        """Return the maximum number of passages of an entity."""
+        return self.limit
+
+    async def resolve(self, table: Table, context: Context) -> Mapping[str, str]:
+        """Merge names that mean one entity."""
+        return {} if self.merging is None else await self.merging.resolve(table, context)
+
+    def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the names of an entity."""
+        return [name for name in members.get(group, (group,)) if not name.startswith(VALUE)]
+
+    @property
+    def settles(self) -> bool:  # type: ignore[override] # a unit names all of its passages
+        """Whether some entities can be skipped after a change."""
+        return not self.index_units
+
+    def settled(
+        self,
+        came: Mapping[str, Sequence[Entry]],
+        went: Mapping[str, Sequence[Entry]],
+        stored: Mapping[str, StoredOutput],
+    ) -> Iterable[str]:
+        """Yield entities above the limit without a titled passage and names of skipped types: both have many rows."""
+        for group in {*came, *went}:
+            rows, output = [*came.get(group, ()), *went.get(group, ())], stored.get(group)
+            if group == CLAIMS:
+                yield group  # these rows are for `resolve` and have no output
+                continue
+            titled = any(row.body[2] for row in rows) or any(edge[3] for edge in (output.data if output else ()))
+            if titled or (output is not None and min(row.place for row in rows) <= output.place):
+                continue
+            # Without edges an output can only be of an entity above the limit.
+            above = output is not None and not output.data and group not in went
+            if above or all(row.body[1] in self.skip_types for row in rows):
+                yield group
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Return the entity's name, and its edges: id of the passage, document, names, whether it is the title."""
+        del context
+        return [None if group.key == CLAIMS else self._output(group) for group in groups]
+
+    def _output(self, group: Group) -> Output | None:
+        titled = {entry.key for entry in group.entries if entry.body[2]}
+        mentions: dict[str, tuple[Entry, dict[str, None], list[bool]]] = {}
+        for entry in group.entries:
+            names, kind, is_title, _ = entry.body
+            if is_title or kind not in self.skip_types or entry.key in titled:
+                found = mentions.setdefault(entry.item, (entry, {}, []))
+                found[1].update(dict.fromkeys(names))
+                found[2].append(is_title)
+        if not mentions:
+            return None
+        text = _spelled(group.key, [list(names) for _, names, _ in mentions.values()])
+        edges = [
+            [passage, document_of(entry.place), list(names), any(titles)]
+            for passage, (entry, names, titles) in mentions.items()
+            if len(mentions) <= self.limit or any(titles)
+        ]
+        units: tuple[Unit, ...] = ()
+        if self.index_units and text:
+            chunks = tuple(chunk for entry, _, _ in mentions.values() for chunk in entry.body[3])
+            found_id = entity_id(self.fingerprint, group.key)
+            units = (Unit(found_id, UnitKind.ENTITY, text, chunks, entity_keys=(name_key(text),), title=text),)
+        return Output(edges, units)
+
+
+@dataclass(frozen=True, slots=True)
+class Relations(Step):
+    """Groups statements about two entities, or an entity and a value, into relations.
+
+    Attributes:
+        fingerprint: Build fingerprint of the organizer.
+        skip_types: Entity types that are values here; see `KnowledgeGraph`.
+    """
+
+    fingerprint: str
+    skip_types: tuple[str, ...]
+    name = "relations"
+    merged_by = "entities"
+    independent = True
+
+    def map(self, item: Item) -> Iterable[Row]:
+        """Yield a row per statement: its text and chunks."""
+        said, chunks = _names(item), list(item.value.unit.chunk_ids)
+        entities = {entity.id: entity for entity in said.entities}
+        titled = {said.title_key: list(said.title_names)} if said.title_key else {}
+        for head, predicate, tail, fact in said.statements:
+            ends: list[str] = []
+            names: list[str] = []
+            for end in (head, tail):
+                entity = entities.get(end)
+                if entity is not None and entity.key:
+                    value = entity.type in self.skip_types
+                    ends.append(f"{VALUE if value else _ENTITY}{entity.key}")
+                    names += [entity.name] if value else [*titled.get(entity.key, ()), *entity.names][:1]
+                else:
+                    literal = entity.name if entity is not None else end
+                    ends.append(f"{_LITERAL}{cached_key(literal)}")
+                    names.append(literal)
+            # A name that only another passage spells out must not show: the fact itself speaks instead.
+            text = f"{names[0]} {predicate} {names[1]}" if len(names) == 2 else fact
+            yield Row(_END.join((ends[0], cached_key(predicate), ends[1])), [text, chunks])
+
+    def group_of(self, key: str, merged: Mapping[str, str]) -> str:
+        """Return the relation between the entities to which the ends were resolved."""
+        head, predicate, tail = key.split(_END)
+        return _END.join((_resolved(head, merged), predicate, _resolved(tail, merged)))
+
+    def keys_of(self, group: str, members: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the keys of all statements of a relation."""
+        head, predicate, tail = group.split(_END)
+        return [
+            _END.join((one, predicate, other)) for one, other in product(_ends(head, members), _ends(tail, members))
+        ]
+
+    def renamed(self, names: Collection[str], table: Table, context: Context) -> Iterable[str]:
+        """Return the statements of passages that use one of these names."""
+        plain = {name.removeprefix(VALUE) for name in names}
+        rows = context.tables[Entities.name].entries(plain)
+        return {entry.key for entry in table.entries_of({entry.item for found in rows.values() for entry in found})}
+
+    def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Make a unit per relation with the text of the first statement and all sources; and its ends."""
+        del context
+        found = []
+        for group in groups:
+            head, _, tail = group.key.split(_END)
+            text = group.entries[0].body[0]
+            chunks = tuple(dict.fromkeys(chunk for entry in group.entries for chunk in entry.body[1]))
+            relation = unit_id(UnitKind.RELATION.value, self.fingerprint, (), group.key)
+            found.append(Output([head, tail], (Unit(relation, UnitKind.RELATION, text, chunks),)))
+        return found
+
+
+def _names(item: Item) -> PassageNames:
+    return PassageNames.of(item.value.unit, item.value.record)
+
+
+def _spelled(key: str, mentions: Sequence[Sequence[str]]) -> str:
+    """The entity's own name if a passage spells it out, else the longest name; empty if there is none."""
+    names = [name for found in mentions for name in found]
+    return next((name for name in names if cached_key(name) == key), "") or max(names, key=len, default="")
+
+
+def _resolved(end: str, merged: Mapping[str, str]) -> str:
+    kind, key = end[:2], end[2:]
+    if kind == _LITERAL:
+        return key
+    return merged.get(end if kind == VALUE else key, key)
+
+
+def _ends(key: str, members: Mapping[str, Sequence[str]]) -> list[str]:
+    names = members.get(key, (key,))
+    own = [name if name.startswith(VALUE) else f"{_ENTITY}{name}" for name in names]
+    return list(dict.fromkeys([*own, f"{VALUE}{key}", f"{_LITERAL}{key}"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +370,11 @@ class KnowledgeGraph(Derivation):
 
     @property
     def needs_summaries(self) -> bool:
-        """Writes those of its elements, when asked to."""
+        """Whether it writes summaries of its elements."""
         return self.summaries
 
     def describe(self) -> str:
-        """What is built, and what it costs."""
+        """Describe what is built and what it costs."""
         units = "with entities and relations as units with vectors" if self.index_units else "without further vectors"
         return (
             f"A graph of passages and the entities they name, {units}. Model calls: one extraction per passage"
@@ -81,18 +383,18 @@ class KnowledgeGraph(Derivation):
         )
 
     def steps(self, view: BuildView) -> Sequence[Step]:
-        """Entities by name, relations by their ends."""
+        """Group mentions into entities, and statements into relations."""
         limit = max(self.hub_floor, int(self.max_df * len(view.chunk_units)))
         merging = NameMerging(self.max_names, self.similar_names) if self.disambiguate else None
         entities = Entities(view.fingerprint, self.skip_types, limit, merging, self.literals, self.index_units)
         return (entities, Relations(view.fingerprint, self.skip_types)) if self.index_units else (entities,)
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
-        """Bring the graph up to date with a change of the corpus."""
+        """Update the graph after a change."""
         import asyncio
 
         from sire_core.derive.engine import run_steps
-        from sire_core.knowledge.columns import updated_blocks
+        from sire_core.knowledge.edge_columns import updated_blocks
 
         found = await run_steps(self.steps(view), change, view)
         changes: dict[str, Callable[[], Iterable[EdgeChange]]] = {
@@ -112,7 +414,7 @@ class KnowledgeGraph(Derivation):
 
 
 class _Edges:
-    """Edges of the graph that a change puts, or drops: made whenever they are gone through, as few ask for them.
+    """Edges that a change writes or deletes, made anew at every iteration.
 
     Args:
         changes: By kind.
@@ -127,8 +429,8 @@ class _Edges:
 
 
 def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
-    """Edges from passages to the entities they name that differ."""
-    from sire_core.knowledge.columns import EdgeChange
+    """Yield the changed edges from passages to entities."""
+    from sire_core.knowledge.edge_columns import EdgeChange
 
     for change in changes:
         target = entity_id(fingerprint, change.key)
@@ -142,8 +444,8 @@ def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Edg
 
 
 def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
-    """Edges from relations to their ends that come or go; a relation belongs to the first document that states it."""
-    from sire_core.knowledge.columns import EdgeChange
+    """Yield the changed edges from relations to their ends; a relation belongs to the first document that states it."""
+    from sire_core.knowledge.edge_columns import EdgeChange
 
     for change in changes:
         for side, put in ((change.before, False), (change.after, True)):
@@ -154,7 +456,7 @@ def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Ed
 
 
 def _stored_edges(key: str, note: bytes) -> Iterable[Edge]:
-    from sire_core.knowledge.columns import EdgeColumns  # works on arrays; naming a recipe needs none
+    from sire_core.knowledge.edge_columns import EdgeColumns  # works on arrays; naming a recipe needs none
 
     return EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0])
 

@@ -1,4 +1,4 @@
-"""`Ragged`: rows of arrays that belong to passages, so many each; and arrays as bytes for the store."""
+"""`Ragged`: columns in groups of different lengths; and serialization of arrays."""
 
 from __future__ import annotations
 
@@ -35,12 +35,7 @@ class Ragged:
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[tuple[Any, ...]]], types: Mapping[str, Any]) -> Ragged:
-        """From rows by group.
-
-        Args:
-            groups: Rows, each with one value per column.
-            types: Type of every column, by name.
-        """
+        """Build columns from rows by group; `types` has the dtype of every column."""
         rows = [row for group in groups for row in group]
         return cls(
             np.array([len(group) for group in groups], dtype=np.int64),
@@ -53,24 +48,24 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence[Ragged]) -> Ragged:
-        """The groups of several, one after the other."""
+        """Concatenate the groups of several."""
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         return cls(np.concatenate([part.counts for part in parts]), columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """A column."""
+        """Return a column."""
         return self.columns[name]
 
     def starts(self) -> NDArray[np.int64]:
-        """First row of every group."""
+        """Return the first row of every group, `[groups]`."""
         return np.asarray(np.cumsum(self.counts) - self.counts, dtype=np.int64)
 
     def groups(self) -> NDArray[np.int64]:
-        """Group of every row."""
+        """Return the group of every row, `[rows]`."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
 
     def chosen(self, others: Ragged, groups: NDArray[np.int64]) -> Ragged:
-        """Some of these groups and of others, which are numbered behind them; in the order given."""
+        """Select groups of `self` and `others`, whose numbers follow on, in the order given."""
         counts = np.concatenate([self.counts, others.counts])
         starts = np.cumsum(counts) - counts
         rows = ranges(starts[groups], counts[groups])
@@ -78,36 +73,31 @@ class Ragged:
         return Ragged(counts[groups], {name: column[rows] for name, column in both.items()})
 
     def take(self, groups: NDArray[np.int64]) -> Ragged:
-        """Some groups, in the order given."""
+        """Select groups, in the order given."""
         rows = ranges(self.starts()[groups], self.counts[groups])
         return Ragged(self.counts[groups], {name: column[rows] for name, column in self.columns.items()})
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """All arrays by name, for a file."""
+        """Return all arrays by name, for a file."""
         return {f"{prefix}.counts": self.counts, **{f"{prefix}.{name}": found for name, found in self.columns.items()}}
 
     @classmethod
     def from_arrays(cls, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
-        """What `arrays` gave."""
+        """Inverse of `arrays`."""
         names = [name.removeprefix(f"{prefix}.") for name in arrays if name.startswith(f"{prefix}.")]
         columns = {name: arrays[f"{prefix}.{name}"] for name in names if name != "counts"}
         return cls(arrays[f"{prefix}.counts"], columns)
 
 
 def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays by name as one note, without pickle."""
+    """Serialize arrays by name, without pickle."""
     buffer = io.BytesIO()
     np.savez(buffer, **dict(arrays))  # type: ignore[arg-type] # numpy's stub takes `allow_pickle` for an array
     return buffer.getvalue()
 
 
 def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[Any]]:
-    """What `pack_arrays` wrote.
-
-    Args:
-        note: What it wrote.
-        in_place: Arrays are read where they lie, for whoever copies them anyway.
-    """
+    """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
     # numpy reads every array through a file object and adds up its checksum, which the store has done: that takes ten
     # times as long.
     found: dict[str, NDArray[Any]] = {}
@@ -127,9 +117,9 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
 
 
 _LENGTHS = 26
-"""Where the header of a file in an archive says how long its name is, and what stands behind the name."""
+"""Offset of the lengths of name and extra field in the header of a zip member."""
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[^']+)', 'fortran_order': False, 'shape': \((?P<size>\d+),\), \} *\n",
     re.DOTALL,
 )
-"""What numpy writes in front of an array of one dimension."""
+"""Header of a one-dimensional array in the npy format."""

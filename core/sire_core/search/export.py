@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge import MENTIONS
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

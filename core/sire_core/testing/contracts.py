@@ -15,7 +15,7 @@ from typing import Any
 
 from sire_core.algorithms.text import tokenize
 from sire_core.index import Index
-from sire_core.knowledge.kinds import KEYWORD, MENTIONS
+from sire_core.knowledge import KEYWORD, MENTIONS
 from sire_core.testing.contents import IndexContents, read_contents, sample_corpus
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.search_checks import (

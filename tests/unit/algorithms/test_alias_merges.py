@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.knowledge.aliases import merge_aliases
+from sire_core.knowledge.names import merge_aliases
 
 NAMES = st.sampled_from(["a", "b", "c", "a b", "a b c", "b c", "d e", "f"])
 

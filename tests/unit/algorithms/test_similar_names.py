@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.knowledge.aliases import similar_names
+from sire_core.knowledge.names import similar_names
 
 
 def unit(rows):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import cached_key
-from sire_core.knowledge.aliases import merge_aliases
-from sire_core.knowledge.passage_names import PassageNames
+from sire_core.knowledge.knowledge_graph import PassageNames
+from sire_core.knowledge.names import merge_aliases
 
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord

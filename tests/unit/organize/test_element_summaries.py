@@ -4,7 +4,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.knowledge.element_descriptions import Element, summarize_elements
+from sire_core.knowledge.element_summaries import Element, summarize_elements
 from sire_core.recipes import msrag
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.algorithms.grouping import id_codes
-from sire_core.knowledge.columns import EdgeChange, EdgeColumns, updated_blocks
-from sire_core.knowledge.name_lists import NameLists, list_hash
+from sire_core.knowledge.edge_columns import EdgeChange, EdgeColumns, NameLists, list_hash, updated_blocks
 from sire_core.knowledge.ragged import Ragged
 from sire_core.types import digest
 

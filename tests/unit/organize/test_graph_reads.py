@@ -1,7 +1,7 @@
 """What a change of the corpus reads of a knowledge graph."""
 
 from sire_core import Document, Index
-from sire_core.knowledge.name_claims import CLAIMS
+from sire_core.knowledge.names import CLAIMS
 from sire_core.storage.step_tables import StepTables
 from sire_core.testing.hash_embedder import HashEmbedder
 

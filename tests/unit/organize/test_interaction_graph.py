@@ -7,7 +7,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.knowledge.kinds import KEYWORD
+from sire_core.knowledge import KEYWORD
 from sire_core.recipes import iier
 from sire_core.recipes.iier import INTERACTS
 from sire_core.recipes.iier.derive import InteractionGraph

@@ -14,7 +14,7 @@ from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge import MENTIONS
 from sire_core.recipes import smart
 from sire_core.recipes.smart.derive import Perspectives
 from sire_core.recipes.smart.stored_trees import StoredTrees

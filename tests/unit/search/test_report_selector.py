@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge import MENTIONS
 from sire_core.recipes.smart.select import ReportSelector, ReportTrees
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import Edge, PathStep, Unit, UnitKind

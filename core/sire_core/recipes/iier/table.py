@@ -17,7 +17,7 @@ from sire_core.algorithms.neighbor_updates import NeighborLists
 from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
-from sire_core.knowledge.kinds import KEYWORD
+from sire_core.knowledge import KEYWORD
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.iier import INTERACTS
 from sire_core.types import Edge, digest, hash64

@@ -11,9 +11,9 @@ import numpy as np
 from sire_core.algorithms.graphs import CSRGraph
 from sire_core.algorithms.grouping import id_codes, ranges
 from sire_core.algorithms.pagerank import personalized_pagerank
-from sire_core.knowledge.aliases import similar_names
-from sire_core.knowledge.columns import EdgeColumns
-from sire_core.knowledge.kinds import RELATES
+from sire_core.knowledge import RELATES
+from sire_core.knowledge.edge_columns import EdgeColumns
+from sire_core.knowledge.names import similar_names
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def msrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.element_context import ElementContext
+    from sire_core.recipes.msrag.context import ElementContext
     from sire_core.recipes.msrag.rank import MixRecall
 
     resolved = ResolvedSettings(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.algorithms.lists import Ints
-    from sire_core.knowledge.name_lists import NameLists
+    from sire_core.knowledge.edge_columns import NameLists
     from sire_core.protocols import View
 
     Keys = NDArray[np.uint64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes
-from sire_core.knowledge.kinds import MENTIONS, RELATES
+from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import UndirectedGraph
 from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows

@@ -51,7 +51,7 @@ def smart(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.knowledge.element_context import ReportLines
+    from sire_core.recipes.smart.context import ReportLines
     from sire_core.recipes.smart.select import ReportSelector
 
     own = settings.get("base")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, id_hashes, ranges, stable_order
-from sire_core.knowledge.kinds import MENTIONS
+from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import first_members
 from sire_core.types import Edge

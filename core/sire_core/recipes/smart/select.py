@@ -13,9 +13,9 @@ import numpy as np
 from sire_core.algorithms.grouping import id_hashes, stable_order
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
-from sire_core.knowledge.element_context import BESIDE, WithoutReports
-from sire_core.knowledge.kinds import MENTIONS, RELATES
+from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.recipes.smart import REPORTS
+from sire_core.recipes.smart.context import BESIDE, WithoutReports
 from sire_core.recipes.smart.network import NETWORK, NetworkTable
 from sire_core.recipes.smart.report_nodes import ReportTable, tree_name
 from sire_core.settings import check_settings, setting

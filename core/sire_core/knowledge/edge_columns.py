@@ -1,0 +1,284 @@
+"""`EdgeColumns`: edges of one kind as arrays, in blocks, so that a change rewrites only the blocks that it touches."""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.text import cached_key
+from sire_core.extraction.titles import WORD, title_forms
+from sire_core.knowledge import MENTIONS
+from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
+from sire_core.types import Edge, hash64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EdgeChange", "EdgeColumns", "NameLists", "block_of", "list_hash", "updated_blocks", "word_hashes"]
+
+_FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
+
+
+def list_hash(names: Iterable[str]) -> int:
+    """Hash of the names that one passage gives one entity, in their order."""
+    return hash64("\0".join(names))
+
+
+@dataclass(frozen=True, slots=True)
+class NameLists:
+    """Distinct lists of names, by hash.
+
+    Attributes:
+        hashes: See `list_hash`; ascending, uint64 `[lists]`.
+        ends: List i is `text[ends[i]:ends[i + 1]]`, int64 `[lists + 1]`.
+        text: Lists as JSON, uint8.
+        forms: Ways to write the names of each list (see `TitleLinker`): hash of the form's key, and of its first,
+            second and last word, 0 for a form without words.
+    """
+
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))
+
+    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the numbers of lists by hash; all must exist."""
+        return np.searchsorted(self.hashes, hashes)
+
+    def names(self, place: int) -> list[str]:
+        """Return the names of a list."""
+        found: list[str] = json.loads(
+            self.text[self.ends[place] : self.ends[place + 1]].tobytes().decode("utf-8", "surrogatepass")
+        )
+        return found
+
+    def all_names(self) -> list[list[str]]:
+        """Return the names of all lists."""
+        return self.names_of(np.arange(len(self.hashes)))
+
+    def names_of(self, places: NDArray[np.int64]) -> list[list[str]]:
+        """Return the names of several lists."""
+        text = np.ascontiguousarray(self.text).data
+        ends = zip(self.ends[places].tolist(), self.ends[places + 1].tolist(), strict=True)
+        bodies = b",".join([text[start:end] for start, end in ends])
+        found: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
+        return found
+
+    def updated(self, needed: NDArray[np.uint64], added: Mapping[int, Sequence[str]]) -> NameLists:
+        """Return the lists with the hashes `needed` (distinct, ascending); new ones come from `added`, by hash."""
+        kept = np.flatnonzero(np.isin(self.hashes, needed))
+        new = needed[~np.isin(needed, self.hashes)].tolist()
+        bodies = [json.dumps(list(added[found]), ensure_ascii=False).encode("utf-8", "surrogatepass") for found in new]
+        hashes = np.concatenate([self.hashes[kept], np.array(new, dtype=np.uint64)])
+        sizes = np.diff(self.ends)
+        lengths = np.concatenate([sizes[kept], np.array([len(body) for body in bodies], dtype=np.int64)])
+        text = np.concatenate([self.text[ranges(self.ends[:-1][kept], sizes[kept])], _bytes(b"".join(bodies))])
+        order = np.argsort(hashes)
+        forms = Ragged.of([_forms(added[found]) for found in new], _FORM)
+        chosen = np.concatenate([kept, len(self.hashes) + np.arange(len(new))])[order]
+        starts = np.cumsum(lengths) - lengths
+        return NameLists(
+            hashes=hashes[order],
+            ends=np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64),
+            text=text[ranges(starts[order], lengths[order])],
+            forms=self.forms.chosen(forms, chosen),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[NameLists]) -> NameLists:
+        """Concatenate lists; the result may repeat a list, so that `updated` and `places` do not work on it."""
+        ends = np.cumsum([0, *(int(part.ends[-1]) for part in parts)])
+        return cls(
+            np.concatenate([part.hashes for part in parts]),
+            np.concatenate([[0], *(part.ends[1:] + end for part, end in zip(parts, ends[:-1], strict=True))]),
+            np.concatenate([part.text for part in parts]),
+            Ragged.joined([part.forms for part in parts]),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, for a file."""
+        own: dict[str, NDArray[Any]] = {"lists.hashes": self.hashes, "lists.ends": self.ends, "lists.text": self.text}
+        return {**own, **self.forms.arrays("forms")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> NameLists:
+        """Inverse of `arrays`."""
+        forms = Ragged.from_arrays("forms", arrays)
+        return cls(arrays["lists.hashes"], arrays["lists.ends"], arrays["lists.text"], forms)
+
+
+def word_hashes(text: str) -> list[int]:
+    """Hashes of the words of a text, as `TitleLinker` compares them."""
+    return [hash64("and" if word == "&" else word) for word in WORD.findall(text.lower())]
+
+
+def _forms(names: Sequence[str]) -> list[tuple[int, ...]]:
+    rows: dict[tuple[int, ...], None] = {}
+    for name in names:
+        for form in title_forms({name: None} if name.strip() else {}):
+            words = word_hashes(form.text) or [0]
+            rows[(hash64(cached_key(form.text)), words[0], words[min(1, len(words) - 1)], words[-1])] = None
+    return list(rows)
+
+
+def _bytes(body: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(body, dtype=np.uint8)
+
+
+_DOCUMENTS = 256
+"""Documents whose edges share a block."""
+_AT_ONCE = 1 << 16
+"""Changes that are Python objects at the same time; others are serialized."""
+
+
+class EdgeChange(NamedTuple):
+    """An edge that is added, replaced or deleted.
+
+    Attributes:
+        source: Id of what it comes from.
+        target: Id of what it leads to.
+        document: Sequence number of its document, which determines the block.
+        put: Whether it is written, replacing an edge with the same ends, or deleted.
+        names: Names under which the source knows the target.
+        title: Whether the target titles the source.
+    """
+
+    source: str
+    target: str
+    document: int
+    put: bool
+    names: Sequence[str] = ()
+    title: bool = False
+
+    def edge(self, kind: str) -> Edge:
+        """Return it as an `Edge` of a kind."""
+        return _edge(kind, self.source, self.target, self.names, self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeColumns:
+    """Edges of one kind as columns.
+
+    Attributes:
+        sources: Ids, `[m]`.
+        targets: Ids, `[m]`.
+        titles: Whether the target titles the source, `[m]`.
+        numbers: Row in `lists` of every edge, int64 `[m]`.
+        lists: Names under which sources know targets.
+    """
+
+    sources: NDArray[np.bytes_]
+    targets: NDArray[np.bytes_]
+    titles: NDArray[np.bool_]
+    numbers: NDArray[np.int64]
+    lists: NameLists
+
+    @classmethod
+    def empty(cls) -> EdgeColumns:
+        """No edges."""
+        ids = np.empty(0, dtype="S24")
+        return cls(ids, ids, np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), NameLists())
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[bytes]) -> EdgeColumns:
+        """Concatenate the edges of blocks."""
+        parts = [cls.from_bytes(block, in_place=True) for block in blocks]
+        if not parts:
+            return cls.empty()
+        starts = np.cumsum([0, *(len(part.lists.hashes) for part in parts)])
+        return cls(
+            np.concatenate([part.sources for part in parts]),
+            np.concatenate([part.targets for part in parts]),
+            np.concatenate([part.titles for part in parts]),
+            np.concatenate([part.numbers + start for part, start in zip(parts, starts[:-1], strict=True)]),
+            NameLists.joined([part.lists for part in parts]),
+        )
+
+    def updated(self, changes: Sequence[EdgeChange]) -> EdgeColumns:
+        """Return the columns after changes; the last change of an edge counts."""
+        ends = {(c.source.encode(), c.target.encode()) for c in changes}
+        sources = np.array(sorted({source for source, _ in ends}), dtype="S24")
+        near = np.flatnonzero(np.isin(self.sources, sources))
+        pairs = zip(self.sources[near].tolist(), self.targets[near].tolist(), strict=True)
+        kept = np.ones(len(self.sources), dtype=bool)
+        kept[near] = [pair not in ends for pair in pairs]
+        last = {(c.source, c.target): c for c in changes}  # the last word on an edge counts
+        put = [change for change in last.values() if change.put]
+        names = [tuple(change.names) for change in put]
+        new = np.array([list_hash(found) for found in names], dtype=np.uint64)
+        hashes = np.concatenate([self.lists.hashes[self.numbers[kept]], new])
+        lists = self.lists.updated(np.unique(hashes), dict(zip(new.tolist(), names, strict=True)))
+        return EdgeColumns(
+            np.concatenate([self.sources[kept], np.array([change.source for change in put], dtype="S24")]),
+            np.concatenate([self.targets[kept], np.array([change.target for change in put], dtype="S24")]),
+            np.concatenate([self.titles[kept], np.array([change.title for change in put], dtype=bool)]),
+            lists.places(hashes),
+            lists,
+        )
+
+    def edges(self, kind: str) -> list[Edge]:
+        """Return the edges one by one, for exports."""
+        names = self.lists.all_names()
+        found = []
+        for source, target, title, number in zip(
+            self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True
+        ):
+            found.append(_edge(kind, source.decode(), target.decode(), names[number], title))
+        return found
+
+    def to_bytes(self) -> bytes:
+        """Serialize as a block."""
+        arrays: dict[str, NDArray[Any]] = {
+            "sources": self.sources,
+            "targets": self.targets,
+            "titles": self.titles,
+            "numbers": self.numbers.astype(np.int32),
+            **self.lists.arrays(),
+        }
+        return pack_arrays(arrays)
+
+    @classmethod
+    def from_bytes(cls, block: bytes, *, in_place: bool = False) -> EdgeColumns:
+        """Inverse of `to_bytes`."""
+        arrays = unpack_arrays(block, in_place=in_place)
+        numbers = arrays["numbers"].astype(np.int64)
+        return cls(arrays["sources"], arrays["targets"], arrays["titles"], numbers, NameLists.from_arrays(arrays))
+
+
+def block_of(kind: str, document: int) -> str:
+    """Return the key of the block with the edges of a document."""
+    return f"{kind}/{document // _DOCUMENTS:08d}"
+
+
+def updated_blocks(
+    kind: str, changes: Iterable[EdgeChange], read: Callable[[Sequence[str]], Mapping[str, bytes]]
+) -> dict[str, bytes | None]:
+    """Return the changed blocks by key; None for an empty one. `read` loads blocks by key, as far as they exist."""
+    waiting: dict[str, list[bytes]] = {}
+    rest = iter(changes)
+    while part := list(islice(rest, _AT_ONCE)):
+        by_block: dict[str, list[tuple[object, ...]]] = {}
+        for change in part:
+            by_block.setdefault(block_of(kind, change.document), []).append(tuple(change))
+        for key, rows in by_block.items():
+            waiting.setdefault(key, []).append(marshal.dumps(rows))
+    stored = read(sorted(waiting)) if waiting else {}
+    found: dict[str, bytes | None] = {}
+    for key in sorted(waiting):
+        own = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
+        before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
+        after = before.updated(own)
+        found[key] = after.to_bytes() if len(after.sources) else None
+    return found
+
+
+def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:
+    metadata: dict[str, Any] = {"names": names} if kind == MENTIONS else {}
+    return Edge(kind, source, target, 1.0, metadata | ({"title": True} if title else {}))
