@@ -36,8 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from sire_core.algorithms.cluster_pairs import coverage, pairs
 from sire_core.algorithms.text import count_tokens
-from sire_core.trees.clustering import soft_clusters, split_by_tokens
-from sire_core.trees.paper_clustering import paper_clusters
+from sire_core.trees.clustering import paper_clusters, soft_clusters, split_by_tokens
 
 Clusters = list[NDArray[np.int64]]
 

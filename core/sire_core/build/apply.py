@@ -77,7 +77,7 @@ def _workers(
     model = given.language_model
     if model is None:
         from sire_core.extraction.rules import RulesExtractor
-        from sire_core.trees.extractive import ExtractiveSummarizer
+        from sire_core.trees.summarizers import ExtractiveSummarizer
 
         return (
             None,
@@ -88,7 +88,7 @@ def _workers(
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import UsageMeter, with_meter
-    from sire_core.trees.model_summary import ModelSummarizer
+    from sire_core.trees.summarizers import ModelSummarizer
 
     meter = UsageMeter(given.limits)
 

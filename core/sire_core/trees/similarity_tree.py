@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.protocols import Delta
-from sire_core.trees.layer import cluster_units
-from sire_core.trees.settings import TreeSettings
-from sire_core.trees.tree import altered_leaves, as_delta, duplicates, grow
+from sire_core.trees.tree import TreeSettings, altered_leaves, as_delta, cluster_units, duplicates, grow
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
+
 
 __all__ = ["SimilarityTree", "abstractiveness", "by_abstractiveness"]
 
@@ -44,21 +43,21 @@ class SimilarityTree(OrganizerBase):
 
     @property
     def needs_records(self) -> bool:
-        """Whether it reads entities or abstractiveness."""
+        """Whether entities or abstractiveness are read."""
         return self.entity_clusters or self.hierarchy
 
     @property
     def needs_summaries(self) -> bool:
-        """Writes summaries."""
+        """Summaries are written."""
         return True
 
     def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
+        """Return the settings that change what is built."""
         switches = {"entity_clusters": self.entity_clusters, "hierarchy": self.hierarchy}
         return {"tree": self.tree.as_mapping(), **{name: True for name, on in switches.items() if on}}
 
     def describe(self) -> str:
-        """What is built, and what it costs."""
+        """Describe what is built, and what it costs."""
         also = " and of passages that mention similar entities" if self.entity_clusters else ""
         above = ", overviews from level 1 on" if self.hierarchy else ""
         return (
@@ -72,7 +71,7 @@ class SimilarityTree(OrganizerBase):
             return Delta()
         state = view.state()
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
-        also = await self._by_entities(leaves, view) if self.entity_clusters else []
+        entity_clusters = await self._by_entities(leaves, view) if self.entity_clusters else []
         copies = duplicates(view.chunk_units)
         grown = await grow(
             leaves,
@@ -83,37 +82,37 @@ class SimilarityTree(OrganizerBase):
             known=state.get("tree"),
             full=len(change.added) == len(view.chunks),
             altered=altered_leaves(state, copies),
-            also=also,
+            also=entity_clusters,
             joining={1: overviews} if overviews else {},
         )
         return as_delta(grown, view, first="tree" not in state, copies=copies)
 
     async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
-        """Clusters of chunks by what they mention, as positions among the leaves; chunks without entities stay out."""
+        """Cluster chunks by their entities, as positions among the leaves; chunks without entities stay out."""
         records = view.records()
         mentions: list[Unit] = []
-        places: list[int] = []
-        for place, leaf in enumerate(leaves):
+        positions: list[int] = []
+        for position, leaf in enumerate(leaves):
             record = records.get(leaf.chunk_ids[0])
             if record is not None and record.entities:
                 mentions.append(_mention(leaf, [entity.name for entity in record.entities]))
-                places.append(place)
-        if len(places) < 2:
+                positions.append(position)
+        if len(positions) < 2:
             return []
         vectors = await view.vectors(mentions)
-        chunks = [leaves[place] for place in places]  # the limit counts what will be summarised
+        chunks = [leaves[position] for position in positions]  # the limit counts what will be summarised
         clusters = await cluster_units(chunks, vectors, self.tree, view.rng("tree", "entities"), view.runner)
-        return [[places[i] for i in cluster] for cluster in clusters]
+        return [[positions[i] for i in cluster] for cluster in clusters]
 
 
 def _mention(chunk: Unit, names: Sequence[str]) -> Unit:
-    """The sentence that stands for a chunk; it is embedded, and never stored in the pool."""
+    """Return the sentence that represents a chunk; it is embedded, and never stored in the pool."""
     text = f"This chunk mentions {', '.join(dict.fromkeys(names))}."
     return Unit(unit_id("mention", "", chunk.chunk_ids, text), UnitKind.PROPOSITION, text, chunk.chunk_ids)
 
 
 def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
-    """Details and overviews, each in corpus order."""
+    """Return details and overviews, each in corpus order."""
     records = view.records()
     labelled = any(record.abstractiveness == "high" for record in records.values())
 
@@ -128,7 +127,7 @@ def by_abstractiveness(view: BuildView) -> tuple[list[Unit], list[Unit]]:
         return abstractiveness(unit.text)
 
     labeled = [(unit, label(unit)) for unit in view.chunk_units]
-    return [u for u, found in labeled if found != "high"], [u for u, found in labeled if found == "high"]
+    return [u for u, value in labeled if value != "high"], [u for u, value in labeled if value == "high"]
 
 
 _NUMBER = re.compile(r"\b\d[\d.,:/-]*")
@@ -140,25 +139,23 @@ _OVERVIEW = re.compile(
     r"(?:refers?|relates?) to|consists? of|throughout|various|many|most|often)\b",
     re.IGNORECASE,
 )
-_FEW = 0.06
-_SOME = 0.12
-_SHORTEST = 12
+_FEW_DETAILS = 0.06
+_SOME_DETAILS = 0.12
+_MIN_TOKENS = 12
 
 
 def abstractiveness(text: str) -> str:
-    """`high` for an overview, `low` for details.
+    """Return `high` for an overview, `low` for details.
 
-    Details carry numbers, names and quotations. A passage is an overview when it has next to none of them, or few of
-    them and on average a word per sentence that generalises. The bounds are set by reading; they depend on nothing but
-    the passage, so that a change of the corpus relabels nothing.
-
-    Args:
-        text: A passage without its title. Headings and fragments below a dozen tokens are `low`.
+    Details have numbers, names and quotations. A passage is an overview if it has next to none of them, or few of them
+    and on average a generalising word per sentence. The bounds were set by reading; they depend on the passage alone,
+    so that a change of the corpus changes no label. Titles are not part of the text; texts below a dozen tokens are
+    `low`.
     """
     tokens = count_tokens(text)
-    if tokens < _SHORTEST:
+    if tokens < _MIN_TOKENS:
         return "low"
     details = len(_NUMBER.findall(text)) + len(_NAME.findall(text)) + len(_QUOTE.findall(text)) / 2
     density = details / tokens
     general = len(_OVERVIEW.findall(text)) >= len(split_sentences(text))
-    return "high" if density < _FEW or (general and density < _SOME) else "low"
+    return "high" if density < _FEW_DETAILS or (general and density < _SOME_DETAILS) else "low"

@@ -1,34 +1,80 @@
-"""Recursive clustering and summarising: the tree that RAPTOR and SiReRAG share (SiReRAG, section 4.2)."""
+"""A summary tree: recursive clustering and summarising, kept up to date (RAPTOR; SiReRAG, section 4.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sire_core.algorithms.text import count_tokens
 from sire_core.protocols import Delta
-from sire_core.trees.layer import LayerWriter
-from sire_core.trees.state import TreeLevel, TreeState
-from sire_core.types import Edge, Unit, UnitKind
+from sire_core.settings import check_settings, setting
+from sire_core.trees.cluster_maintenance import neighbors_together
+from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
-    from sire_core.protocols import BuildView
-    from sire_core.trees.settings import TreeSettings
+    from numpy.typing import NDArray
 
-__all__ = ["Tree", "altered_leaves", "as_delta", "duplicates", "grow"]
+    from sire_core.protocols import BuildView, FloatArray, Runner
+
+
+__all__ = [
+    "Cluster",
+    "Drift",
+    "Layer",
+    "LayerWriter",
+    "Tree",
+    "TreeLevel",
+    "TreeSettings",
+    "TreeState",
+    "altered_leaves",
+    "as_delta",
+    "cluster_units",
+    "duplicates",
+    "grow",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """How a tree grows.
+
+    Attributes:
+        depth: Summary levels above the leaves (RAPTOR and SiReRAG: 3).
+        clustering: `leiden` (neighbour graph, fast) or `paper` (UMAP and Gaussian mixtures, the reference).
+        max_cluster_tokens: A cluster with more tokens is split further.
+        summary_tokens: Maximum tokens of a summary.
+        stop_rule: `default` stops below two nodes or when a level does not shrink; `official` when a level has at most
+            11 nodes; `none` never (the released SiReRAG code, which summarises a single summary again).
+    """
+
+    depth: int = setting(3, low=0)
+    clustering: str = setting("leiden", choices=("leiden", "paper"))
+    max_cluster_tokens: int = setting(3500, low=1)
+    summary_tokens: int = setting(200, low=1)
+    stop_rule: str = setting("default", choices=("default", "official", "none"))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def as_mapping(self) -> Mapping[str, Any]:
+        """Return the settings as JSON-serialisable values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What a change does to a tree: summaries, and `child` edges from each to what it summarises.
+    """The change of a tree: summaries, and `child` edges from each to what it summarises.
 
     Attributes:
         put_units: Summaries that are new.
         drop_units: Ids of those that are gone.
         put_edges: Edges that are new.
         drop_edges: Edges that are gone.
-        state: For the next change.
-        figures: For `Index.stats`: how much of the accepted drift is used up (0: just made, 1: will be made again).
+        state: State for the next change.
+        figures: For `Index.stats`: share of the accepted drift that is used up (0: just made, 1: will be made again).
     """
 
     put_units: tuple[Unit, ...] = ()
@@ -53,7 +99,7 @@ async def grow(
     also: Sequence[Sequence[int]] = (),
     joining: Mapping[int, Sequence[Unit | str]] | None = None,
 ) -> Tree:
-    """Bring summaries over leaves up to date, level by level; without a past, all of them are new.
+    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
 
     New nodes join the clusters of their neighbours, and only clusters that gain, lose or change a node are summarised
     again. A level whose clusters have drifted too far is clustered again (`Drift`).
@@ -62,14 +108,14 @@ async def grow(
         leaves: Level 0, in corpus order: units, or ids of stored ones that did not change.
         kind: Kind of the summary units.
         name: Name of the tree (`sim`, `rel`, `cross`).
-        settings: How it grows.
+        settings: How the tree grows.
         view: Vectors, summariser, randomness.
         known: `Tree.state` before the change; None at first.
         full: Make all clusters and summaries again.
-        altered: Ids of leaves that are there as before, but stand on other passages now.
-        replacements: Ids of new leaves by the ids of those whose places in clusters they take.
-        also: Further clusters of leaves, as positions; summarised beside those that the leaves' vectors form.
-        joining: By level, units that stand beside the new summaries of that level and are clustered with them.
+        altered: Ids of leaves with other source passages than before.
+        replacements: Ids of new leaves by the ids of those that they replace in clusters.
+        also: Further clusters of leaves, as positions; summarised in addition to those by the leaves' vectors.
+        joining: By level, units that are clustered together with the new summaries of that level.
     """
     before = TreeState.from_json(known or {})
     past = before if before.embedder == view.fingerprints[0] and not full else TreeState()
@@ -111,18 +157,18 @@ def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], na
 
 
 def duplicates(nodes: Sequence[Unit]) -> dict[str, list[str]]:
-    """Passages of the chunk units that stand on more than one: their ids do not tell when these change."""
+    """Return the passages of chunk units with several: their ids do not change when these do."""
     return {unit.id: list(unit.chunk_ids) for unit in nodes if unit.kind is UnitKind.CHUNK and len(unit.chunk_ids) > 1}
 
 
 def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, Sequence[str]]) -> Delta:
-    """What an organizer does that has nothing but a tree.
+    """Return the delta of an organizer that has nothing but a tree.
 
     Args:
-        tree: Grown.
-        view: Of the organizer.
-        first: Whether nothing was known of the tree: whatever stands under the organizer's name goes.
-        copies: From `duplicates`.
+        tree: The tree's change.
+        view: View of the organizer.
+        first: Whether no state was stored: everything stored under the organizer's name is dropped.
+        copies: Result of `duplicates`.
     """
     return Delta(
         put_units=tree.put_units,
@@ -134,6 +180,390 @@ def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, S
 
 
 def altered_leaves(state: Mapping[str, Any], copies: Mapping[str, Sequence[str]]) -> set[str]:
-    """Ids of chunk units whose passages are not those of the stored state."""
+    """Return the ids of chunk units whose passages differ from the stored state."""
     before = state.get("copies", {})
     return {found for found in (*before, *copies) if before.get(found) != copies.get(found)}
+
+
+_OFFICIAL_STOP = 11
+"""RAPTOR's code stops when a level has at most reduction dimension + 1 nodes."""
+
+_ONE_CLUSTER = 11
+"""So few nodes are one cluster; nothing is gained by keeping it up."""
+
+_OriginRows = list[tuple[int, list[int]]]
+"""Per cluster its number before the change (-1: it is new) and its members by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A level after a change.
+
+    Attributes:
+        level: Its clusters.
+        written: New summaries by id.
+        replacements: Their ids by those of the summaries they replace.
+    """
+
+    level: TreeLevel
+    written: Mapping[str, Unit]
+    replacements: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWriter:
+    """Clusters and summarises the levels of one tree.
+
+    Attributes:
+        kind: Kind of the summaries.
+        name: Name of the tree.
+        settings: How the tree grows.
+        view: Vectors, summariser, randomness.
+    """
+
+    kind: UnitKind
+    name: str
+    settings: TreeSettings
+    view: BuildView
+
+    async def write(
+        self,
+        number: int,
+        nodes: Sequence[Unit | str],
+        old: TreeLevel | None,
+        replacements: Mapping[str, str],
+        altered: Collection[str] = (),
+        also: Sequence[Sequence[int]] = (),
+    ) -> Layer:
+        """Bring one level up to date.
+
+        Args:
+            number: Number of the level, from 1.
+            nodes: The nodes below, in order: units, or ids of stored ones that did not change.
+            old: The level before the change; None makes all clusters again.
+            replacements: Ids of nodes by the ids of the old nodes that they replace.
+            altered: Ids of nodes with other source passages than before.
+            also: Clusters that are summarised in addition, as positions.
+        """
+        known = _Nodes(nodes, self.view)
+        slots, drift = await self._clusters(number, known, old, replacements, also)
+        before = old.clusters if old else ()
+        clusters = [Cluster(tuple(known.ids[row] for row in rows)) for _, rows in slots]
+        todo = []
+        for place, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
+            same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary
+            if same and not any(member in altered for member in cluster.members):
+                clusters[place] = before[origin]
+            else:
+                todo.append(place)
+        units = known.units({member for place in todo for member in clusters[place].members})
+        written = await self._summarize([[units[m] for m in clusters[place].members] for place in todo], number)
+        for place, unit in zip(todo, written, strict=True):
+            clusters[place] = Cluster(clusters[place].members, unit.id if unit else "")
+        staying = {cluster.summary for cluster in clusters}
+        return Layer(
+            TreeLevel(tuple(clusters), drift),
+            {unit.id: unit for unit in written if unit},
+            {
+                before[origin].summary: cluster.summary
+                for (origin, _), cluster in zip(slots, clusters, strict=True)
+                if origin >= 0 and before[origin].summary not in staying
+            },
+        )
+
+    async def _clusters(
+        self,
+        number: int,
+        nodes: _Nodes,
+        old: TreeLevel | None,
+        replacements: Mapping[str, str],
+        also: Sequence[Sequence[int]],
+    ) -> tuple[_OriginRows, Drift]:
+        """Return clusters of the level and their drift; no clusters where the tree stops."""
+        if _is_finished(len(nodes.ids), self.settings.stop_rule):
+            return [], Drift(len(nodes.ids))
+        vectors = await self.view.vectors(nodes.given)
+        if old is not None and old.clusters and len(nodes.ids) > _ONE_CLUSTER:
+            found = await self._update_clusters(number, nodes, vectors, old, replacements)
+            if found is not None:
+                return found
+        # `also` does not count for the rule that a level has to be smaller than what is below it.
+        rng = self.view.rng("tree", self.name, str(number))
+        units = nodes.units(nodes.ids)
+        clusters = await cluster_units(
+            [units[found] for found in nodes.ids], vectors, self.settings, rng, self.view.runner
+        )
+        if self.settings.stop_rule == "default" and len(clusters) >= len(nodes.ids):
+            return [], Drift(len(nodes.ids))
+        distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *also))]
+        origins = {cluster.members: place for place, cluster in enumerate(old.clusters)} if old else {}
+        slots = [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct]
+        return slots, Drift.fresh(vectors, clusters)
+
+    async def _update_clusters(
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, replacements: Mapping[str, str]
+    ) -> tuple[_OriginRows, Drift] | None:
+        """Apply the old clusters to the nodes of today; None if they have drifted too far."""
+        import asyncio
+
+        from sire_core.trees.cluster_maintenance import place_rows
+
+        row = {found: place for place, found in enumerate(nodes.ids)}
+        members = [[row.get(m, row.get(replacements.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
+        stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
+        missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
+        gone = sum(replacements.get(m, "") not in row for m in missing)
+        came = len(nodes.ids) - len({place for rows in stayed for place in rows})
+        drift = old.drift.after(came + gone, len(missing) - gone)
+        if drift.too_far:
+            return None
+        shrunk = [
+            place
+            for place, (was, now) in enumerate(zip(old.clusters, stayed, strict=True))
+            if len(now) < len(was.members)
+        ]
+        placed = await asyncio.to_thread(place_rows, vectors, stayed, shrunk)
+        slots = self._within_limit(number, nodes, vectors, old, placed)
+        drift = drift.measure(vectors, [rows for _, rows in slots])
+        grew = self.settings.stop_rule == "default" and len(slots) >= len(nodes.ids)
+        return None if drift.too_far or grew else (slots, drift)
+
+    def _within_limit(
+        self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, placed: Sequence[Sequence[int]]
+    ) -> _OriginRows:
+        """Return the clusters that are left, each once; those that changed are split where they are too long."""
+        from sire_core.trees.clustering import split_by_tokens
+
+        changed = {
+            place
+            for place, rows in enumerate(placed)
+            if place >= len(old.clusters) or tuple(nodes.ids[row] for row in rows) != old.clusters[place].members
+        }
+        tokens = nodes.tokens({row for place in changed for row in placed[place]})
+        rng = self.view.rng("tree", self.name, str(number), "split")
+        slots: _OriginRows = []
+        new: _OriginRows = []
+        for place, rows in enumerate(placed):
+            origin = place if place < len(old.clusters) else -1
+            if not rows or place not in changed or tokens[list(rows)].sum() <= self.settings.max_cluster_tokens:
+                slots.append((origin, list(rows)))
+                continue
+            parts = split_by_tokens(
+                rows, tokens, vectors, self.settings.max_cluster_tokens, rng=rng, method=self.settings.clustering
+            )
+            largest = max(range(len(parts)), key=lambda part: (len(parts[part]), -part))
+            slots.append((origin, parts[largest].tolist()))
+            new += [(-1, part.tolist()) for i, part in enumerate(parts) if i != largest]
+        once = {tuple(rows): origin for origin, rows in reversed([*slots, *new]) if rows}
+        return [(origin, list(rows)) for rows, origin in reversed(once.items())]
+
+    async def _summarize(self, clusters: Sequence[Sequence[Unit]], number: int) -> list[Unit | None]:
+        """Write a summary of each cluster; None for one without text."""
+        if not clusters:
+            return []
+        stage = f"summaries of {self.name} level {number}"
+        written = await self.view.summarizer(self.settings.summary_tokens, stage).summarize(clusters)
+        return [
+            self._summary(members, text, ranked, number) if text else None
+            for members, (text, ranked) in zip(clusters, written, strict=True)
+        ]
+
+    def _summary(self, members: Sequence[Unit], text: str, ranked: Sequence[str], number: int) -> Unit:
+        by_id = {member.id: member for member in members}
+        order = [by_id[found] for found in dict.fromkeys(ranked) if found in by_id]
+        order += [member for member in members if member.id not in set(ranked)]
+        chunk_ids = tuple(dict.fromkeys(chunk for member in order for chunk in member.chunk_ids))
+        return Unit(
+            # A summary of one summary may say the same of the same passages; it is still another unit.
+            id=unit_id(self.kind.value, f"{self.view.fingerprint}:{number}", chunk_ids, text),
+            kind=self.kind,
+            text=text,
+            chunk_ids=chunk_ids,
+            level=number,
+            tree=self.name,
+            metadata={"children": len(members)},
+        )
+
+
+class _Nodes:
+    """The nodes of a level; units that did not change are read from the store when they are needed."""
+
+    def __init__(self, given: Sequence[Unit | str], view: BuildView) -> None:
+        self.given = given
+        self.ids = [node if isinstance(node, str) else node.id for node in given]
+        self._view = view
+        self._units = {node.id: node for node in given if isinstance(node, Unit)}
+
+    def units(self, ids: Collection[str]) -> Mapping[str, Unit]:
+        """Return at least these units, by id."""
+        missing = [wanted for wanted in ids if wanted not in self._units]
+        self._units.update((unit.id, unit) for unit in (self._view.units(missing) if missing else ()))
+        return self._units
+
+    def tokens(self, rows: Collection[int]) -> NDArray[np.int64]:
+        """Return the lengths of some nodes, `[nodes]`; 0 for all others."""
+        units = self.units({self.ids[row] for row in rows})
+        tokens = np.zeros(len(self.ids), dtype=np.int64)
+        for row in rows:
+            tokens[row] = count_tokens(units[self.ids[row]].text)
+        return tokens
+
+
+async def cluster_units(
+    units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
+) -> list[list[int]]:
+    """Return clusters of units, as ascending positions, whose texts together stay within the token limit.
+
+    Args:
+        units: The units; the limit counts their texts.
+        vectors: Vectors that decide which units are similar, `[len(units), d]`.
+        settings: Method and limit.
+        rng: Randomness.
+        runner: Finds the nearest neighbours.
+    """
+    import asyncio
+
+    from sire_core.trees.clustering import clusters_within_limit, nearest_lists
+
+    tokens = [count_tokens(unit.text) for unit in units]
+    method = settings.clustering
+    nearest = await nearest_lists(vectors, runner) if method == "leiden" else None
+    clusters = await asyncio.to_thread(
+        clusters_within_limit, vectors, tokens, settings.max_cluster_tokens, rng=rng, method=method, nearest=nearest
+    )
+    return [cluster.tolist() for cluster in clusters]
+
+
+def _is_finished(nodes: int, rule: str) -> bool:
+    if rule == "official":
+        return nodes <= _OFFICIAL_STOP
+    return nodes < (1 if rule == "none" else 2)
+
+
+_MAX_CHANGED = 0.25
+"""Share of a level's nodes that may come or go before its clusters are made again."""
+
+_REMEASURE_AFTER = 0.05
+"""Share of a level's nodes that may change before its drift is measured again."""
+
+_TOLERANCE = 0.1
+"""Loss of neighbours in common clusters, as a share of what there was, that is accepted beyond chance."""
+
+_SAMPLE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Ids of the members in order, and the id of their summary; empty if there is none."""
+
+    members: tuple[str, ...]
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far the clusters of a level are from fresh ones.
+
+    Attributes:
+        nodes: Number of nodes when all clusters were made.
+        changed: Number of nodes that came or went since.
+        touched: Number of nodes that came, went or were replaced since `now` was measured.
+        built: Share of nodes whose nearest neighbour was in a cluster with them when all clusters were made.
+        now: The same share, as measured last.
+    """
+
+    nodes: int
+    changed: int = 0
+    touched: int = 0
+    built: float = 1.0
+    now: float = 1.0
+
+    @classmethod
+    def fresh(cls, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
+        """Measure clusters that were just made."""
+        share = neighbors_together(vectors, clusters, sample=_SAMPLE)
+        return cls(len(vectors), built=share, now=share)
+
+    def after(self, changed: int, replaced: int) -> Drift:
+        """Count more nodes that came or went, and that were replaced."""
+        return replace(self, changed=self.changed + changed, touched=self.touched + changed + replaced)
+
+    def measure(self, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
+        """Measure again if much has changed since the last time."""
+        if self.touched < _REMEASURE_AFTER * self.nodes:
+            return self
+        return replace(self, touched=0, now=neighbors_together(vectors, clusters, sample=_SAMPLE))
+
+    @property
+    def too_far(self) -> bool:
+        """Whether all clusters have to be made again."""
+        return self.share >= 1
+
+    @property
+    def share(self) -> float:
+        """Share of the accepted drift that is used up; at 1 all clusters are made again."""
+        chance = 0.5 / max(1, min(self.nodes, _SAMPLE)) ** 0.5
+        lost = (1 - self.now / max(self.built, 1e-9)) / (_TOLERANCE + chance)
+        return float(max(self.changed / max(1.0, _MAX_CHANGED * self.nodes), lost))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLevel:
+    """The clusters of one level, in order."""
+
+    clusters: tuple[Cluster, ...]
+    drift: Drift
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """All levels, lowest first.
+
+    Attributes:
+        levels: Levels that have clusters.
+        embedder: Fingerprint of the embedder whose vectors were clustered.
+    """
+
+    levels: tuple[TreeLevel, ...] = ()
+    embedder: str = ""
+
+    @property
+    def summaries(self) -> dict[str, int]:
+        """Ids of all summaries with their level, from 1."""
+        return {c.summary: number for number, level in enumerate(self.levels, 1) for c in level.clusters if c.summary}
+
+    def edges(self, beside: TreeState) -> dict[tuple[str, str], None]:
+        """Return (summary, member) of the clusters that another state of the tree does not have in the same way."""
+        same = {cluster for level in beside.levels for cluster in level.clusters}
+        changed = [cluster for level in self.levels for cluster in level.clusters if cluster not in same]
+        return {(c.summary, member): None for c in changed if c.summary for member in c.members}
+
+    def holds(self, summaries: Collection[str]) -> set[tuple[str, str]]:
+        """Return (summary, member) of some summaries."""
+        clusters = (c for level in self.levels for c in level.clusters if c.summary in summaries)
+        return {(cluster.summary, member) for cluster in clusters for member in cluster.members}
+
+    @property
+    def drift(self) -> float:
+        """The largest `Drift.share` of a level, rounded."""
+        return round(max((level.drift.share for level in self.levels), default=0.0), 3)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON-serialisable values."""
+        levels = [
+            {
+                "clusters": [[cluster.summary, *cluster.members] for cluster in level.clusters],
+                "drift": [getattr(level.drift, name) for name in Drift.__slots__],
+            }
+            for level in self.levels
+        ]
+        return {"levels": levels, "embedder": self.embedder}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> TreeState:
+        """Read what `as_json` wrote; an empty state at first."""
+        levels = [
+            TreeLevel(tuple(Cluster(tuple(row[1:]), row[0]) for row in level["clusters"]), Drift(*level["drift"]))
+            for level in state.get("levels", ())
+        ]
+        return cls(tuple(levels), state.get("embedder", ""))

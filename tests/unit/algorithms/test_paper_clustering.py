@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sire_core.errors import ConfigurationError
-from sire_core.trees.clustering import soft_clusters, split_by_tokens
-from sire_core.trees.paper_clustering import paper_clusters, soft_labels
+from sire_core.trees.clustering import paper_clusters, soft_clusters, soft_labels, split_by_tokens
 
 needs_umap = pytest.mark.skipif(find_spec("umap") is None, reason="extra `paper` is not installed")
 

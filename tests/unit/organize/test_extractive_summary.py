@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sire_core.trees.extractive import ExtractiveSummarizer, select_sentences
+from sire_core.trees.summarizers import ExtractiveSummarizer, select_sentences
 from sire_core.types import Unit, UnitKind
 
 

@@ -10,7 +10,7 @@ from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.trees.settings import TreeSettings
+from sire_core.trees.tree import TreeSettings
 from sire_core.types import Document, Passage
 
 WORDS = [

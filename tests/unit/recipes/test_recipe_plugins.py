@@ -18,7 +18,7 @@ from sire_core.recipes.registry import factory_of
 
 SOURCE = """
 from sire_core.trees.similarity_tree import SimilarityTree
-from sire_core.trees.settings import TreeSettings
+from sire_core.trees.tree import TreeSettings
 from sire_core.protocols import Recipe
 from sire_core.search.vectors.flat import Flat
 

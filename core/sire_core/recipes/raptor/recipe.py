@@ -22,8 +22,8 @@ def raptor(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
+    from sire_core.trees.tree import TreeSettings
 
     chosen = ResolvedSettings(
         settings,

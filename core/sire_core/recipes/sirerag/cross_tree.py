@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
-from sire_core.trees.settings import TreeSettings
 from sire_core.trees.similarity_tree import by_abstractiveness
-from sire_core.trees.tree import altered_leaves, as_delta, duplicates, grow
+from sire_core.trees.tree import TreeSettings, altered_leaves, as_delta, duplicates, grow
 from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
+
 
 __all__ = ["CrossTree"]
 
@@ -43,21 +43,21 @@ class CrossTree(OrganizerBase):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Reads aggregates, and the summaries it is added to."""
+        """Aggregates are read, and in mode `add` the summaries of both trees."""
         return ("relatedness_tree",) if self.mode == "replace" else ("similarity_tree", "relatedness_tree")
 
     @property
     def needs_summaries(self) -> bool:
-        """Writes summaries."""
+        """Summaries are written."""
         return True
 
     def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
+        """Return the settings that change what is built."""
         switch = {"hierarchy": True} if self.hierarchy else {}
         return {"tree": self.tree.as_mapping(), "mode": self.mode, **switch}
 
     def describe(self) -> str:
-        """What is built, and what it costs."""
+        """Describe what is built, and what it costs."""
         return (
             f"Up to {self.tree.depth} levels of summaries over clusters of passages and aggregates together. Model "
             "calls: as many summaries as for both trees with a language model, none without."
@@ -93,5 +93,5 @@ class CrossTree(OrganizerBase):
 
 
 def _in_corpus_order(units: Iterable[Unit], number: Mapping[str, int]) -> list[Unit]:
-    """Stored and new units in one order, whichever of them they are."""
+    """Order stored and new units by their first passage."""
     return sorted(units, key=lambda unit: (min(number[chunk] for chunk in unit.chunk_ids), unit.id))

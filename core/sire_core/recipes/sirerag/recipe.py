@@ -65,8 +65,8 @@ def sirerag(**settings: Any) -> Recipe:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
     from sire_core.recipes.sirerag.relatedness_tree import RelatednessTree
-    from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
+    from sire_core.trees.tree import TreeSettings
 
     chosen = ResolvedSettings(
         settings,
@@ -90,8 +90,8 @@ def sirerag(**settings: Any) -> Recipe:
 def _organizers(chosen: ResolvedSettings) -> tuple[Organizer, ...]:
     from sire_core.recipes.sirerag.cross_tree import CrossTree
     from sire_core.recipes.sirerag.relatedness_tree import RelatednessTree
-    from sire_core.trees.settings import TreeSettings
     from sire_core.trees.similarity_tree import SimilarityTree
+    from sire_core.trees.tree import TreeSettings
 
     trees, tree = chosen.make(SireragTrees), chosen.make(TreeSettings)
     similar = chosen.make(SimilarityTree, tree=tree, entity_clusters=trees.variant == "E")

@@ -1,4 +1,4 @@
-"""Clusters that follow a changing corpus: new rows join the clusters of their neighbours. Pure functions."""
+"""Clusters of a changing corpus: new rows join the clusters of their neighbours. Pure functions."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def place_rows(
     resolution: float = 0.015,
     join: float = 3.0,
 ) -> list[list[int]]:
-    """Give every row that is in no cluster a place, by the rules that `soft_clusters` made the clusters with.
+    """Put every row that is in no cluster into clusters, by the rules of `soft_clusters`.
 
-    A row's links are those of the neighbour graph; its own nearest neighbours vote, each with the weight of the link.
-    It joins the cluster that gains most by it (constant Potts model: weight of the links less `resolution` per member),
-    or its nearest neighbour's where none gains, and every other cluster to which its mean link weight is at least
-    `join` times the resolution. Clusters that do not gain or lose a row stay as they are.
+    A row's nearest neighbours vote, each with the weight of its link in the neighbour graph. The row joins the cluster
+    that gains most by it (constant Potts model: weight of the links minus `resolution` per member), or its nearest
+    neighbour's if none gains, and every other cluster to which its mean link weight is at least `join` times the
+    resolution. Clusters that do not gain or lose a row stay as they are.
 
     Args:
-        vectors: `[n, d]`.
+        vectors: float32 `[n, d]`.
         clusters: Members by row number.
-        shrunk: Numbers of clusters that have lost rows; one that is down to a single row is dissolved.
-        neighbors: See `soft_clusters`.
-        resolution: See `soft_clusters`.
-        join: See `soft_clusters`.
+        shrunk: Numbers of clusters that have lost rows; one with a single row left is dissolved.
+        neighbors: See `soft_clusters`, as for the rest.
+        resolution: Mean link weight that makes a cluster.
+        join: Factor of the resolution for further clusters.
 
     Returns:
-        The clusters in the same order, ascending, those that were dissolved empty; then new ones, if the neighbours of
-        some rows had no cluster either.
+        The clusters in the same order, ascending, dissolved ones empty; then new ones, if the neighbours of some rows
+        had no cluster either.
     """
     kept = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
     homes: dict[int, list[int]] = {}
@@ -66,24 +66,24 @@ def place_rows(
     resolution = max(resolution, mean / (len(vectors) - 1))
     waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
     while waiting:
-        if not any([_joins(row, votes, kept, homes, resolution, join) for row, (_, votes) in waiting.items()]):  # noqa: C419 - all of them are tried
+        if not any([_join_neighbors(row, votes, kept, homes, resolution, join) for row, (_, votes) in waiting.items()]):  # noqa: C419 - all of them are tried
             row, (partner, _) = next(iter(waiting.items()))
-            _stand_beside(row, partner, kept, homes)
+            _join_partner(row, partner, kept, homes)
         waiting = {row: found for row, found in waiting.items() if row not in homes}
-    return [sorted(members) if len(members) > len(was) else members for members, was in _beside(kept, clusters)]
+    return [sorted(members) if len(members) > len(was) else members for members, was in _with_former(kept, clusters)]
 
 
 def _links(
     vectors: NDArray[np.float32], rows: NDArray[np.int64], neighbors: int
 ) -> tuple[list[int], list[list[tuple[int, float]]]]:
-    """Nearest neighbour of each row, and (neighbour, weight of the link in the neighbour graph), the nearest first."""
-    unit = _of_length_one(vectors)
+    """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
+    unit = _unit_vectors(vectors)
     whole = whole_numbers(unit)
     indices, similarities = _nearest(unit, whole, rows, neighbors)
     others = np.unique(indices)
     theirs = _nearest(unit, whole, others, neighbors)[0]
     roots = np.sqrt(1.0 / np.arange(2, neighbors + 2))
-    back = {other: dict(zip(found, roots.tolist(), strict=False)) for other, found in _rows(others, theirs)}
+    back = {other: dict(zip(found, roots.tolist(), strict=False)) for other, found in _numbered_rows(others, theirs)}
     links = []
     for row, found, near in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
         pairs = zip(found, near, roots.tolist(), strict=False)
@@ -91,8 +91,8 @@ def _links(
     return indices[:, 0].tolist(), links
 
 
-def _of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vectors themselves, as they mostly come from an index, which holds them so."""
+def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return unit vectors; those of an index have length one already."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
     return vectors if np.abs(squares - 1).max(initial=0.0) < _UNIT else unit_rows(vectors)
 
@@ -100,7 +100,7 @@ def _of_length_one(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def _nearest(
     unit: NDArray[np.float32], whole: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What `nearest_neighbors` says of some rows; the vectors are made ready once for several calls."""
+    """Return what `nearest_neighbors` returns for some rows, with vectors that are prepared once for several calls."""
     k = min(k, len(unit) - 1)
     indices = np.empty((len(rows), k), dtype=np.int64)
     similarities = np.empty((len(rows), k), dtype=np.float64)
@@ -116,16 +116,16 @@ def _nearest(
     return indices, similarities
 
 
-def _beside(kept: list[list[int]], clusters: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Sequence[int]]]:
-    """Each cluster with what it was; new ones with nothing."""
+def _with_former(kept: list[list[int]], clusters: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Sequence[int]]]:
+    """Pair each cluster with its former members; new ones with none."""
     return zip(kept, [*clusters, *([()] * (len(kept) - len(clusters)))], strict=True)
 
 
-def _rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+def _numbered_rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
     return zip(numbers.tolist(), lists.tolist(), strict=True)
 
 
-def _joins(
+def _join_neighbors(
     row: int,
     votes: list[tuple[int, float]],
     clusters: list[list[int]],
@@ -133,7 +133,7 @@ def _joins(
     resolution: float,
     join: float,
 ) -> bool:
-    """Put a row where its neighbours are; not yet, while more of its links lead to rows that have no place."""
+    """Put a row where its neighbours are; wait while more of its links lead to rows that have no cluster."""
     weights: dict[int, float] = {}
     for other, weight in votes:
         for home in homes.get(other, ()):
@@ -150,7 +150,7 @@ def _joins(
     return True
 
 
-def _stand_beside(row: int, partner: int, clusters: list[list[int]], homes: dict[int, list[int]]) -> None:
+def _join_partner(row: int, partner: int, clusters: list[list[int]], homes: dict[int, list[int]]) -> None:
     """Put a row into the first cluster of its nearest neighbour, or both into a new one."""
     if partner not in homes:
         homes[partner] = [len(clusters)]
@@ -162,15 +162,15 @@ def _stand_beside(row: int, partner: int, clusters: list[list[int]], homes: dict
 def neighbors_together(
     vectors: NDArray[np.float32], clusters: Iterable[Members], *, neighbors: int = 1, sample: int | None = None
 ) -> float:
-    """Share of (row, one of its nearest rows) pairs that some cluster holds, 0..1; 1 when there are no pairs.
+    """Return the share of (row, one of its nearest rows) pairs that share a cluster, 0 to 1; 1 if there are no pairs.
 
-    Fresh clusters keep most neighbours together. Where rows come and go and the clusters stay, the share falls.
+    Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.
 
     Args:
-        vectors: `[n, d]` as they are now.
+        vectors: float32 `[n, d]`.
         clusters: Members by row number; rows in no cluster count as apart from all others.
         neighbors: Nearest rows of each row that count.
-        sample: Of how many evenly spread rows; None asks all.
+        sample: Number of evenly spread rows that are measured; None measures all.
 
     Raises:
         ConfigurationError: `neighbors` is below 1.
