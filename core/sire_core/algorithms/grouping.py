@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["by_appearance", "chained_hashes", "distinct", "id_codes", "id_hashes", "ranges", "stable_order"]
+__all__ = [
+    "by_appearance",
+    "chained_hashes",
+    "distinct",
+    "id_codes",
+    "id_hashes",
+    "positions_in",
+    "ranges",
+    "stable_order",
+]
 
 _SHORT = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
@@ -42,6 +51,15 @@ def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[n
     rank = np.empty(len(first), dtype=np.int64)
     rank[order] = np.arange(len(first))
     return rank[inverse.ravel()], first[order]
+
+
+def positions_in(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the position of every wanted value among distinct known ones, -1 where it is unknown."""
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(known)
+    positions = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
+    return np.where(known[positions] == wanted, positions, -1).astype(np.int64)
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -732,7 +732,7 @@ def _say_clusters(
     from sire_core.evaluate.clusters import evaluate_clusters, model_topics
     from sire_core.models.embedders import resolve_embedder
     from sire_core.models.sync import run_sync
-    from sire_core.trees.settings import TreeSettings
+    from sire_core.trees.tree import TreeSettings
 
     given = parse_settings(compared.settings)
     if set(given) - {"clustering"}:

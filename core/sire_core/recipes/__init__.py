@@ -1,4 +1,4 @@
-"""Recipes by name. A new paper is a new file here, plus what it builds or ranks with."""
+"""Recipes by name. A method is a folder: settings, derivation, ranking, and the figures of its paper."""
 
 from __future__ import annotations
 

@@ -51,26 +51,29 @@ def place_rows(
         The clusters in the same order, ascending, dissolved ones empty; then new ones, if the neighbours of some rows
         had no cluster either.
     """
-    kept = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
+    placed = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
     homes: dict[int, list[int]] = {}
-    for number, members in enumerate(kept):
+    for number, members in enumerate(placed):
         for row in members:
             homes.setdefault(row, []).append(number)
     rows = [row for row in range(len(vectors)) if row not in homes]
     if not rows:
-        return kept
+        return placed
     if len(vectors) == 1:
-        return [*kept, rows]
+        return [*placed, rows]
     nearest, links = _links(vectors, np.array(rows, dtype=np.int64), neighbors)
     mean = sum(weight for votes in links for _, weight in votes) / len(rows)
     resolution = max(resolution, mean / (len(vectors) - 1))
     waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
     while waiting:
-        if not any([_join_neighbors(row, votes, kept, homes, resolution, join) for row, (_, votes) in waiting.items()]):  # noqa: C419 - all of them are tried
+        joined = [_join_neighbors(row, votes, placed, homes, resolution, join) for row, (_, votes) in waiting.items()]
+        if not any(joined):
             row, (partner, _) = next(iter(waiting.items()))
-            _join_partner(row, partner, kept, homes)
-        waiting = {row: found for row, found in waiting.items() if row not in homes}
-    return [sorted(members) if len(members) > len(was) else members for members, was in _with_former(kept, clusters)]
+            _join_partner(row, partner, placed, homes)
+        waiting = {row: votes_of_row for row, votes_of_row in waiting.items() if row not in homes}
+    return [
+        sorted(members) if len(members) > len(former) else members for members, former in _with_former(placed, clusters)
+    ]
 
 
 def _links(
@@ -83,11 +86,14 @@ def _links(
     others = np.unique(indices)
     theirs = _nearest(unit, whole, others, neighbors)[0]
     roots = np.sqrt(1.0 / np.arange(2, neighbors + 2))
-    back = {other: dict(zip(found, roots.tolist(), strict=False)) for other, found in _numbered_rows(others, theirs)}
+    back = {
+        other: dict(zip(neighbor_row, roots.tolist(), strict=False))
+        for other, neighbor_row in _numbered_rows(others, theirs)
+    }
     links = []
-    for row, found, near in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
-        pairs = zip(found, near, roots.tolist(), strict=False)
-        links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, close, root in pairs if close > 0])
+    for row, neighbor_row, cosines in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
+        pairs = zip(neighbor_row, cosines, roots.tolist(), strict=False)
+        links.append([(o, ((root + back[o].get(row, 0.0)) / 2) ** 2) for o, cosine, root in pairs if cosine > 0])
     return indices[:, 0].tolist(), links
 
 
@@ -116,9 +122,11 @@ def _nearest(
     return indices, similarities
 
 
-def _with_former(kept: list[list[int]], clusters: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Sequence[int]]]:
+def _with_former(
+    placed: list[list[int]], clusters: Sequence[Sequence[int]]
+) -> Iterator[tuple[list[int], Sequence[int]]]:
     """Pair each cluster with its former members; new ones with none."""
-    return zip(kept, [*clusters, *([()] * (len(kept) - len(clusters)))], strict=True)
+    return zip(placed, [*clusters, *([()] * (len(placed) - len(clusters)))], strict=True)
 
 
 def _numbered_rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
@@ -143,8 +151,12 @@ def _join_neighbors(
     nowhere = sum(weight for other, weight in votes if other not in homes)
     if best < 0 or gains[best] <= 0 or weights[best] < nowhere:
         return False
-    also = [h for h, weight in weights.items() if h != best and weight >= join * resolution * len(clusters[h]) - 1e-9]
-    homes[row] = [best, *sorted(also)]
+    further = [
+        other
+        for other, weight in weights.items()
+        if other != best and weight >= join * resolution * len(clusters[other]) - 1e-9
+    ]
+    homes[row] = [best, *sorted(further)]
     for home in homes[row]:
         clusters[home].append(row)
     return True
@@ -188,7 +200,7 @@ def neighbors_together(
     nearest = nearest_neighbors(vectors, min(neighbors, len(vectors) - 1), rows)[0]
     together = [
         not homes[row].isdisjoint(homes[other])
-        for row, found in zip(rows.tolist(), nearest.tolist(), strict=True)
-        for other in found
+        for row, neighbor_rows in zip(rows.tolist(), nearest.tolist(), strict=True)
+        for other in neighbor_rows
     ]
     return sum(together) / len(together)

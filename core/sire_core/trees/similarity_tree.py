@@ -82,7 +82,7 @@ class SimilarityTree(OrganizerBase):
             known=state.get("tree"),
             full=len(change.added) == len(view.chunks),
             altered=altered_leaves(state, copies),
-            also=entity_clusters,
+            extra_clusters=entity_clusters,
             joining={1: overviews} if overviews else {},
         )
         return as_delta(grown, view, first="tree" not in state, copies=copies)

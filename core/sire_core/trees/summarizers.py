@@ -55,11 +55,11 @@ class ExtractiveSummarizer:
         """Summarise each cluster; see `Summarizer`."""
         import asyncio
 
-        say = self.progress or _no_progress
-        say(0, len(clusters))
-        found = await asyncio.to_thread(self._summarize, clusters)
-        say(len(clusters), len(clusters))
-        return found
+        progress = self.progress or _no_progress
+        progress(0, len(clusters))
+        summaries = await asyncio.to_thread(self._summarize, clusters)
+        progress(len(clusters), len(clusters))
+        return summaries
 
     def _summarize(self, clusters: Sequence[Sequence[Unit]]) -> list[tuple[str, tuple[str, ...]]]:
         members = {unit.id: unit for cluster in clusters for unit in cluster}
@@ -119,20 +119,20 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
     relevance = relevance / max(float(relevance.max()), 1e-9)
     redundancy = np.zeros(len(lengths), dtype=np.float32)
     row = np.zeros(width, dtype=np.float32)
-    open_ = np.ones(len(lengths), dtype=bool)
+    is_open = np.ones(len(lengths), dtype=bool)
     chosen: list[int] = []
-    left = budget
+    budget_left = budget
     while True:
         if chosen:
-            open_ &= lengths <= left
-        if not open_.any():
+            is_open &= lengths <= budget_left
+        if not is_open.any():
             return chosen
-        value = np.where(open_, (1 - diversity) * relevance - diversity * redundancy, -np.inf)
+        value = np.where(is_open, (1 - diversity) * relevance - diversity * redundancy, -np.inf)
         # Rounded, so that the last bits of a sum do not decide between equals.
         best = int(np.argmax(np.round(value, 5)))
         chosen.append(best)
-        open_[best] = False
-        left -= int(lengths[best])
+        is_open[best] = False
+        budget_left -= int(lengths[best])
         own = slice(vectors.indptr[best], vectors.indptr[best + 1])
         row[vectors.indices[own]] = vectors.data[own]
         redundancy = np.maximum(redundancy, vectors @ row)
@@ -144,9 +144,9 @@ def _sentences(unit: Unit) -> list[str]:
     if unit.kind is not UnitKind.CHUNK:
         # Derived texts hold one self-contained statement a line.
         return lines if len(lines) > 1 else split_sentences(unit.text)
-    found = [sentence for line in lines for sentence in split_sentences(line)]
+    sentences = [sentence for line in lines for sentence in split_sentences(line)]
     title = unit.title
-    return [s if not title or title.casefold() in s.casefold() else f"{title}: {s}" for s in found]
+    return [s if not title or title.casefold() in s.casefold() else f"{title}: {s}" for s in sentences]
 
 
 def _tfidf(sentences: Sequence[str]) -> Any:
@@ -263,8 +263,8 @@ class ModelSummarizer:
             text = await self._reduce(model, [unit.index_text for unit in members])
         except ModelError as error:
             if self._on_failure is not None:
-                where = f"summary of {count(len(members), 'unit')}, first {members[0].id}"
-                self._on_failure(Failure(where, f"{type(error).__name__}: {error}"[:500]))
+                subject = f"summary of {count(len(members), 'unit')}, first {members[0].id}"
+                self._on_failure(Failure(subject, f"{type(error).__name__}: {error}"[:500]))
             return "", ()
         return text, _by_overlap(text, members)
 

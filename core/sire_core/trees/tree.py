@@ -96,7 +96,7 @@ async def grow(
     full: bool = False,
     altered: Collection[str] = (),
     replacements: Mapping[str, str] | None = None,
-    also: Sequence[Sequence[int]] = (),
+    extra_clusters: Sequence[Sequence[int]] = (),
     joining: Mapping[int, Sequence[Unit | str]] | None = None,
 ) -> Tree:
     """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
@@ -114,43 +114,47 @@ async def grow(
         full: Make all clusters and summaries again.
         altered: Ids of leaves with other source passages than before.
         replacements: Ids of new leaves by the ids of those that they replace in clusters.
-        also: Further clusters of leaves, as positions; summarised in addition to those by the leaves' vectors.
+        extra_clusters: Further clusters of leaves, as positions, that are summarised besides those by vectors.
         joining: By level, units that are clustered together with the new summaries of that level.
     """
     before = TreeState.from_json(known or {})
-    past = before if before.embedder == view.fingerprints[0] and not full else TreeState()
+    old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
     joining = joining or {}
     writer = LayerWriter(kind, name, settings, view)
     levels: list[TreeLevel] = []
-    put: dict[str, Unit] = {}
+    new_units: dict[str, Unit] = {}
     below: Sequence[Unit | str] = list(leaves)
     succession = dict(replacements or {})
     for number in range(1, settings.depth + 1):
-        old = past.levels[number - 1] if number <= len(past.levels) and not (also and number == 1) else None
-        first = (altered, also) if number == 1 else ((), ())
-        layer = await writer.write(number, below, old, succession, *first)
+        old = (
+            old_state.levels[number - 1]
+            if number <= len(old_state.levels) and not (extra_clusters and number == 1)
+            else None
+        )
+        leaf_changes = (altered, extra_clusters) if number == 1 else ((), ())
+        layer = await writer.write(number, below, old, succession, *leaf_changes)
         levels.append(layer.level)
-        put |= layer.written
+        new_units |= layer.written
         succession = dict(layer.replacements)
         summaries = dict.fromkeys(cluster.summary for cluster in layer.level.clusters if cluster.summary)
-        below = [*(put.get(found, found) for found in summaries), *joining.get(number, ())]
+        below = [*(new_units.get(summary, summary) for summary in summaries), *joining.get(number, ())]
         if not below:
             break
     while levels and not levels[-1].clusters:
         levels.pop()
-    return _difference(before, TreeState(tuple(levels), view.fingerprints[0]), put, name)
+    return _difference(before, TreeState(tuple(levels), view.fingerprints[0]), new_units, name)
 
 
-def _difference(before: TreeState, after: TreeState, put: Mapping[str, Unit], name: str) -> Tree:
-    stays = after.summaries
+def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Tree:
+    remaining = after.summaries
     old, new = before.edges(after), after.edges(before)
     # Two clusters of one level may have the same summary: what one lets go, the other may hold.
-    was, holds = (state.holds({summary for summary, _ in (*old, *new)}) for state in (before, after))
+    old_pairs, new_pairs = (state.holds({summary for summary, _ in (*old, *new)}) for state in (before, after))
     return Tree(
-        put_units=tuple(put.values()),
-        drop_units=tuple(summary for summary in before.summaries if summary not in stays),
-        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in was),
-        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in holds),
+        put_units=tuple(new_units.values()),
+        drop_units=tuple(summary for summary in before.summaries if summary not in remaining),
+        put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old_pairs),
+        drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new_pairs),
         state=after.as_json(),
         figures={f"drift_{name}": after.drift},
     )
@@ -182,7 +186,7 @@ def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, S
 def altered_leaves(state: Mapping[str, Any], copies: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the ids of chunk units whose passages differ from the stored state."""
     before = state.get("copies", {})
-    return {found for found in (*before, *copies) if before.get(found) != copies.get(found)}
+    return {unit_id for unit_id in (*before, *copies) if before.get(unit_id) != copies.get(unit_id)}
 
 
 _OFFICIAL_STOP = 11
@@ -233,7 +237,7 @@ class LayerWriter:
         old: TreeLevel | None,
         replacements: Mapping[str, str],
         altered: Collection[str] = (),
-        also: Sequence[Sequence[int]] = (),
+        extra_clusters: Sequence[Sequence[int]] = (),
     ) -> Layer:
         """Bring one level up to date.
 
@@ -243,31 +247,33 @@ class LayerWriter:
             old: The level before the change; None makes all clusters again.
             replacements: Ids of nodes by the ids of the old nodes that they replace.
             altered: Ids of nodes with other source passages than before.
-            also: Clusters that are summarised in addition, as positions.
+            extra_clusters: Clusters that are summarised in addition, as positions.
         """
-        known = _Nodes(nodes, self.view)
-        slots, drift = await self._clusters(number, known, old, replacements, also)
+        known_nodes = _Nodes(nodes, self.view)
+        slots, drift = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
         before = old.clusters if old else ()
-        clusters = [Cluster(tuple(known.ids[row] for row in rows)) for _, rows in slots]
-        todo = []
-        for place, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
-            same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary
-            if same and not any(member in altered for member in cluster.members):
-                clusters[place] = before[origin]
+        clusters = [Cluster(tuple(known_nodes.ids[row] for row in rows)) for _, rows in slots]
+        to_write = []
+        for position, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
+            is_same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary
+            if is_same and not any(member in altered for member in cluster.members):
+                clusters[position] = before[origin]
             else:
-                todo.append(place)
-        units = known.units({member for place in todo for member in clusters[place].members})
-        written = await self._summarize([[units[m] for m in clusters[place].members] for place in todo], number)
-        for place, unit in zip(todo, written, strict=True):
-            clusters[place] = Cluster(clusters[place].members, unit.id if unit else "")
-        staying = {cluster.summary for cluster in clusters}
+                to_write.append(position)
+        units = known_nodes.units({member for position in to_write for member in clusters[position].members})
+        written = await self._summarize(
+            [[units[m] for m in clusters[position].members] for position in to_write], number
+        )
+        for position, unit in zip(to_write, written, strict=True):
+            clusters[position] = Cluster(clusters[position].members, unit.id if unit else "")
+        remaining = {cluster.summary for cluster in clusters}
         return Layer(
             TreeLevel(tuple(clusters), drift),
             {unit.id: unit for unit in written if unit},
             {
                 before[origin].summary: cluster.summary
                 for (origin, _), cluster in zip(slots, clusters, strict=True)
-                if origin >= 0 and before[origin].summary not in staying
+                if origin >= 0 and before[origin].summary not in remaining
             },
         )
 
@@ -277,26 +283,26 @@ class LayerWriter:
         nodes: _Nodes,
         old: TreeLevel | None,
         replacements: Mapping[str, str],
-        also: Sequence[Sequence[int]],
+        extra_clusters: Sequence[Sequence[int]],
     ) -> tuple[_OriginRows, Drift]:
         """Return clusters of the level and their drift; no clusters where the tree stops."""
         if _is_finished(len(nodes.ids), self.settings.stop_rule):
             return [], Drift(len(nodes.ids))
         vectors = await self.view.vectors(nodes.given)
         if old is not None and old.clusters and len(nodes.ids) > _ONE_CLUSTER:
-            found = await self._update_clusters(number, nodes, vectors, old, replacements)
-            if found is not None:
-                return found
+            updated = await self._update_clusters(number, nodes, vectors, old, replacements)
+            if updated is not None:
+                return updated
         # `also` does not count for the rule that a level has to be smaller than what is below it.
         rng = self.view.rng("tree", self.name, str(number))
         units = nodes.units(nodes.ids)
         clusters = await cluster_units(
-            [units[found] for found in nodes.ids], vectors, self.settings, rng, self.view.runner
+            [units[updated] for updated in nodes.ids], vectors, self.settings, rng, self.view.runner
         )
         if self.settings.stop_rule == "default" and len(clusters) >= len(nodes.ids):
             return [], Drift(len(nodes.ids))
-        distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *also))]
-        origins = {cluster.members: place for place, cluster in enumerate(old.clusters)} if old else {}
+        distinct = [list(rows) for rows in dict.fromkeys(tuple(rows) for rows in (*clusters, *extra_clusters))]
+        origins = {cluster.members: position for position, cluster in enumerate(old.clusters)} if old else {}
         slots = [(origins.get(tuple(nodes.ids[row] for row in rows), -1), rows) for rows in distinct]
         return slots, Drift.fresh(vectors, clusters)
 
@@ -308,19 +314,22 @@ class LayerWriter:
 
         from sire_core.trees.cluster_maintenance import place_rows
 
-        row = {found: place for place, found in enumerate(nodes.ids)}
-        members = [[row.get(m, row.get(replacements.get(m, ""))) for m in cluster.members] for cluster in old.clusters]
-        stayed = [list(dict.fromkeys(place for place in rows if place is not None)) for rows in members]
-        missing = {m for cluster in old.clusters for m in cluster.members if m not in row}
-        gone = sum(replacements.get(m, "") not in row for m in missing)
-        came = len(nodes.ids) - len({place for rows in stayed for place in rows})
-        drift = old.drift.after(came + gone, len(missing) - gone)
+        row_by_id = {node_id: position for position, node_id in enumerate(nodes.ids)}
+        members = [
+            [row_by_id.get(member, row_by_id.get(replacements.get(member, ""))) for member in cluster.members]
+            for cluster in old.clusters
+        ]
+        stayed = [list(dict.fromkeys(position for position in rows if position is not None)) for rows in members]
+        missing = {member for cluster in old.clusters for member in cluster.members if member not in row_by_id}
+        removed = sum(replacements.get(member, "") not in row_by_id for member in missing)
+        added = len(nodes.ids) - len({position for rows in stayed for position in rows})
+        drift = old.drift.after(added + removed, len(missing) - removed)
         if drift.too_far:
             return None
         shrunk = [
-            place
-            for place, (was, now) in enumerate(zip(old.clusters, stayed, strict=True))
-            if len(now) < len(was.members)
+            position
+            for position, (former, current) in enumerate(zip(old.clusters, stayed, strict=True))
+            if len(current) < len(former.members)
         ]
         placed = await asyncio.to_thread(place_rows, vectors, stayed, shrunk)
         slots = self._within_limit(number, nodes, vectors, old, placed)
@@ -335,17 +344,17 @@ class LayerWriter:
         from sire_core.trees.clustering import split_by_tokens
 
         changed = {
-            place
-            for place, rows in enumerate(placed)
-            if place >= len(old.clusters) or tuple(nodes.ids[row] for row in rows) != old.clusters[place].members
+            position
+            for position, rows in enumerate(placed)
+            if position >= len(old.clusters) or tuple(nodes.ids[row] for row in rows) != old.clusters[position].members
         }
-        tokens = nodes.tokens({row for place in changed for row in placed[place]})
+        tokens = nodes.tokens({row for position in changed for row in placed[position]})
         rng = self.view.rng("tree", self.name, str(number), "split")
         slots: _OriginRows = []
         new: _OriginRows = []
-        for place, rows in enumerate(placed):
-            origin = place if place < len(old.clusters) else -1
-            if not rows or place not in changed or tokens[list(rows)].sum() <= self.settings.max_cluster_tokens:
+        for position, rows in enumerate(placed):
+            origin = position if position < len(old.clusters) else -1
+            if not rows or position not in changed or tokens[list(rows)].sum() <= self.settings.max_cluster_tokens:
                 slots.append((origin, list(rows)))
                 continue
             parts = split_by_tokens(
@@ -354,8 +363,8 @@ class LayerWriter:
             largest = max(range(len(parts)), key=lambda part: (len(parts[part]), -part))
             slots.append((origin, parts[largest].tolist()))
             new += [(-1, part.tolist()) for i, part in enumerate(parts) if i != largest]
-        once = {tuple(rows): origin for origin, rows in reversed([*slots, *new]) if rows}
-        return [(origin, list(rows)) for rows, origin in reversed(once.items())]
+        distinct = {tuple(rows): origin for origin, rows in reversed([*slots, *new]) if rows}
+        return [(origin, list(rows)) for rows, origin in reversed(distinct.items())]
 
     async def _summarize(self, clusters: Sequence[Sequence[Unit]], number: int) -> list[Unit | None]:
         """Write a summary of each cluster; None for one without text."""
@@ -370,7 +379,7 @@ class LayerWriter:
 
     def _summary(self, members: Sequence[Unit], text: str, ranked: Sequence[str], number: int) -> Unit:
         by_id = {member.id: member for member in members}
-        order = [by_id[found] for found in dict.fromkeys(ranked) if found in by_id]
+        order = [by_id[member_id] for member_id in dict.fromkeys(ranked) if member_id in by_id]
         order += [member for member in members if member.id not in set(ranked)]
         chunk_ids = tuple(dict.fromkeys(chunk for member in order for chunk in member.chunk_ids))
         return Unit(

@@ -38,7 +38,7 @@ def test_notes_tell_what_the_edges_tell(tmp_path, monkeypatch, base):
         index.delete([CORPUS[3].id])
         view = index.view()
         by_edges = contents(ReportTrees.of(without_notes(view)), view.size)
-        monkeypatch.setattr(select, "_parts_from_edges", None)
+        monkeypatch.setattr(select, "_trees_from_edges", None)
         by_notes = contents(ReportTrees.of(view), view.size)
     assert by_notes == by_edges
     assert by_notes[0]

@@ -354,9 +354,11 @@ class _EntityFacts(Step):
         if self.singleton_rule == "code":
             return set(linked)
         others = {key: list(facts[e.item][e.body[0]]["entities"]) for key, e in linked.items()}
-        sizes = context.tables[self.name].sizes({key for found in others.values() for key in found})
+        sizes = context.tables[self.name].sizes({key for entities in others.values() for key in entities})
         return {
-            key for key, found in others.items() if key != found[0] or any(sizes.get(other, 0) > 1 for other in found)
+            key
+            for key, entities in others.items()
+            if key != entities[0] or any(sizes.get(other, 0) > 1 for other in entities)
         }
 
 

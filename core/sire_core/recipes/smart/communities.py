@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels, first_members
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,100 +29,7 @@ __all__ = [
     "entropy_tree",
     "merge_communities",
     "move_units",
-    "repaired_clusters",
 ]
-
-_MIN_ROUND_GAIN = 1e-3  # of the information: the last round is the one whose dissolutions add less
-
-
-def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
-    """Group units so that the tree entropy becomes small: merge, move and dissolve until it hardly improves.
-
-    Starts from groups `[n]`, or from single units; returns groups `[n]` numbered by their smallest unit, never worse.
-    """
-    labels = merge_communities(level, start)
-    while True:
-        moved = move_units(level, labels)
-        improved = merge_communities(level, dissolve_groups(level, moved))
-        before, after = level.information(moved), level.information(improved)
-        if after - before <= _MIN_ROUND_GAIN * after:
-            return improved
-        labels = improved
-
-
-def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = None) -> EncodingTree:
-    """Build a tree of at most `levels` levels with little entropy.
-
-    The first level found is a partition of the vertices, or `start` `[n]`. Its clusters are grouped to higher levels as
-    long as that saves anything; then the finest clusters are divided. Vertices without edges hang off the root.
-    """
-    base = MergeLevel.of(graph)
-    labels = [entropy_partition(base) if start is None else canonical_labels(start)]
-    while len(labels) < levels:
-        above = _level_above(graph, labels[-1], base)
-        if above is None:
-            break
-        labels.append(above)
-    while len(labels) < levels:
-        below = _level_below(graph, labels[0], base)
-        if below is None:
-            break
-        labels.insert(0, below)
-    return EncodingTree(graph.size, tuple(labels)).contracted()
-
-
-def _level_above(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
-    """Group the clusters of the highest level; None if that saves nothing."""
-    volumes = np.bincount(labels, weights=base.volumes).astype(np.float64)
-    level = MergeLevel(graph.contracted(labels), volumes, np.full(len(volumes), base.total), base.total)
-    groups = entropy_partition(level)
-    return groups[labels] if level.information(groups) > SMALLEST_GAIN else None
-
-
-def _level_below(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
-    """Divide the clusters of the finest level; None if that saves nothing."""
-    inside = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
-    within = UndirectedGraph(graph.size, graph.edges[inside], graph.weights[inside])
-    ceilings = np.bincount(labels, weights=base.volumes)[labels].astype(np.float64)
-    level = MergeLevel(within, base.volumes, ceilings, base.total)
-    groups = entropy_partition(level)
-    return groups if level.information(groups) > SMALLEST_GAIN else None
-
-
-def repaired_clusters(graph: UndirectedGraph, clusters: Ints, above: Ints, new: Flags, changed: Flags) -> Ints:
-    """Group the vertices of the finest clusters that contain a changed vertex again.
-
-    The vertices stay below their nodes of the next level, so no other level changes. New vertices begin alone; the
-    decoding information never falls below that of new vertices alone.
-
-    Args:
-        graph: The graph after the change.
-        clusters: Finest cluster of every vertex, `[n]`, at least 0.
-        above: Cluster of the next level, `[n]`; all 0 where there is none.
-        new: Mask of vertices that were put into clusters without a look at entropies, `[n]`.
-        changed: Mask of vertices that are new or whose edges changed, `[n]`.
-
-    Returns:
-        Labels `[n]`, numbered by the smallest vertex.
-    """
-    affected = np.zeros(int(clusters.max(initial=-1)) + 1, dtype=np.bool_)
-    affected[clusters[changed]] = True
-    inside = np.flatnonzero(affected[clusters])
-    if not len(inside):
-        return canonical_labels(clusters)
-    groups = np.where(new, len(affected) + np.arange(graph.size), clusters)
-    place = np.full(graph.size, -1, dtype=np.int64)
-    place[inside] = np.arange(len(inside))
-    ends = place[graph.edges]
-    together = (ends >= 0).all(axis=1) & (above[graph.edges[:, 0]] == above[graph.edges[:, 1]])
-    within = UndirectedGraph(len(inside), ends[together], graph.weights[together])
-    degrees = graph.degrees()
-    volumes = np.bincount(above, weights=degrees).astype(np.float64)
-    level = MergeLevel(within, degrees[inside], volumes[above[inside]], graph.volume())
-    regrouped = entropy_partition(level, canonical_labels(groups[inside]))
-    groups[inside] = len(affected) + graph.size + inside[first_members(regrouped)][regrouped]
-    return canonical_labels(groups)
-
 
 SMALLEST_GAIN = 1e-10
 """Gains up to this share of the volume are rounding."""
@@ -259,28 +166,28 @@ def _pair_up(
     least: float,
 ) -> list[int]:
     """Merge pairs in the given order; a free group may join a merge that still gains `least` times as much."""
-    home = list(range(len(inner)))
-    taken, full = [False] * len(inner), [False] * len(inner)
+    groups = list(range(len(inner)))
+    is_merged, is_full = [False] * len(inner), [False] * len(inner)
     value = [
         one * log2(top / volume) if one else 0.0 for one, volume, top in zip(inner, volumes, ceilings, strict=True)
     ]
-    for left, right, gain, weight in pairs:
-        if taken[left] and taken[right]:
+    for first, second, gain, weight in pairs:
+        if is_merged[first] and is_merged[second]:
             continue
-        fresh = not (taken[left] or taken[right])
-        group, joining = (home[right], left) if taken[right] else (home[left], right)
-        if full[group]:
+        fresh = not (is_merged[first] or is_merged[second])
+        group, joining = (groups[second], first) if is_merged[second] else (groups[first], second)
+        if is_full[group]:
             continue
         inside = inner[group] + inner[joining] + 2 * weight
         volume = volumes[group] + volumes[joining]
         after = inside * log2(ceilings[group] / volume)
         if not fresh and after - value[group] - value[joining] < least * gain:
-            full[group] = True
+            is_full[group] = True
             continue
-        home[joining] = group
-        taken[left] = taken[right] = True
+        groups[joining] = group
+        is_merged[first] = is_merged[second] = True
         inner[group], volumes[group], value[group] = inside, volume, after
-    return home
+    return groups
 
 
 _MIN_SWEEP_GAIN = 3e-4  # of the information: a sweep that adds less is the last one
@@ -365,9 +272,9 @@ def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
     """Return the link with the largest positive gain of each unit, best units first; ties go to the smaller group."""
     rounded = np.round(gains / max(total, 1e-300), _GAIN_DIGITS)
     gaining = np.flatnonzero(rounded > SMALLEST_GAIN)
-    most = np.zeros(len(links.own))
-    np.maximum.at(most, links.units[gaining], rounded[gaining])
-    gaining = gaining[rounded[gaining] == most[links.units[gaining]]]
+    largest = np.zeros(len(links.own))
+    np.maximum.at(largest, links.units[gaining], rounded[gaining])
+    gaining = gaining[rounded[gaining] == largest[links.units[gaining]]]
     order = gaining[np.lexsort((links.groups[gaining], links.units[gaining]))]
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = links.units[order[1:]] != links.units[order[:-1]]
@@ -400,33 +307,36 @@ def _apply_moves(labels: Ints, moves: Lists, scores: Scores, least: float) -> In
     """
     *units, neighbors, weights = moves
     inner, volumes, ceilings = (column.tolist() for column in scores)
-    home: list[int] = labels.tolist()
+    groups: list[int] = labels.tolist()
     stop = 0
     for unit, target, size, count in zip(*units, strict=True):
         start, stop = stop, stop + count
-        own, top = home[unit], ceilings[home[unit]]
+        own, top = groups[unit], ceilings[groups[unit]]
         from_own = to_target = 0.0
-        for place in range(start, stop):
-            group = home[neighbors[place]]
+        for edge in range(start, stop):
+            group = groups[neighbors[edge]]
             if group == own:
-                from_own += weights[place]
+                from_own += weights[edge]
             elif group == target:
-                to_target += weights[place]
+                to_target += weights[edge]
         group = len(inner) if target < 0 else target
         inside, volume = (0.0, 0.0) if target < 0 else (inner[group], volumes[group])
         before = _group_gain(inner[own], volumes[own], top) + _group_gain(inside, volume, top)
-        left = (inner[own] - 2 * from_own, volumes[own] - size)
-        joined = (inside + 2 * to_target, volume + size)
-        if _group_gain(left[0], left[1], top) + _group_gain(joined[0], joined[1], top) - before <= least:
+        own_after = (inner[own] - 2 * from_own, volumes[own] - size)
+        target_after = (inside + 2 * to_target, volume + size)
+        if (
+            _group_gain(own_after[0], own_after[1], top) + _group_gain(target_after[0], target_after[1], top) - before
+            <= least
+        ):
             continue
         if target < 0:
             inner.append(0.0)
             volumes.append(0.0)
             ceilings.append(top)
-        home[unit] = group
-        inner[own], volumes[own] = left
-        inner[group], volumes[group] = joined
-    return np.array(home, dtype=np.int64)
+        groups[unit] = group
+        inner[own], volumes[own] = own_after
+        inner[group], volumes[group] = target_after
+    return np.array(groups, dtype=np.int64)
 
 
 def _group_gain(inner: float, volume: float, ceiling: float) -> float:
@@ -481,3 +391,60 @@ def _apply_dissolutions(labels: Ints, gains: Floats, targets: Ints) -> Ints:
         touched[goals[goals >= 0]] = True
         changed[units] = np.where(goals >= 0, goals, len(gains) + units)
     return np.asarray(changed, dtype=np.int64)
+
+
+_MIN_ROUND_GAIN = 1e-3  # of the information: the last round is the one whose dissolutions add less
+
+
+def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
+    """Group units so that the tree entropy becomes small: merge, move and dissolve until it hardly improves.
+
+    Starts from groups `[n]`, or from single units; returns groups `[n]` numbered by their smallest unit, never worse.
+    """
+    labels = merge_communities(level, start)
+    while True:
+        moved = move_units(level, labels)
+        improved = merge_communities(level, dissolve_groups(level, moved))
+        before, after = level.information(moved), level.information(improved)
+        if after - before <= _MIN_ROUND_GAIN * after:
+            return improved
+        labels = improved
+
+
+def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = None) -> EncodingTree:
+    """Build a tree of at most `levels` levels with little entropy.
+
+    The first level found is a partition of the vertices, or `start` `[n]`. Its clusters are grouped to higher levels as
+    long as that saves anything; then the finest clusters are divided. Vertices without edges hang off the root.
+    """
+    base = MergeLevel.of(graph)
+    labels = [entropy_partition(base) if start is None else canonical_labels(start)]
+    while len(labels) < levels:
+        above = _level_above(graph, labels[-1], base)
+        if above is None:
+            break
+        labels.append(above)
+    while len(labels) < levels:
+        below = _level_below(graph, labels[0], base)
+        if below is None:
+            break
+        labels.insert(0, below)
+    return EncodingTree(graph.size, tuple(labels)).contracted()
+
+
+def _level_above(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
+    """Group the clusters of the highest level; None if that saves nothing."""
+    volumes = np.bincount(labels, weights=base.volumes).astype(np.float64)
+    level = MergeLevel(graph.contracted(labels), volumes, np.full(len(volumes), base.total), base.total)
+    groups = entropy_partition(level)
+    return groups[labels] if level.information(groups) > SMALLEST_GAIN else None
+
+
+def _level_below(graph: UndirectedGraph, labels: Ints, base: MergeLevel) -> Ints | None:
+    """Divide the clusters of the finest level; None if that saves nothing."""
+    inside = labels[graph.edges[:, 0]] == labels[graph.edges[:, 1]]
+    within = UndirectedGraph(graph.size, graph.edges[inside], graph.weights[inside])
+    ceilings = np.bincount(labels, weights=base.volumes)[labels].astype(np.float64)
+    level = MergeLevel(within, base.volumes, ceilings, base.total)
+    groups = entropy_partition(level)
+    return groups if level.information(groups) > SMALLEST_GAIN else None

@@ -14,7 +14,7 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
-    from sire_core.recipes.smart.network import EntityNetwork, NetworkChange, NetworkTable
+    from sire_core.recipes.smart.network import EntityNetwork, NetworkTable
     from sire_core.recipes.smart.perspectives import Perspective
     from sire_core.recipes.smart.stored_trees import StoredTrees
     from sire_core.recipes.smart.views import EvidenceView
@@ -24,20 +24,19 @@ __all__ = ["Perspectives"]
 _TREES = "trees"
 _RELATIONS = "relations"
 _NEURAL = ("loss", "information", "assign", "nest", "mu", "sizes", "epochs", "polish")
-_FEWEST = 4
-"""Smaller graphs have no clusters worth a report."""
+_MIN_ENTITIES = 4
+"""Smaller graphs get no trees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perspectives(OrganizerBase):
     """Trees over the entities of the knowledge graph, each informative and different from the others.
 
-    After a change, entities that stay keep their clusters and new ones join their neighbours'; the finest clusters that
-    hold an entity of which something changed are grouped again. All trees are made again when one of them explains less
-    than `1 - drift` of the share of its view's entropy that it explained when it was made, or when a `drift` share of
-    the entities is new. What passages name and state, the trees and what every report is made of lie in notes: a change
-    reads and writes the passages and reports that it touches, and a report is written again only when its evidence
-    changed.
+    After a change, entities keep their clusters and new ones join those of their neighbours; the finest clusters with
+    a changed entity are grouped again. All trees are made again when one of them explains less than `1 - drift` of the
+    share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. The
+    table of passages, the trees and the evidence of every report are stored as notes: a change reads and writes only
+    the passages and reports that it affects, and a report is written again only when its evidence changed.
 
     Attributes:
         abstractor: `greedy`, or `neural` (extra `torch`).
@@ -108,30 +107,30 @@ class Perspectives(OrganizerBase):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Reads entities and who names them from the knowledge graph."""
+        """Entities and their mentions come from the knowledge graph."""
         return ("knowledge_graph",)
 
     @property
     def needs_summaries(self) -> bool:
-        """Has its reports written by the model, where there is one."""
+        """Reports are written by the model if there is one."""
         return True
 
     def check_installed(self) -> None:
-        """Refuse to build what needs torch where it is missing; searching what was built elsewhere does without."""
+        """Refuse to build learned trees without torch; a search does not need it."""
         if self.abstractor == "neural":
             from sire_core.extras import need_torch
 
             need_torch("abstractor='neural'")
 
     def settings(self) -> Mapping[str, Any]:
-        """Settings that change what is built."""
+        """Return the settings that change what is built."""
         from dataclasses import asdict
 
-        sizes = None if self.sizes is None else list(self.sizes)  # as the store reads it again
+        sizes = None if self.sizes is None else list(self.sizes)  # as JSON has it
         return {**asdict(self), "sizes": sizes, "version": "v3"}
 
     def describe(self) -> str:
-        """What is built, and what it costs."""
+        """Describe what is built, and what it costs."""
         return (
             f"{self.kappa} hierarchies of {self.levels} levels over the entities, and a report on every cluster with "
             "several passages. Model calls: one per report with a language model, none without."
@@ -143,52 +142,52 @@ class Perspectives(OrganizerBase):
             return Delta()
         import asyncio
 
-        from sire_core.recipes.smart.network import NetworkChange
+        from sire_core.recipes.smart.network import NetworkChange, read_network
+        from sire_core.recipes.smart.perspectives import describe_trees
         from sire_core.recipes.smart.reports import ReportWriter
         from sire_core.recipes.smart.stored_trees import StoredTrees
 
-        found = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
-        network = await asyncio.to_thread(self._network, found, view)
-        perspectives, views, new = await self._perspectives(network, found.table, view)
-        trees = [one.tree for one in perspectives]
+        network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
+        table = network_change.table
+        passages = [unit.chunk_ids for unit in view.chunk_units]
+        network = await asyncio.to_thread(
+            read_network, table, passages, network_change.texts, edge_weight=self.edge_weight
+        )
+        perspectives, views, new = await self._perspectives(network, table, view)
         writer = await asyncio.to_thread(
             ReportWriter, network, view, self.report_tokens, self.extract_tokens, self.context_tokens
         )
         reports = await writer.write(perspectives, views)
-        figures = await asyncio.to_thread(_figures, network, perspectives, views)
+        graphs = [one.graph for one in views]
+        figures = await asyncio.to_thread(describe_trees, network.graph, perspectives, graphs)
         shares = {"information": [p.information for p in perspectives], "views": [p.view for p in perspectives]}
         built = {**shares, "new": 0} if new is None else {**view.state()["built"], "new": new}
         state = {"built": built, "figures": {"perspectives": figures}}
-        notes = {**found.notes(), _TREES: StoredTrees.of(trees, network).to_note()}
+        trees = StoredTrees.of([one.tree for one in perspectives], network)
+        notes = {**network_change.notes(), _TREES: trees.to_note()}
         return await asyncio.to_thread(writer.delta, reports, state, notes)
-
-    def _network(self, found: NetworkChange, view: BuildView) -> EntityNetwork:
-        from sire_core.recipes.smart.network import read_network
-
-        passages = [unit.chunk_ids for unit in view.chunk_units]
-        return read_network(found.table, passages, found.texts, edge_weight=self.edge_weight)
 
     async def _perspectives(
         self, network: EntityNetwork, table: NetworkTable, view: BuildView
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView], int | None]:
-        """Trees, what each groups, and how many entities are new since they were made; None for trees of now."""
+        """Return trees, their views, and how many entities are new since the trees were made (None: just now)."""
         import asyncio
 
         from sire_core.recipes.smart.stored_trees import StoredTrees
 
-        if network.size < _FEWEST or not len(network.graph.edges):
+        if network.size < _MIN_ENTITIES or not len(network.graph.edges):
             return (), (), None
         stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
         new = built.get("new", 0) + stored.missing(network.keys)
         if stored.labels.size and new <= self.drift * network.size:
-            carried = await asyncio.to_thread(self._carried, stored, built, network, table)
+            carried = await asyncio.to_thread(self._carry_over, stored, built, network, table)
             if carried is not None:
                 return *carried, new
-        views = await asyncio.to_thread(self._seen, network, table, None)
-        found = await self._abstract(network, views, view)
-        return found, [views[one.view] for one in found], None
+        views = await asyncio.to_thread(self._evidence_views, network, table, None)
+        perspectives = await self._abstract(network, views, view)
+        return perspectives, [views[one.view] for one in perspectives], None
 
-    def _seen(
+    def _evidence_views(
         self, network: EntityNetwork, table: NetworkTable, names: Collection[str] | None
     ) -> dict[str, EvidenceView]:
         from sire_core.recipes.smart.views import evidence_views
@@ -196,26 +195,26 @@ class Perspectives(OrganizerBase):
         only = (_RELATIONS,) if self.views == _RELATIONS or self.abstractor == "neural" else names
         return evidence_views(table, network.mentions, network.graph, only)
 
-    def _carried(
+    def _carry_over(
         self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
-        """The stored trees, unless a view is gone or a tree explains too little of it."""
+        """Return the stored trees; None if a view is gone or a tree explains too little of its view."""
         from sire_core.recipes.smart.perspectives import Perspective, information_share
         from sire_core.recipes.smart.stored_trees import carried_over
 
         names = built["views"]
-        seen = self._seen(network, table, set(names))
-        if not all(name in seen for name in names):
+        available = self._evidence_views(network, table, set(names))
+        if not all(name in available for name in names):
             return None
-        views = [seen[name] for name in names]
+        views = [available[name] for name in names]
         trees = carried_over(stored, network, views)
-        found = [
+        perspectives = [
             Perspective(tree, name, information_share(one.graph, tree))
             for tree, name, one in zip(trees, names, views, strict=True)
         ]
-        before = built["information"]
-        kept = all(p.information >= (1 - self.drift) * then for p, then in zip(found, before, strict=True))
-        return (found, views) if kept else None
+        least = [(1 - self.drift) * before for before in built["information"]]
+        good = all(one.information >= bound for one, bound in zip(perspectives, least, strict=True))
+        return (perspectives, views) if good else None
 
     async def _abstract(
         self, network: EntityNetwork, views: Mapping[str, EvidenceView], view: BuildView
@@ -227,9 +226,8 @@ class Perspectives(OrganizerBase):
         graph = network.graph
         seed = int(view.rng("perspectives").integers(2**31))
         view.progress("perspectives", 0, self.kappa)
-        found: Sequence[Perspective]
         if self.abstractor == "greedy":
-            found = await asyncio.to_thread(
+            perspectives: Sequence[Perspective] = await asyncio.to_thread(
                 abstract_greedy,
                 graph,
                 kappa=self.kappa,
@@ -242,7 +240,7 @@ class Perspectives(OrganizerBase):
         else:
             from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
 
-            features = await view.vectors(_described(network))
+            features = await view.vectors(_entity_texts(network))
             settings = NeuralSettings(
                 loss=self.loss,
                 diversity=self.diversity,
@@ -258,27 +256,20 @@ class Perspectives(OrganizerBase):
             trees = await asyncio.to_thread(
                 abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
             )
-            found = [Perspective(tree, RELATIONS, information_share(graph, tree)) for tree in trees]
+            perspectives = [Perspective(tree, RELATIONS, information_share(graph, tree)) for tree in trees]
         view.progress("perspectives", self.kappa, self.kappa)
-        return found
+        return perspectives
 
 
-def _figures(network: EntityNetwork, found: Sequence[Perspective], views: Sequence[EvidenceView]) -> dict[str, Any]:
-    from sire_core.recipes.smart.perspectives import describe_trees
-
-    return describe_trees(network.graph, found, [view.graph for view in views])
-
-
-def _described(network: EntityNetwork) -> list[Unit]:
-    """Entities as texts to embed: a name and the description. They are not stored."""
+def _entity_texts(network: EntityNetwork) -> list[Unit]:
+    """Return entities as texts to embed, name and description; they are not stored."""
     names: dict[int, str] = {}
-    for passage, said in network.texts(range(len(network.passages))).items():
-        start = int(network.ends[passage])
-        for place, (_, name) in enumerate(said.names):
-            names.setdefault(int(network.mentions[start + place]), name)
-    about = network.descriptions(range(network.size))
-    texts = [f"{names[v]}: {about[v][0]}" if v in about else names[v] for v in range(network.size)]
-    return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in texts]
+    for passage, texts in network.texts(range(len(network.passages))).items():
+        for mention, (_, name) in enumerate(texts.names, int(network.ends[passage])):
+            names.setdefault(int(network.mentions[mention]), name)
+    descriptions = network.descriptions(range(network.size))
+    described = [f"{names[v]}: {descriptions[v][0]}" if v in descriptions else names[v] for v in range(network.size)]
+    return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in described]
 
 
 def _is_size(size: object) -> bool:

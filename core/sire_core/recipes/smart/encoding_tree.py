@@ -107,8 +107,8 @@ class UndirectedGraph:
         values = np.asarray(weights, dtype=np.float64)
         if values.shape != self.weights.shape or not np.isfinite(values).all() or (values < 0).any():
             raise ConfigurationError(f"Give one finite weight of at least 0 for each of the {len(self.weights)} edges.")
-        kept = values > 0
-        return UndirectedGraph(self.size, self.edges[kept], values[kept])
+        positive = values > 0
+        return UndirectedGraph(self.size, self.edges[positive], values[positive])
 
     def contracted(self, labels: NDArray[np.int64]) -> UndirectedGraph:
         """Merge the vertices of each label `[n]` into one; edges inside a label are left out."""
@@ -201,8 +201,8 @@ class EncodingTree:
 
     def ancestors(self, vertex: int) -> tuple[Node, ...]:
         """Return the nodes above a vertex, the finest first, without the root."""
-        found = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
-        return tuple(node for node in found if node[1] >= 0)
+        nodes = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
+        return tuple(node for node in nodes if node[1] >= 0)
 
     def filled(self) -> tuple[Labels, ...]:
         """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""
@@ -233,8 +233,8 @@ def canonical_labels(labels: Labels) -> Labels:
     """Number clusters `[n]` from 0 in the order of their first vertex; values below 0 become -1."""
     labels_from_0 = np.maximum(labels, -1)
     if int(labels_from_0.max(initial=-1)) > _SPARSE * len(labels_from_0):
-        values, place = np.unique(labels_from_0, return_inverse=True)
-        labels_from_0 = place.ravel() - int(values[0] < 0)
+        values, inverse = np.unique(labels_from_0, return_inverse=True)
+        labels_from_0 = inverse.ravel() - int(values[0] < 0)
     # Without sorting: a vertex is the first of its cluster, or it is not.
     first = first_members(labels_from_0)
     begins = np.zeros(len(labels_from_0) + 1, dtype=np.int64)
@@ -443,8 +443,8 @@ def corrected_information(first: Ints, second: Ints) -> float:
     if beyond == 0:
         return 0.0
     chance = mutual_information(first, second) - beyond
-    most = (label_entropy(first) + label_entropy(second)) / 2 - chance
-    return min(1.0, beyond / most) if most > 0 else 0.0
+    maximum = (label_entropy(first) + label_entropy(second)) / 2 - chance
+    return min(1.0, beyond / maximum) if maximum > 0 else 0.0
 
 
 def _entropy(counts: NDArray[np.int64]) -> float:
@@ -462,8 +462,8 @@ def _cluster_sizes(first: Ints, second: Ints) -> tuple[NDArray[np.int64], NDArra
 
 
 def _sizes(labels: Ints) -> NDArray[np.int64]:
-    least, most = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
-    if most - least > 8 * len(labels):
+    lowest, highest = int(np.min(labels, initial=0)), int(np.max(labels, initial=0))
+    if highest - lowest > 8 * len(labels):
         return np.unique(labels, return_counts=True)[1]
-    counts = np.bincount(labels - least)
+    counts = np.bincount(labels - lowest)
     return np.asarray(counts[counts > 0], dtype=np.int64)

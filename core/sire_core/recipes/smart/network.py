@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import id_hashes
+from sire_core.algorithms.grouping import by_appearance, id_hashes
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import UndirectedGraph
@@ -298,7 +298,9 @@ def read_network(
     codes, groups = id_hashes(named["ids"]), named.groups()
     # By their first eight bytes, which tell the ids of one passage apart, and compare faster than the whole.
     order = np.lexsort((np.ascontiguousarray(named["ids"]).view(">u8")[::3].astype(np.uint64), groups))
-    mentions, first = _number_entities(codes, order)
+    numbers, first = by_appearance(codes[order])
+    mentions, first = np.empty_like(numbers), order[first]
+    mentions[order] = numbers
     ends = np.concatenate([[0], np.cumsum(named.counts)])
     pairs = table.parts["pairs"]
     start = np.repeat(ends[:-1], pairs.counts)
@@ -342,20 +344,6 @@ def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
     )
 
 
-def _number_entities(codes: Hashes, order: Ints) -> tuple[Ints, Ints]:
-    """Values numbered as they come up in an order; and for every number the row where it comes up first."""
-    rows = np.argsort(codes)
-    begins = np.diff(codes[rows], prepend=~codes[rows[:1]]) != 0
-    places = np.empty(len(codes), dtype=np.int64)
-    places[order] = np.arange(len(codes))
-    first = np.minimum.reduceat(places[rows], np.flatnonzero(begins)) if len(codes) else places
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    numbers = np.empty(len(codes), dtype=np.int64)
-    numbers[rows] = rank[np.cumsum(begins) - 1]
-    return numbers, order[np.sort(first)]
-
-
 def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
     """Return the most frequent key of every vertex, the first in a tie; equal keys are made distinct."""
     _, key_numbers = np.unique(keys, return_inverse=True)
@@ -375,7 +363,7 @@ def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
 
 _GRAPH = "knowledge_graph"
 _BATCH = 512
-"""Passages whose records are held at once."""
+"""Passages whose records are in memory at once."""
 
 
 class NetworkChange:
@@ -383,7 +371,7 @@ class NetworkChange:
 
     Args:
         view: View of the organizer that stored the table.
-        redone: Ids of chunks whose records changed.
+        changed_chunks: Ids of chunks whose records changed.
 
     Attributes:
         table: All passages after the change.

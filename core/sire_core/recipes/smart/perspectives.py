@@ -50,15 +50,10 @@ RELATIONS = "relations"
 _RESOLUTIONS = (0.5, 1.0, 2.0)
 _MAX_CHANCE = 0.9
 _SHRINK = 0.8  # beta: edges inside chosen clusters lose this share of their weight
-_TRIALS, _MAX_TRIAL_EDGES = (
-    8,
-    50_000,
-)  # Leiden runs of which the best counts, as long as their edges together are no more
-_MIN_VERTICES = 4  # vertices; below, there is nothing to abstract
+_TRIALS, _MAX_TRIAL_EDGES = 8, 50_000  # best of so many Leiden runs, within so many edges of all runs
+_MIN_VERTICES = 4  # smaller graphs have a root only
 _ROUNDING = 1e-9
-_MIN_SHARE_OF_BEST = (
-    0.5  # of what the best tree explains: a nearly empty tree shares nothing with others, and is useless
-)
+_MIN_SHARE_OF_BEST = 0.5  # a tree that explains less than this share of the best one is useless, however different
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +236,7 @@ class _Pool:
         open_candidates = [number for number in self._useful(only) if number not in chosen]
         if not open_candidates:
             return chosen
-        # What chance explains takes as long as a tree: it is computed where a tree may still be the best without it.
+        # Measuring chance takes as long as making a tree, so it is left out for trees that cannot be the best.
         bounds = {number: self._upper_bound(number) - self._overlap(number, chosen) for number in open_candidates}
         best, best_value = open_candidates[0], -np.inf
         for number in sorted(open_candidates, key=lambda number: -bounds[number]):
@@ -322,20 +317,20 @@ def describe_trees(
         for chance, over the largest component of the relations, both None for one tree; `corrected_pairs`, its first
         level by pair of trees, named by their numbers from 1.
     """
-    filled = [first.tree.filled() for first in perspectives]
-    # A vertex without edges is alone at every level in every tree: it says nothing of how much trees agree.
+    filled = [one.tree.filled() for one in perspectives]
+    # A vertex without edges is alone in every tree, so it does not count for the agreement of trees.
     joined, held = graph.degrees() > 0, graph.largest_component()
     rows: list[dict[str, Any]] = []
-    for first, levels, view in zip(perspectives, filled, views, strict=True):
+    for one, levels, view in zip(perspectives, filled, views, strict=True):
         whole = one_dimensional_entropy(view)
         rows.append(
             {
-                "view": first.view,
-                "clusters": [len(first.tree.clusters(level)) for level in range(1, first.tree.height + 1)],
+                "view": one.view,
+                "clusters": [len(one.tree.clusters(level)) for level in range(1, one.tree.height + 1)],
                 "modularity": [round(modularity(view, level), 4) for level in levels],
-                "information": round(first.information * whole, 4),
-                "entropy": round((1 - first.information) * whole, 4),
-                "share": round(first.information, 4),
+                "information": round(one.information * whole, 4),
+                "entropy": round((1 - one.information) * whole, 4),
+                "share": round(one.information, 4),
             }
         )
     pairs = [list(zip(first, second, strict=False)) for first, second in combinations([f for f in filled if f], 2)]

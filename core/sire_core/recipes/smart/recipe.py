@@ -24,7 +24,7 @@ __all__ = ["SmartBase", "smart"]
 
 @dataclass(frozen=True, slots=True)
 class SmartBase:
-    """What SMART's reports stand beside.
+    """The ranker of passages below SMART.
 
     Attributes:
         base: The ranker of the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall`, `sire` or `iier` (with
@@ -82,7 +82,7 @@ def smart(**settings: Any) -> Recipe:
 
 
 def _base(name: str) -> tuple[Ranker, tuple[Organizer, ...]]:
-    """A base ranker, as its recipe has it, and what it needs beside the knowledge graph."""
+    """Return a base ranker as its recipe has it, and the organizers it needs besides the knowledge graph."""
     if name in ("bm25", "hybrid"):
         from sire_core.search.rankers.hybrid import ExcludeKinds, Hybrid
         from sire_core.search.rankers.lexical import Lexical
@@ -92,7 +92,9 @@ def _base(name: str) -> tuple[Ranker, tuple[Organizer, ...]]:
         lexical = Lexical(leave_out=("report",))
         return (lexical if name == "bm25" else Hybrid((ExcludeKinds(Flat(), ("report",)), lexical))), ()
     recipe = recipe_by_name({"dense": "flat", "mix_recall": "msrag"}.get(name, name))
-    return recipe.ranker, tuple(found for found in recipe.organizers if not isinstance(found, KnowledgeGraph))
+    return recipe.ranker, tuple(
+        organizer for organizer in recipe.organizers if not isinstance(organizer, KnowledgeGraph)
+    )
 
 
 register_published("smart", __package__)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes, id_hashes, ranges, stable_order
+from sire_core.algorithms.grouping import chained_hashes, id_hashes, positions_in, ranges, stable_order
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import first_members
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportNode", "ReportNodes", "ReportTable", "TreeReports", "report_nodes", "table_of", "tree_name"]
 
-_DEGREE_SCALE = 1_000.0  # relations of what is alike count in a hash beside how alike it is
+_DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
 _KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
@@ -251,20 +252,10 @@ class _NodeRows:
         return (joined_codes % many, joined_codes // many) if many else (joined_codes, joined_codes)
 
 
-def _numbers() -> Ints:
-    return np.empty(0, dtype=np.int64)
-
-
-def _hashes() -> Hashes:
-    return np.empty(0, dtype=np.uint64)
-
-
-def _ids() -> Ids:
-    return np.empty(0, dtype="S24")
-
-
-def _pairs() -> Ints:
-    return np.empty((0, 2), dtype=np.int64)
+_no_ids: Callable[[], Any] = partial(np.empty, 0, "S24")
+_no_hashes: Callable[[], Any] = partial(np.empty, 0, np.uint64)
+_no_numbers: Callable[[], Any] = partial(np.empty, 0, np.int64)
+_no_pairs: Callable[[], Any] = partial(np.empty, (0, 2), np.int64)
 
 
 def tree_name(tree: int) -> str:
@@ -290,17 +281,17 @@ class ReportTable:
         mentions: Numbers of a report and of an entity with no report in between, `[n, 2]`.
     """
 
-    entities: Ids = field(default_factory=_ids)
-    reports: Ids = field(default_factory=_ids)
+    entities: Ids = field(default_factory=_no_ids)
+    reports: Ids = field(default_factory=_no_ids)
     trees: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
-    evidence: Ids = field(default_factory=_ids)
-    signatures: Hashes = field(default_factory=_hashes)
-    nodes: Ints = field(default_factory=_numbers)
-    codes: Hashes = field(default_factory=_hashes)
-    counts: Ints = field(default_factory=_numbers)
-    statements: Hashes = field(default_factory=_hashes)
-    children: Ints = field(default_factory=_pairs)
-    mentions: Ints = field(default_factory=_pairs)
+    evidence: Ids = field(default_factory=_no_ids)
+    signatures: Hashes = field(default_factory=_no_hashes)
+    nodes: Ints = field(default_factory=_no_numbers)
+    codes: Hashes = field(default_factory=_no_hashes)
+    counts: Ints = field(default_factory=_no_numbers)
+    statements: Hashes = field(default_factory=_no_hashes)
+    children: Ints = field(default_factory=_no_pairs)
+    mentions: Ints = field(default_factory=_no_pairs)
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield the edges from reports to what is right below them, each once."""
@@ -311,12 +302,7 @@ class ReportTable:
 
     def find(self, signatures: Hashes) -> Ints:
         """Return the nodes that have these signatures, -1 where none has."""
-        if not len(self.signatures):
-            return np.full(len(signatures), -1, dtype=np.int64)
-        order = np.argsort(self.signatures)
-        positions = np.minimum(np.searchsorted(self.signatures[order], signatures), len(order) - 1)
-        nodes = order[positions]
-        return np.where((self.signatures[nodes] == signatures) & (signatures != 0), nodes, -1)
+        return np.where(signatures != 0, positions_in(self.signatures, signatures), -1)
 
     def statements_of(self, nodes: Ints) -> tuple[Hashes, Ints]:
         """Return the statement codes that nodes pass on, concatenated, and the number of each node."""
@@ -349,8 +335,10 @@ class ReportTable:
     def from_note(cls, note: bytes) -> ReportTable:
         """Read what `to_note` wrote."""
         arrays = unpack_arrays(note)
-        found: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
-        return cls(**{name: a.astype(np.int64) if a.dtype == np.int32 else a for name, a in found.items()})
+        columns: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
+        return cls(
+            **{name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in columns.items()}
+        )
 
 
 class TreeReports:
@@ -381,14 +369,12 @@ class TreeReports:
         self._network = network
         self._before = before
 
-    def open_level(self, level: int) -> tuple[list[int], list[ReportNode]]:
-        """Return the nodes of a level that changed; all reports below must be there."""
+    def open_level(self, level: int) -> list[tuple[TreeReports, int, ReportNode]]:
+        """Return the changed nodes of a level with their numbers; all reports below must be there."""
         numbers = np.flatnonzero(self.nodes.levels == level)
         below = [self.children[number] for number in numbers.tolist()]
-        flat = np.array([child for unchanged in below for child in unchanged], dtype=np.int64)
-        child_hashes = chained_hashes(
-            self.codes[flat], np.array([len(unchanged) for unchanged in below], dtype=np.int64)
-        )
+        flat = np.array([child for children in below for child in children], dtype=np.int64)
+        child_hashes = chained_hashes(self.codes[flat], np.array([*map(len, below)], dtype=np.int64))
         both = np.stack([self.signatures[numbers], child_hashes], axis=1).ravel()
         self.signatures[numbers] = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
         known = self._before.find(self.signatures[numbers])
@@ -398,7 +384,8 @@ class TreeReports:
         self.units[unchanged[written >= 0]] = self._before.reports[written[written >= 0]]
         self.codes[unchanged] = self._before.codes[stored_nodes]
         changed = numbers[known < 0].tolist()
-        return changed, self.nodes.select(changed, self.children, self._network)
+        nodes = self.nodes.select(changed, self.children, self._network)
+        return [(self, number, node) for number, node in zip(changed, nodes, strict=True)]
 
     def store_units(self, units: Mapping[int, Unit | None]) -> None:
         """Store the units of the reports of changed nodes; None for a node without a report."""
@@ -406,33 +393,27 @@ class TreeReports:
         self.units[numbers] = [b"" if unit is None else unit.id.encode() for unit in units.values()]
         picked = [np.array(self.passed_on(number), dtype=np.int64) for number in units]
         flat = np.concatenate([*picked, np.empty(0, dtype=np.int64)])
-        statement_hashes = chained_hashes(
-            self._network.statements.codes[flat], np.array([len(p) for p in picked], dtype=np.int64)
-        )
+        codes = self._network.statements.codes[flat]
+        statement_hashes = chained_hashes(codes, np.array([*map(len, picked)], dtype=np.int64))
         self.codes[numbers] = id_hashes(self.units[numbers]) ^ statement_hashes
 
     def passed_on(self, number: int) -> tuple[int, ...]:
-        """Return the statements that a changed node passes on: those of its report, or all that it has."""
+        """Return the statements that a node passes on: those of its report, or all that it has."""
+        if self.known[number] >= 0:
+            codes = self._before.statements_of(self.known[number : number + 1])[0]
+            positions = np.searchsorted(self._network.statements.codes, codes, sorter=self._statement_order)
+            return tuple(self._statement_order[positions].tolist())
         report = self.reports.get(number)
         return self.unreported.get(number, ()) if report is None else report.statements
+
+    @cached_property
+    def _statement_order(self) -> Ints:
+        """Numbers of the statements by code."""
+        return np.argsort(self._network.statements.codes)
 
     def failed(self, number: int) -> None:
         """Mark a node whose report could not be written, so that the next build tries again."""
         self.signatures[number] = 0
-
-    def unchanged_below(self, numbers: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Return the statements that unchanged nodes right below some nodes pass on, by node."""
-        wanted = [child for number in numbers for child in self.children[number]]
-        unchanged = np.array([child for child in wanted if self.known[child] >= 0], dtype=np.int64)
-        codes, counts = self._before.statements_of(self.known[unchanged])
-        all_codes = self._network.statements.codes
-        order = np.argsort(all_codes)
-        positions = order[np.searchsorted(all_codes[order], codes)].tolist() if len(codes) else []
-        ends = np.cumsum(counts).tolist()
-        return {
-            child: tuple(positions[start:end])
-            for child, start, end in zip(unchanged.tolist(), [0, *ends], ends, strict=False)
-        }
 
     def report_edges(self) -> tuple[Ints, Ints]:
         """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
@@ -479,7 +460,7 @@ def table_of(
     starts = np.cumsum([0, *sizes])[:-1].tolist()
     pairs = [tree.report_edges() for tree in forest]
     mentions = [
-        (report_numbers[start + found[:, 0]], found[:, 1]) for start, (_, found) in zip(starts, pairs, strict=True)
+        (report_numbers[start + edges[:, 0]], edges[:, 1]) for start, (_, edges) in zip(starts, pairs, strict=True)
     ]
     passed_on = [tree.statements() for tree in forest]
     evidence = dict(zip(before.reports.tolist(), before.evidence.tolist(), strict=True))
@@ -495,11 +476,11 @@ def table_of(
         counts=_concatenated([counts for _, counts in passed_on], np.int64),
         statements=_concatenated([codes for codes, _ in passed_on], np.uint64),
         children=report_numbers[
-            _concatenated([start + found for start, (found, _) in zip(starts, pairs, strict=True)], np.int64).reshape(
+            _concatenated([start + edges for start, (edges, _) in zip(starts, pairs, strict=True)], np.int64).reshape(
                 -1, 2
             )
         ],
-        mentions=_concatenated([np.stack(found, axis=1) for found in mentions], np.int64).reshape(-1, 2),
+        mentions=_concatenated([np.stack(edges, axis=1) for edges in mentions], np.int64).reshape(-1, 2),
     )
 
 

@@ -191,8 +191,8 @@ class _Gains:
         self._quoted.add(int(self._passages[at]))
 
     def _named(self, at: int) -> list[int]:
-        found: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
-        return [vertex for vertex in found if vertex in self._weights]
+        vertices: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
+        return [vertex for vertex in vertices if vertex in self._weights]
 
 
 def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -369,8 +369,8 @@ class ModelReports:
                 prompt, schema=ReportAnswer, max_tokens=round(self._max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
             )
         except ModelError as error:
-            where = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
-            return Failure(where, f"{type(error).__name__}: {error}"[:500])
+            subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
+            return Failure(subject, f"{type(error).__name__}: {error}"[:500])
         parsed = answer.parsed
         return Report(_line(parsed.title), self._text(parsed), evidence.passages, evidence.statements, evidence.digest)
 
@@ -420,7 +420,7 @@ class ReportWriter:
         note = view.notes([REPORTS]).get(REPORTS)
         self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
         self._evidence = self._before.by_evidence()
-        self._numbers = {passage: number for number, found in enumerate(network.passages) for passage in found}
+        self._numbers = {passage: number for number, chunk_ids in enumerate(network.passages) for passage in chunk_ids}
         self._fresh: dict[str, Unit] = {}
         self._views: Sequence[str] = ()
         self._failures: list[Failure] = []
@@ -431,7 +431,7 @@ class ReportWriter:
 
         self._views = [one.view for one in perspectives]
         forest = await asyncio.to_thread(self._make_trees, [one.tree for one in perspectives], views)
-        highest = max((int(perspectives.nodes.levels.max(initial=0)) for perspectives in forest), default=0)
+        highest = max((int(tree.nodes.levels.max(initial=0)) for tree in forest), default=0)
         for level in range(1, highest + 1):
             open_nodes = await asyncio.to_thread(_open_level, forest, level)
             if self._view.language_model is None:
@@ -461,22 +461,16 @@ class ReportWriter:
             for number, (tree, view) in enumerate(zip(trees, views, strict=True))
         ]
 
-    def _write_extracts(self, open_nodes: _OpenNodes) -> None:
-        below = _unchanged_below(open_nodes)
-        for tree, number, node in open_nodes:
-            self._write_template(tree, number, node, below)
-
-    def _write_template(
-        self, tree: TreeReports, number: int, node: ReportNode, below: Mapping[tuple[int, int], tuple[int, ...]]
-    ) -> None:
-        """Write an extractive report on a node."""
-        passed_on = (below.get((node.tree, child)) or tree.passed_on(child) for child in node.children)
-        candidates = tuple(dict.fromkeys((*node.statements, *(statement for part in passed_on for statement in part))))
-        report = extract_report(node, candidates, self._network, self._extract_tokens)
-        if report is None:
-            tree.unreported[number] = candidates
-        else:
-            tree.reports[number] = report
+    def _write_extracts(self, nodes: _OpenNodes) -> None:
+        """Write extractive reports."""
+        for tree, number, node in nodes:
+            passed_on = (statement for child in node.children for statement in tree.passed_on(child))
+            candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
+            report = extract_report(node, candidates, self._network, self._extract_tokens)
+            if report is None:
+                tree.unreported[number] = candidates
+            else:
+                tree.reports[number] = report
 
     async def _write_by_model(self, open_nodes: _OpenNodes, level: int) -> None:
         """Write the reports of one level: extracted, reused, or by the model."""
@@ -498,23 +492,17 @@ class ReportWriter:
 
     def _to_write(self, open_nodes: _OpenNodes) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """Return what to show the model of the nodes that need a call."""
-        below = _unchanged_below(open_nodes)
-        unchanged = self._unchanged_reports(open_nodes, below)
+        unchanged = self._unchanged_reports(open_nodes)
         shown: list[tuple[TreeReports, int, ReportEvidence]] = []
         for tree, number, node in open_nodes:
             if len(node.weights) < _MIN_MODEL_ENTITIES:
-                self._write_template(tree, number, node, below)
+                self._write_extracts([(tree, number, node)])
                 continue
             parts = {child: tree.reports.get(child) or unchanged.get((node.tree, child)) for child in node.children}
-            # What a part without a report knows, and so no report below says.
-            without_report = [child for child, part in parts.items() if part is None]
-            unreported = [
-                evidence
-                for child in without_report
-                for evidence in below.get((node.tree, child)) or tree.passed_on(child)
-            ]
-            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
             reports = [part for part in parts.values() if part is not None]
+            # No report below states what a part without a report passes on.
+            unreported = [s for child, part in parts.items() if part is None for s in tree.passed_on(child)]
+            whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
             evidence = gather_evidence(whole, reports, self._network, self._context_tokens)
             if evidence is None:
                 tree.unreported[number] = whole.statements
@@ -538,32 +526,30 @@ class ReportWriter:
                 missing.append((tree, number, evidence))
         return missing
 
-    def _unchanged_reports(
-        self, open_nodes: _OpenNodes, below: Mapping[tuple[int, int], tuple[int, ...]]
-    ) -> dict[tuple[int, int], Report]:
+    def _unchanged_reports(self, open_nodes: _OpenNodes) -> dict[tuple[int, int], Report]:
         """Load the reports of unchanged nodes right below some nodes, by tree and node."""
-        trees = {tree.nodes.tree: tree for tree, _, _ in open_nodes}
-        wanted = {(tree, child): trees[tree].units[child].decode() for tree, child in below if trees[tree].units[child]}
-        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(wanted.values())))} if wanted else {}
+        below = [(tree, child) for tree, _, node in open_nodes for child in node.children if tree.known[child] >= 0]
+        ids = {(tree, child): tree.units[child].decode() for tree, child in below if tree.units[child]}
+        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(ids.values())))} if ids else {}
         reports = {}
-        for key, unit in ((key, units[name]) for key, name in wanted.items()):
+        for (tree, child), unit in ((key, units[name]) for key, name in ids.items()):
             passages = tuple(dict.fromkeys(self._numbers[chunk] for chunk in unit.chunk_ids))
             evidence = str(unit.metadata.get("evidence", ""))
-            reports[key] = Report(unit.title, unit.text, passages, below[key], evidence)
+            report = Report(unit.title, unit.text, passages, tree.passed_on(child), evidence)
+            reports[tree.nodes.tree, child] = report
         return reports
 
     def _make_units(self, open_nodes: _OpenNodes) -> None:
         """Make units of the reports of one level."""
-        by_tree: dict[int, tuple[TreeReports, dict[int, Unit | None]]] = {}
+        units: dict[TreeReports, dict[int, Unit | None]] = {tree: {} for tree, *_ in open_nodes}
         for tree, number, node in open_nodes:
-            _, units = by_tree.setdefault(node.tree, (tree, {}))
             report = tree.reports.get(number)
-            units[number] = None
-            if report is not None and report.text.strip():
-                units[number] = unit = self._unit(node, report)
+            unit = self._unit(node, report) if report is not None and report.text.strip() else None
+            units[tree][number] = unit
+            if unit is not None:
                 self._fresh[unit.id] = unit
-        for tree, units in by_tree.values():
-            tree.store_units(units)
+        for tree, made in units.items():
+            tree.store_units(made)
 
     def _unit(self, node: ReportNode, report: Report) -> Unit:
         chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])
@@ -587,17 +573,4 @@ class ReportWriter:
 
 
 def _open_level(forest: Sequence[TreeReports], level: int) -> _OpenNodes:
-    """Return the nodes of a level whose reports changed."""
-    return [(tree, number, node) for tree in forest for number, node in zip(*tree.open_level(level), strict=True)]
-
-
-def _unchanged_below(open_nodes: _OpenNodes) -> dict[tuple[int, int], tuple[int, ...]]:
-    """Return what unchanged nodes right below some nodes pass on, by tree and node."""
-    numbers: dict[int, tuple[TreeReports, list[int]]] = {}
-    for tree, number, _ in open_nodes:
-        numbers.setdefault(tree.nodes.tree, (tree, []))[1].append(number)
-    return {
-        (tree_number, child): statements
-        for tree_number, (tree, nodes) in numbers.items()
-        for child, statements in tree.unchanged_below(nodes).items()
-    }
+    return [node for tree in forest for node in tree.open_level(level)]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import id_hashes, stable_order
+from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, stable_order
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
 from sire_core.knowledge import MENTIONS, RELATES
@@ -116,15 +116,15 @@ class _ReportChooser:
         view: View,
         trees: ReportTrees,
         settings: ReportSelector,
-        kept: frozenset[str],
+        used_trees: frozenset[str],
     ) -> None:
         self._question = question
         self._ranking = ranking
         self._view = view
         self._trees = trees
         self._overlap = settings.overlap
-        self._left = settings.cap_tokens
-        self._kept = kept
+        self._tokens_left = settings.cap_tokens
+        self._used_trees = used_trees
         self._entities: dict[int, None] = {}
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
@@ -142,7 +142,7 @@ class _ReportChooser:
             per_tree: Maximum per tree, including those chosen before; None for no limit.
         """
         counts = self._trees.counts(self._entities)
-        usable = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._kept)
+        usable = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._used_trees)
         candidates = np.fromiter(usable, dtype=np.int64)
         if max_reports < 1 or not len(candidates):
             return []
@@ -159,11 +159,11 @@ class _ReportChooser:
             text = self._view.units([report])[0].text
             if text in self._texts or (per_tree is not None and self._per_tree[tree] >= per_tree):
                 continue
-            if self._left is not None:
+            if self._tokens_left is not None:
                 size = count_tokens(text)
-                if size > self._left:
+                if size > self._tokens_left:
                     continue
-                self._left -= size
+                self._tokens_left -= size
             self._texts.add(text)
             self._per_tree[tree] += 1
             chosen.append(report)
@@ -196,23 +196,23 @@ class _SelectedRanking:
         self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
         self._order: list[int] = []
         self._scores: list[float] = []
-        self._read: list[tuple[int, float]] = []
-        self._reach = 2 * max(k, 4)
+        self._passages: list[tuple[int, float]] = []
+        self._read_limit = 2 * max(k, 4)
         self._hits = 0
-        self._given = 0
-        self._block, *self._later = _BLOCKS
-        self._left = self._block[0]
-        self._topped: set[int] = set()
-        self._beside: dict[int, list[int]] = {}
+        self._report_count = 0
+        self._block, *self._later_blocks = _BLOCKS
+        self._hits_left = self._block[0]
+        self._leftover: set[int] = set()
+        self._reports_after: dict[int, list[int]] = {}
         self._ended = False
         if not settings.bring:
             self.of_passages = WithoutReports(self)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """Return the best `n` positions, and all reports with `cap=None`; a report has the score of its hit."""
-        while len(self._order) < self._wanted(n) and not self._ended:
+        """Return the best `n` positions, and all reports with `cap=None`; a report has its hit's score."""
+        while len(self._order) < self._context_size(n) and not self._ended:
             await self._grow()
-        end = self._wanted(n)
+        end = self._context_size(n)
         return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
 
     def scores_at(self, positions: IntArray) -> FloatArray:
@@ -224,7 +224,7 @@ class _SelectedRanking:
         if position in self._reports.notes:
             return (self._reports.notes[position],)
         steps = self._ranking.path(position)
-        if position in self._topped:
+        if position in self._leftover:
             return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
         return steps
 
@@ -232,18 +232,18 @@ class _SelectedRanking:
         """Return the best `n` units that are no reports."""
         while self._hits < n and not self._ended:
             await self._grow()
-        return self._read[: min(n, self._hits)]
+        return self._passages[: min(n, self._hits)]
 
     def beside(self, hit: int) -> tuple[PathStep, ...]:
         """Return one step per report behind a hit."""
-        reports = self._beside.get(hit, [])
+        reports = self._reports_after.get(hit, [])
         ids = [unit.id for unit in self._view.units(reports)]
         return tuple(
             PathStep(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, reports, strict=True)
         )
 
-    def _wanted(self, n: int) -> int:
-        return n + self._given if self._cap is None else n
+    def _context_size(self, n: int) -> int:
+        return n + self._report_count if self._cap is None else n
 
     async def _grow(self) -> None:
         """Add the next hit, and the reports that follow it."""
@@ -255,33 +255,33 @@ class _SelectedRanking:
         self._scores.append(hit[1])
         self._reports.add_hit(hit[0])
         self._hits += 1
-        self._left -= 1
+        self._hits_left -= 1
         if self._cap is None:
             if self._hits == self._k:
                 self._append(len(self._is_report), None)
-        elif not self._left:
+        elif not self._hits_left:
             max_reports = self._block[1]
             if isinstance(self._cap, int):
-                max_reports = min(max_reports, self._cap - self._given)
-            self._append(max_reports, ceil((self._given + max_reports) / self._trees))
-            self._block = self._later.pop(0) if self._later else (3 * self._block[0], 3 * self._block[1])
-            self._left = self._block[0]
+                max_reports = min(max_reports, self._cap - self._report_count)
+            self._append(max_reports, ceil((self._report_count + max_reports) / self._trees))
+            self._block = self._later_blocks.pop(0) if self._later_blocks else (3 * self._block[0], 3 * self._block[1])
+            self._hits_left = self._block[0]
 
     async def _next_hit(self) -> tuple[int, float] | None:
         """Return the ranking's next unit that is no report."""
-        while self._hits >= len(self._read):
-            positions, scores = await self._ranking.top(self._reach)
+        while self._hits >= len(self._passages):
+            positions, scores = await self._ranking.top(self._read_limit)
             keep = ~self._is_report[positions]
-            self._read = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
-            if len(positions) < self._reach:
+            self._passages = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
+            if len(positions) < self._read_limit:
                 break
-            self._reach *= 2
-        return self._read[self._hits] if self._hits < len(self._read) else None
+            self._read_limit *= 2
+        return self._passages[self._hits] if self._hits < len(self._passages) else None
 
     def _append(self, max_reports: int, per_tree: int | None) -> None:
         chosen = self._reports.choose(max_reports, per_tree)
-        self._beside[self._order[-1]] = chosen
-        self._given += len(chosen)
+        self._reports_after[self._order[-1]] = chosen
+        self._report_count += len(chosen)
         self._order += chosen
         self._scores += [self._scores[-1]] * len(chosen)
 
@@ -293,27 +293,9 @@ class _SelectedRanking:
         positions, scores = await self._ranking.top(len(self._is_report))
         for position, score in zip(positions.tolist(), scores.tolist(), strict=True):
             if self._is_report[position] and position not in self._reports.notes:
-                self._topped.add(position)
+                self._leftover.add(position)
                 self._order.append(position)
                 self._scores.append(score)
-
-
-class _Parts(NamedTuple):
-    """Trees as they are read; units are positions, entities numbers of `ids`.
-
-    Attributes:
-        ids: Ids of the entities.
-        trees: Name of the tree of every report.
-        named: Unit and an entity it names, `[n, 2]`.
-        mentions: Report and an entity that it is the lowest report of, `[n, 2]`.
-        children: Report and a report right below it, `[n, 2]`.
-    """
-
-    ids: NDArray[Any]
-    trees: Mapping[int, str]
-    named: IntArray
-    mentions: IntArray
-    children: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,33 +319,39 @@ class ReportTrees:
     @classmethod
     def of(cls, view: View) -> ReportTrees:
         """Return the trees of a pool, read once per snapshot."""
-        found: ReportTrees = view.derived("report trees", lambda: cls._read(view))
-        return found
+        trees: ReportTrees = view.derived("report trees", lambda: _trees_from_notes(view) or _trees_from_edges(view))
+        return trees
 
     @classmethod
-    def _read(cls, view: View) -> ReportTrees:
-        parts = _parts_from_notes(view) or _parts_from_edges(view)
-        some = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
-        places = _positions(view.ids, parts.ids) if some else np.full(len(parts.ids), -1, dtype=np.int64)
-        own = np.flatnonzero(places >= 0)
-        named = np.concatenate([parts.named, np.stack([places[own], own], axis=1)])
-        parents: dict[int, list[int]] = {}
-        for parent, child in sorted(parts.children.tolist()):
-            parents.setdefault(child, []).append(parent)
-        mentions = parts.mentions[stable_order(parts.mentions[:, 0])]
-        return cls(
-            trees=parts.trees,
-            ids=parts.ids,
-            places=places,
-            _named=_compressed_rows(named, view.size),
-            _above=_compressed_rows(mentions[:, ::-1], len(parts.ids)),
-            _parents=parents,
-        )
+    def build(
+        cls,
+        view: View,
+        ids: NDArray[Any],
+        trees: Mapping[int, str],
+        named: IntArray,
+        mentions: IntArray,
+        children: IntArray,
+    ) -> ReportTrees:
+        """Index the edges of a pool.
 
-    @property
-    def count(self) -> int:
-        """Number of trees."""
-        return len(set(self.trees.values()))
+        Args:
+            view: Pool with the reports; units are known by their positions there.
+            ids: Ids of the entities, which are known by their numbers here.
+            trees: Name of the tree of every report, by its position, ascending.
+            named: Unit and an entity that it names, `[n, 2]`.
+            mentions: Report and an entity that it is the lowest report of, `[n, 2]`.
+            children: Report and a report right below it, `[n, 2]`.
+        """
+        has_entities = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
+        positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)
+        own = np.flatnonzero(positions >= 0)
+        named = np.concatenate([named, np.stack([positions[own], own], axis=1)])
+        parents: dict[int, list[int]] = {}
+        for parent, child in sorted(children.tolist()):
+            parents.setdefault(child, []).append(parent)
+        mentions = mentions[stable_order(mentions[:, 0])]
+        above = _compressed_rows(mentions[:, ::-1], len(ids))
+        return cls(trees, ids, positions, _compressed_rows(named, view.size), above, parents)
 
     def named(self, position: int) -> list[int]:
         """Return the entities that a passage, a relation or an entity names, by their ids."""
@@ -399,7 +387,7 @@ class ReportTrees:
         return str(bytes(self.ids[entity]).decode())
 
 
-def _parts_from_notes(view: View) -> _Parts | None:
+def _trees_from_notes(view: View) -> ReportTrees | None:
     """Read the organizer's notes; None if there are none, or they are of another generation."""
     notes = view.note(NETWORK), view.note(REPORTS)
     if notes[0] is None or notes[1] is None:
@@ -407,18 +395,20 @@ def _parts_from_notes(view: View) -> _Parts | None:
     network, table = NetworkTable.from_note(notes[0]), ReportTable.from_note(notes[1])
     chunks, reports = (_positions_of_kind(view, kind) for kind in (UnitKind.CHUNK, UnitKind.REPORT))
     passages = np.array(network.passages, dtype="S24")
-    if not (_same_ids(view.ids[chunks], passages) and np.array_equal(np.sort(view.ids[reports]), table.reports)):
+    same = np.array_equal(view.ids[chunks], passages) or np.array_equal(np.sort(view.ids[chunks]), np.sort(passages))
+    if not (same and np.array_equal(np.sort(view.ids[reports]), table.reports)):
         return None
-    positions, places = reports[np.argsort(view.ids[reports])], _positions(view.ids, passages)
+    positions, places = reports[np.argsort(view.ids[reports])], positions_in(view.ids, passages)
     named, unnamed = network.parts["named"], network.parts["unnamed"]
-    relations = _positions(view.ids, network.relations[:, 0])
+    relations = positions_in(view.ids, network.relations[:, 0])
     units = np.concatenate([places[named.groups()], places[unnamed.groups()], relations])
-    ids, numbers = _union_numbers(
-        table.entities, np.concatenate([named["ids"], unnamed["ids"], network.relations[:, 1]])
-    )
+    ids = np.concatenate([table.entities, named["ids"], unnamed["ids"], network.relations[:, 1]])
+    numbers, first = by_appearance(id_hashes(ids))  # the table's entities come first: they keep their numbers
+    ids, numbers = ids[first], numbers[len(table.entities) :]
     order = np.argsort(positions)
     names = [tree_name(tree) for tree in range(int(table.trees.max(initial=0)) + 1)]
-    return _Parts(
+    return ReportTrees.build(
+        view,
         ids=ids,
         trees={
             at: names[tree] for at, tree in zip(positions[order].tolist(), table.trees[order].tolist(), strict=True)
@@ -429,7 +419,7 @@ def _parts_from_notes(view: View) -> _Parts | None:
     )
 
 
-def _parts_from_edges(view: View) -> _Parts:
+def _trees_from_edges(view: View) -> ReportTrees:
     """Read the edges of the pool."""
     reports = _positions_of_kind(view, UnitKind.REPORT)
     number = {bytes(name): at for at, name in enumerate(view.ids)} if len(reports) else {}
@@ -445,35 +435,14 @@ def _parts_from_edges(view: View) -> _Parts:
             (mentions if source in above else named).append(pair)
         elif edge.kind == "child" and source in above and target in number:
             children.append((source, number[target]))
-    pairs = (np.array(found, dtype=np.int64).reshape(-1, 2) for found in (named, mentions, children))
+    pairs = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (named, mentions, children))
     trees = {at: unit.tree for at, unit in zip(reports.tolist(), view.units(reports), strict=True)}
-    return _Parts(np.array(list(entities), dtype="S"), trees, *pairs)
+    return ReportTrees.build(view, np.array(list(entities), dtype="S"), trees, *pairs)
 
 
 def _positions_of_kind(view: View, kind: UnitKind) -> IntArray:
     code = list(view.kind_names).index(kind.value)
     return np.flatnonzero(view.kinds == code).astype(np.int64)
-
-
-def _same_ids(first: Ids, second: Ids) -> bool:
-    return np.array_equal(first, second) or np.array_equal(np.sort(first), np.sort(second))
-
-
-def _positions(ids: Ids, wanted: NDArray[Any]) -> IntArray:
-    """Return the positions of ids, -1 for unknown ones."""
-    if not len(ids) or not len(wanted):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    order = np.argsort(ids, kind="stable")
-    places = order[np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)]
-    return np.where(ids[places] == wanted, places, -1)
-
-
-def _union_numbers(entities: Ids, others: Ids) -> tuple[Ids, IntArray]:
-    """Append others to entities where they are new; return all ids and the numbers of the others."""
-    both = np.concatenate([entities, others])
-    _, first, inverse = np.unique(id_hashes(both), return_index=True, return_inverse=True)
-    ranks = np.argsort(np.argsort(first, kind="stable"), kind="stable")  # entities come first: they keep their numbers
-    return both[np.sort(first)], ranks[inverse.ravel()][len(entities) :]
 
 
 def _compressed_rows(pairs: IntArray, size: int) -> tuple[IntArray, IntArray]:

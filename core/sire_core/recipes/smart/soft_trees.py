@@ -128,12 +128,14 @@ def _connected_part(
     graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], width: int, seed: int
 ) -> tuple[UndirectedGraph, Tensor]:
     """Return the graph of the held vertices alone, and the features of each."""
-    place = np.full(graph.size, -1, dtype=np.int64)
-    place[held] = np.arange(len(held))
-    linked = UndirectedGraph(len(held), place[graph.edges], graph.weights)
+    numbers = np.full(graph.size, -1, dtype=np.int64)
+    numbers[held] = np.arange(len(held))
+    linked = UndirectedGraph(len(held), numbers[graph.edges], graph.weights)
     texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
-    where = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
-    blocks = [block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, where) if block.numel()]
+    coordinates = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
+    blocks = [
+        block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, coordinates) if block.numel()
+    ]
     rows = torch.cat(blocks, dim=1)
     return linked, rows * rows.shape[1] ** 0.5
 
@@ -149,9 +151,9 @@ def _sample(linked: UndirectedGraph, rows: Tensor, seed: int) -> tuple[Undirecte
         if count > _FULL_BATCH and chosen.any():
             break
         chosen[near] = chosen[vertex] = True
-    place = np.cumsum(chosen) - 1
-    kept = chosen[linked.edges].all(axis=1)
-    part = UndirectedGraph(int(chosen.sum()), place[linked.edges[kept]], linked.weights[kept])
+    numbers = np.cumsum(chosen) - 1
+    is_inside = chosen[linked.edges].all(axis=1)
+    part = UndirectedGraph(int(chosen.sum()), numbers[linked.edges[is_inside]], linked.weights[is_inside])
     return part, rows[torch.from_numpy(chosen)]
 
 
@@ -195,16 +197,16 @@ def _shared_information(heads: list[SoftTree], settings: NeuralSettings, generat
     """Return the mean mutual information of two heads at the same level."""
     if len(heads) < 2:
         return torch.zeros(())
-    found = []
+    values = []
     for one, two in combinations(heads, 2):
         for first, second in zip(one.levels, two.levels, strict=True):
             n, normalized = len(first), settings.information == "nmi"
             if n > _MI_ROWS and n * first.shape[1] * second.shape[1] > _MI_COST:
                 rows = torch.randperm(n, generator=generator)[:_MI_ROWS]
-                found.append(soft_mutual_information(first[rows], second[rows], normalized=normalized))
+                values.append(soft_mutual_information(first[rows], second[rows], normalized=normalized))
             else:
-                found.append(soft_mutual_information(first, second, normalized=normalized))
-    return torch.stack(found).mean()
+                values.append(soft_mutual_information(first, second, normalized=normalized))
+    return torch.stack(values).mean()
 
 
 def _harden(soft: SoftTree, held: NDArray[np.int64], size: int) -> EncodingTree:

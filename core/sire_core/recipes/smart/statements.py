@@ -87,10 +87,9 @@ def _stem(word: str) -> str:
     return str(_stemmer().stemWord(word))  # type: ignore[attr-defined] # PyStemmer has no type information
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` would make one every time
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # `json.dumps` makes one per call
 _MAX_PAIRED = 8
-"""Entities of one statement that are joined pairwise when it names no relation; a list of thirty names says little of
-any two of them."""
+"""Maximum entities of a statement without relations that are joined pairwise: long lists say little of any two."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

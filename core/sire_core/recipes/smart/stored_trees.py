@@ -1,4 +1,4 @@
-"""Trees of a corpus that changes: new entities join their neighbours' clusters until a rebuild pays."""
+"""Trees of a changing corpus: new entities join their neighbours' clusters until a rebuild pays; not in the paper."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import id_hashes
+from sire_core.algorithms.grouping import id_hashes, positions_in
 from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
-from sire_core.recipes.smart.communities import repaired_clusters
-from sire_core.recipes.smart.encoding_tree import EncodingTree
+from sire_core.recipes.smart.communities import MergeLevel, entropy_partition
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels, first_members
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.encoding_tree import UndirectedGraph
     from sire_core.recipes.smart.network import EntityNetwork
     from sire_core.recipes.smart.views import EvidenceView
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
+    Mask = NDArray[np.bool_]
 
-__all__ = ["StoredTrees", "carried_over"]
+__all__ = ["StoredTrees", "carried_over", "repaired_clusters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class StoredTrees:
 
     def missing(self, keys: Hashes) -> int:
         """Count the keys that are not stored."""
-        return int((~_lookup(self.keys, keys)[0]).sum())
+        return int((positions_in(self.keys, keys) < 0).sum())
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
@@ -84,10 +84,11 @@ def carried_over(
         network: The vertices now.
         views: The view that each tree groups.
     """
-    known, positions = _lookup(stored.keys, network.keys)
+    positions = positions_in(stored.keys, network.keys)
+    known = positions >= 0
     labels = np.where(known, stored.labels[..., positions], -1)
     # The id of an entity changes with the passages that name it.
-    changed = ~_lookup(stored.ids, id_hashes(network.ids))[0]
+    changed = positions_in(stored.ids, id_hashes(network.ids)) < 0
     for levels, view in zip(labels, views, strict=True):
         _place_new_vertices(levels, known, view.graph)
         above = levels[1] if len(levels) > 1 else np.zeros_like(levels[0])
@@ -95,16 +96,44 @@ def carried_over(
     return tuple(EncodingTree(network.size, tuple(levels)).contracted() for levels in labels)
 
 
-def _lookup(known: Hashes, wanted: Hashes) -> tuple[NDArray[np.bool_], Ints]:
-    """Which of some numbers are known, and where."""
-    if not len(known):
-        return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
-    order = np.argsort(known)  # each is there once
-    place = order[np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)]
-    return known[place] == wanted, place
+def repaired_clusters(
+    graph: UndirectedGraph, clusters: Ints, above: Ints, new: NDArray[np.bool_], changed: NDArray[np.bool_]
+) -> Ints:
+    """Group the vertices of the finest clusters that contain a changed vertex again.
+
+    The vertices stay below their nodes of the next level, so no other level changes. New vertices begin alone; the
+    decoding information never falls below that of new vertices alone.
+
+    Args:
+        graph: The graph after the change.
+        clusters: Finest cluster of every vertex, `[n]`, at least 0.
+        above: Cluster of the next level, `[n]`; all 0 where there is none.
+        new: Mask of vertices that were put into clusters without a look at entropies, `[n]`.
+        changed: Mask of vertices that are new or whose edges changed, `[n]`.
+
+    Returns:
+        Labels `[n]`, numbered by the smallest vertex.
+    """
+    affected = np.zeros(int(clusters.max(initial=-1)) + 1, dtype=np.bool_)
+    affected[clusters[changed]] = True
+    inside = np.flatnonzero(affected[clusters])
+    if not len(inside):
+        return canonical_labels(clusters)
+    groups = np.where(new, len(affected) + np.arange(graph.size), clusters)
+    positions = np.full(graph.size, -1, dtype=np.int64)
+    positions[inside] = np.arange(len(inside))
+    ends = positions[graph.edges]
+    together = (ends >= 0).all(axis=1) & (above[graph.edges[:, 0]] == above[graph.edges[:, 1]])
+    within = UndirectedGraph(len(inside), ends[together], graph.weights[together])
+    degrees = graph.degrees()
+    volumes = np.bincount(above, weights=degrees).astype(np.float64)
+    level = MergeLevel(within, degrees[inside], volumes[above[inside]], graph.volume())
+    regrouped = entropy_partition(level, canonical_labels(groups[inside]))
+    groups[inside] = len(affected) + graph.size + inside[first_members(regrouped)][regrouped]
+    return canonical_labels(groups)
 
 
-def _place_new_vertices(levels: Ints, known: NDArray[np.bool_], graph: UndirectedGraph) -> None:
+def _place_new_vertices(levels: Ints, known: Mask, graph: UndirectedGraph) -> None:
     """Put new vertices into clusters; changes `levels`."""
     starts, targets, weights = graph.rows()
     next_cluster = int(levels.max(initial=-1)) + 1
@@ -117,24 +146,24 @@ def _place_new_vertices(levels: Ints, known: NDArray[np.bool_], graph: Undirecte
         next_cluster += not neighbors
 
 
-def _reach_order(known: NDArray[np.bool_], starts: Ints, targets: Ints) -> list[int]:
+def _reach_order(known: Mask, starts: Ints, targets: Ints) -> list[int]:
     """Order new vertices breadth first from the old ones, then by component."""
     seen = known.copy()
     order: list[int] = []
 
-    def near(vertex: int) -> list[int]:
-        found: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
-        return found
+    def neighbors_of(vertex: int) -> list[int]:
+        neighbors: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
+        return neighbors
 
     def spread(queue: list[int]) -> None:
         for vertex in queue:  # grows while it is read
             if not seen[vertex]:
                 seen[vertex] = True
                 order.append(vertex)
-                queue.extend(near(vertex))
+                queue.extend(neighbors_of(vertex))
 
     new = np.flatnonzero(~known).tolist()
-    reached = ((u, vertex) for vertex in new for u in near(vertex) if known[u])
+    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if known[u])
     spread([vertex for _, vertex in sorted(reached)])
     for vertex in new:
         spread([vertex])

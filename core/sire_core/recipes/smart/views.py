@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["EvidenceView", "evidence_views"]
 
 _OF_KIND = "relations of kind "
-_NEAREST, _WINDOW, _WIDTH = 8, 4, 64
-_LIKE, _DECIMALS = 0.3, 6
+_NEAREST = 8  # similar entities that each is joined with
+_WINDOW, _WIDTH = 4, 64  # adjacent rows that are compared; signs of a sketch
+_MIN_COSINE, _DECIMALS = 0.3, 6
 _BLOCK = 1024
-_HUB = 32  # neighbours of an entity up to which two of them count as sharing it
-_FAMILIES, _SHARE, _FAINT = 3, 0.1, 0.1
+_MAX_DEGREE = 32  # an entity with more neighbours is a hub, and sharing it does not count
+_FAMILIES, _MIN_SHARE, _FAINT = 3, 0.1, 0.1  # families with a view, their share of the weight, weight of other families
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -64,7 +65,7 @@ def evidence_views(
     if names is None or any(name.startswith(_OF_KIND) for name in names):
         views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(table, mentions, graph)}
     if any(map(wanted, ("passages", "neighbours", "roles", "descriptions"))):
-        together = _together(table, mentions, graph.size)
+        together = _named_together(table, mentions, graph.size)
         views["passages"] = EvidenceView(together)
         # Who stands together has a view already: what else is alike is something new.
         joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
@@ -72,7 +73,7 @@ def evidence_views(
             views["neighbours"] = EvidenceView(_shared_neighbours(graph, joined), joined=False)
         for name, kind in (("roles", ROLE), ("descriptions", WORD)):
             if wanted(name):
-                views[name] = EvidenceView(_alike(table, mentions, joined, (kind, TYPE)), joined=False)
+                views[name] = EvidenceView(_similar_entities(table, mentions, joined, (kind, TYPE)), joined=False)
     return {name: view for name, view in views.items() if len(view.graph.edges) and wanted(name)}
 
 
@@ -86,12 +87,12 @@ def _families(table: NetworkTable, mentions: Ints, graph: UndirectedGraph) -> It
     weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
     for family in np.argsort(-weights, kind="stable")[:_FAMILIES].tolist():
-        if _SHARE * pairs["weights"].sum() <= weights[family] < pairs["weights"].sum():
+        if _MIN_SHARE * pairs["weights"].sum() <= weights[family] < pairs["weights"].sum():
             own = np.where(family_numbers == family, 1.0, _FAINT) * pairs["weights"]
             yield int(families[family]), UndirectedGraph.from_edges(graph.size, sides, own)
 
 
-def _together(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
+def _named_together(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
     counts = table.parts["named"].counts
     passage = np.repeat(np.arange(len(counts)), counts)
@@ -107,7 +108,7 @@ def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> Undire
 
     starts, targets, _ = graph.rows()
     counts = np.diff(starts)
-    scale = np.where((counts > 1) & (counts <= _HUB), 1.0 / np.sqrt(np.maximum(counts, 1)), 0.0)
+    scale = np.where((counts > 1) & (counts <= _MAX_DEGREE), 1.0 / np.sqrt(np.maximum(counts, 1)), 0.0)
     counted = scale[targets] > 0
     sources = np.repeat(np.arange(graph.size), counts)[counted]
     rows = csr_array((scale[targets[counted]], (sources, targets[counted])), shape=(graph.size, graph.size))
@@ -116,7 +117,9 @@ def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> Undire
     return _nearest_of(known, np.stack([shared.row[upper], shared.col[upper]], axis=1), shared.data[upper])
 
 
-def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: tuple[int, ...]) -> UndirectedGraph:
+def _similar_entities(
+    table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: tuple[int, ...]
+) -> UndirectedGraph:
     """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
@@ -135,15 +138,15 @@ def _alike(table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: t
     lengths = np.linalg.norm(vectors, axis=1)
     described = np.flatnonzero(lengths > 0)
     unit = vectors[described] / lengths[described, None]
-    pairs = _candidates(unit)
+    pairs = _adjacent_pairs(unit)
     blocks = np.array_split(pairs, len(pairs) // _BLOCK + 1)  # in the cache of a processor, not in memory
     products = [np.einsum("ij,ij->i", unit[block[:, 0]], unit[block[:, 1]]) for block in blocks]
     cosines = np.concatenate(products).round(_DECIMALS)
-    similar = cosines >= _LIKE
+    similar = cosines >= _MIN_COSINE
     return _nearest_of(known, described[pairs[similar]], cosines[similar])
 
 
-def _candidates(unit: NDArray[np.float64]) -> Ints:
+def _adjacent_pairs(unit: NDArray[np.float64]) -> Ints:
     """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates.
 
     Rows are sorted again with every eighth coordinate first: similar rows are adjacent in some of these orders, equal
