@@ -25,15 +25,9 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 from sire_core.errors import ConfigurationError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "ABLATIONS",
@@ -152,6 +146,13 @@ def recipes_with_ablations() -> list[str]:
 
 def _load(recipe: str, package: str) -> None:
     """Read and register a `published.toml`."""
+    from importlib.resources import files
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         content = tomllib.loads(files(package).joinpath("published.toml").read_text(encoding="utf-8"))
         presets = content.get("presets", {})
