@@ -30,7 +30,11 @@ ANSWERS = (
 
 
 def chain_tool(
-    chain: Runnable[Any, Any], name: str, description: str, args_schema: type[BaseModel] | None = None
+    chain: Runnable[Any, Any],
+    name: str,
+    description: str,
+    args_schema: type[BaseModel] | None = None,
+    cite_key: str = "",
 ) -> BaseTool:
     """A tool that answers by a `ReasoningChain`; see `create_sire_answer_tool`.
 
@@ -42,7 +46,7 @@ def chain_tool(
         unknown = sorted(set(args_schema.model_fields) - known)
         if unknown:
             raise ConfigurationError(f"The tool takes {', '.join(sorted(known))}, not {', '.join(unknown)}.")
-    answerer = _Answerer(chain)
+    answerer = _Answerer(chain, cite_key)
     return StructuredTool(
         name=name,
         description=description,
@@ -58,34 +62,35 @@ def chain_tool(
 class _Answerer:
     """The tool's functions."""
 
-    def __init__(self, chain: Runnable[Any, Any]) -> None:
+    def __init__(self, chain: Runnable[Any, Any], cite_key: str) -> None:
         self._chain = chain
+        self._cite_key = cite_key
 
     def answer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         """Answer, from sync code."""
         kept: list[ReasoningStep] = []
-        with _reported(kept, given):
+        with _reported(kept, given, self._cite_key):
             result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
-        return _text(kept, given), result
+        return _text(kept, given, self._cite_key), result
 
     async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         """Answer."""
         kept: list[ReasoningStep] = []
-        with _reported(kept, given):
+        with _reported(kept, given, self._cite_key):
             result = await self._chain.ainvoke(
                 question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
             )
-        return _text(kept, given), result
+        return _text(kept, given, self._cite_key), result
 
 
 @contextmanager
-def _reported(kept: Sequence[ReasoningStep], given: Mapping[str, Any]) -> Iterator[None]:
+def _reported(kept: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> Iterator[None]:
     """Report what the model can put right, and what was found where there is no answer; other errors are raised."""
     with tool_errors():
         try:
             yield
         except NoAnswerError as error:
-            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given)) from error
+            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given, cite_key)) from error
 
 
 @contextmanager
@@ -101,7 +106,7 @@ def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: given[key] for key in ("k", "filter") if given.get(key) is not None}
 
 
-def _text(steps: Sequence[ReasoningStep], given: Mapping[str, Any]) -> str:
+def _text(steps: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> str:
     *rest, answer = steps
     assert isinstance(answer, Answer)
-    return answer_text(answer, rest if given.get("show_steps") else ())
+    return answer_text(answer, rest if given.get("show_steps") else (), cite_key)

@@ -15,9 +15,12 @@ from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError, SireError
+from sire_core.filters import parse_filter
 from sire_core.index import Index
-from sire_core.serve.arguments import SearchArguments, explain_mistakes
+from sire_core.models.sync import run_sync
+from sire_core.serve.arguments import SearchArguments, explain_mistakes, with_known_keys
+from sire_core.serve.citations import check_cite_key, citation, cited_names
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -35,10 +38,13 @@ def create_sire_tool(
     source: SireRetriever | SireVectorStore | Index,
     name: str = "search_documents",
     description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
+    *,
+    cite_key: str = "",
 ) -> BaseTool:
     """Create a search tool for agents over a retriever or an index.
 
-    The model reads `[doc_id] text` blocks; the documents themselves are the artifact. Invalid arguments are reported to
+    The model reads `[document] text` blocks; the documents themselves are the artifact. The arguments name the metadata
+    keys that the index has when the tool is made. Invalid arguments, and filters that nothing can pass, are reported to
     the model, which can correct them; all other errors are raised.
 
     Args:
@@ -46,6 +52,8 @@ def create_sire_tool(
             `SireVectorStore` or an `Index`.
         name: Name of the tool.
         description: Tells the model when to call it.
+        cite_key: Metadata key or template (`"{source}, page {page}"`) by which passages are cited; by default readable
+            ids, else the source, file name or title.
 
     Raises:
         ConfigurationError: It is none of these.
@@ -59,13 +67,13 @@ def create_sire_tool(
         )
         raise ConfigurationError(f"{type(source).__name__} is no SireRetriever, SireVectorStore or Index.{other}")
 
-    searcher = _Searcher(retriever)
+    searcher = _Searcher(retriever, check_cite_key(cite_key))
     return StructuredTool(
         name=name,
         description=description,
         func=searcher.search,
         coroutine=searcher.asearch,
-        args_schema=SearchArguments,
+        args_schema=searcher.schema(),
         response_format="content_and_artifact",
         handle_tool_error=True,
         handle_validation_error=explain_mistakes,
@@ -75,8 +83,17 @@ def create_sire_tool(
 class _Searcher:
     """The tool's functions."""
 
-    def __init__(self, retriever: SireRetriever) -> None:
+    def __init__(self, retriever: SireRetriever, cite_key: str) -> None:
         self._retriever = retriever
+        self._cite_key = cite_key
+
+    def schema(self) -> type[BaseModel]:
+        """The arguments, with the metadata keys that can be seen now."""
+        try:
+            snapshot = self._retriever.index.snapshot(filter=self._retriever.narrowed())
+        except SireError:  # nothing was built yet
+            return SearchArguments
+        return with_known_keys(SearchArguments, snapshot.metadata())
 
     def search(
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
@@ -84,7 +101,7 @@ class _Searcher:
         """Search, from sync code."""
         with tool_errors():
             found = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        return cite(found), found
+            return self._told(found, "" if found else run_sync(self._hint(filter)))
 
     async def asearch(
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
@@ -92,15 +109,33 @@ class _Searcher:
         """Search."""
         with tool_errors():
             found = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-        return cite(found), found
+            return self._told(found, "" if found else await self._hint(filter))
+
+    async def _hint(self, filter: Any) -> str:
+        """What may be wrong with a call's filter, said of what the retriever shows only."""
+        wanted = parse_filter(filter)
+        if wanted is None:
+            return ""
+        try:
+            return (await self._retriever.index.asnapshot(filter=self._retriever.narrowed())).filter_hint(wanted)
+        except IndexMissingError:
+            return ""
+
+    def _told(self, found: list[Document], hint: str) -> tuple[str, list[Document]]:
+        return f"{cite(found, self._cite_key)} {hint}".rstrip(), found
 
 
-def cite(documents: list[Document]) -> str:
-    """Retrieved documents as text for a model, each with the ids of its documents: `[doc_id] text`."""
-    blocks = [
-        f"[{', '.join(d.metadata.get(KEY, {}).get('doc_ids') or [str(d.id)])}] {d.page_content}" for d in documents
-    ]
-    return "\n\n".join(blocks) or "Nothing was found."
+def cite(documents: list[Document], cite_key: str = "") -> str:
+    """Retrieved documents as text for a model, each with the names of its documents; see `cited_names`."""
+    return "\n\n".join(f"[{cited_as(d, cite_key)}] {d.page_content}" for d in documents) or "Nothing was found."
+
+
+def cited_as(document: Document, cite_key: str = "") -> str:
+    """The name by which a retrieved document is cited."""
+    about = document.metadata.get(KEY, {})
+    ids = about.get("doc_ids") or [str(document.id)]
+    title = str(document.metadata.get("title", ""))
+    return citation(cited_names(ids, document.metadata, about.get("differing", {}), title, cite_key))
 
 
 def create_sire_answer_tool(
@@ -111,6 +146,7 @@ def create_sire_answer_tool(
     *,
     via: str = "ircot",
     args_schema: type[BaseModel] | None = None,
+    cite_key: str = "",
     **options: Any,
 ) -> BaseTool:
     """Create a tool for agents that answers questions.
@@ -128,6 +164,7 @@ def create_sire_answer_tool(
         via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not a chain.
         args_schema: Replaces the arguments `question`, `k`, `filter` and `show_steps`; it can omit some of them, and
             name the question `input` or `query`.
+        cite_key: See `create_sire_tool`.
         **options: See `create_ircot_chain`, if the source is not a chain.
 
     Raises:
@@ -142,4 +179,4 @@ def create_sire_answer_tool(
         if via not in ("single", "ircot", "self-ask"):
             raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
         chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
-    return chain_tool(chain, name, description, args_schema)
+    return chain_tool(chain, name, description, args_schema, check_cite_key(cite_key))

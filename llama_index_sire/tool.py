@@ -13,13 +13,15 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
 
 from llama_index_sire.events import add_step, empty_response
+from llama_index_sire.filters import to_filter
 from llama_index_sire.query_engines import IRCoTQueryEngine, ReasoningQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.retriever import SireRetriever
-from sire_core.errors import ConfigurationError, NoAnswerError
+from sire_core.errors import ConfigurationError, NoAnswerError, SireError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-from sire_core.serve.arguments import AnswerArguments, SearchArguments, read_arguments
+from sire_core.serve.arguments import AnswerArguments, SearchArguments, read_arguments, with_known_keys
+from sire_core.serve.citations import check_cite_key, citation, cited_names
 from sire_core.serve.outputs import answer_text
 
 if TYPE_CHECKING:
@@ -32,18 +34,23 @@ def create_sire_tool(
     source: SireRetriever | Index,
     name: str = "search_documents",
     description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
+    *,
+    cite_key: str = "",
 ) -> FunctionTool:
     """Create a search tool for agents over a retriever or an index.
 
-    The model reads `[doc_id] text` blocks; the nodes are in `raw_output`. The question reaches the retriever as the
-    model wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Invalid arguments raise a `QueryError` with
-    a message that an agent can act on.
+    The model reads `[document] text` blocks; the nodes are in `raw_output`. The arguments name the metadata keys that
+    the index has when the tool is made, and a filter that nothing can pass is explained to the model. The question
+    reaches the retriever as the model wrote it (`RetrieverTool` of LlamaIndex passes on "input is ..."). Invalid
+    arguments raise a `QueryError` with a message that an agent can act on.
 
     Args:
         source: A `SireRetriever`, whose `similarity_top_k` and `filters` apply (a call's filter can only narrow it), or
             an `Index`.
         name: Name of the tool.
         description: Tells the model when to call it.
+        cite_key: Metadata key or template (`"{file_name}, page {page_label}"`) by which passages are cited; by default
+            readable ids, else the source, file name or title.
 
     Raises:
         ConfigurationError: It is neither.
@@ -52,40 +59,67 @@ def create_sire_tool(
     if not isinstance(retriever, SireRetriever):
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
 
-    def asked(given: Mapping[str, Any]) -> tuple[str, SireRetriever]:
+    check_cite_key(cite_key)
+    own = to_filter(retriever.filters)
+
+    async def hint(filters: Any) -> str:
+        """What may be wrong with a call's filter, said of what the retriever shows only."""
+        wanted = to_filter(filters)
+        return "" if wanted is None else (await retriever.index.asnapshot(filter=own)).filter_hint(wanted)
+
+    def asked(given: Mapping[str, Any]) -> tuple[str, SireRetriever, Any]:
         """The question, and the retriever as one call wants it; shared state is not touched."""
         arguments = read_arguments(SearchArguments, given)
-        return arguments.query, retriever.narrowed(arguments.k, arguments.filter)
+        return arguments.query, retriever.narrowed(arguments.k, arguments.filter), arguments.filter
 
     def search(**given: Any) -> list[NodeWithScore]:
-        query, narrowed = asked(given)
-        return narrowed.retrieve(query)
+        query, narrowed, filters = asked(given)
+        found = narrowed.retrieve(query)
+        return found or _Nothing(run_sync(hint(filters)))
 
     async def asearch(**given: Any) -> list[NodeWithScore]:
-        query, narrowed = asked(given)
-        return await narrowed.aretrieve(query)
+        query, narrowed, filters = asked(given)
+        found = await narrowed.aretrieve(query)
+        return found or _Nothing(await hint(filters))
 
     async def acite(nodes: Sequence[NodeWithScore]) -> str:
-        return cite(nodes)
+        return cite(nodes, cite_key)
 
+    try:
+        schema = with_known_keys(SearchArguments, retriever.index.snapshot(filter=own).metadata())
+    except SireError:  # nothing was built yet
+        schema = SearchArguments
     return FunctionTool.from_defaults(
         fn=search,
         async_fn=asearch,
         name=name,
         description=description,
-        fn_schema=SearchArguments,
-        callback=cite,
+        fn_schema=schema,
+        callback=lambda nodes: cite(nodes, cite_key),
         async_callback=acite,
     )
 
 
-def cite(nodes: Sequence[NodeWithScore]) -> str:
-    """Retrieved nodes as text for a model, each with the ids of its documents: `[doc_id] text`."""
-    blocks = []
-    for found in nodes:
-        documents = json.loads(found.node.metadata.get("sire_doc_ids", "[]")) or [found.node.node_id]
-        blocks.append(f"[{', '.join(documents)}] {found.node.get_content(MetadataMode.NONE)}")
-    return "\n\n".join(blocks) or "Nothing was found."
+class _Nothing(list[NodeWithScore]):
+    """No nodes, and a hint why."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__()
+        self.hint = hint
+
+
+def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
+    """Retrieved nodes as text for a model, each with the names of its documents; see `cited_names`."""
+    blocks = [f"[{cited_as(found, cite_key)}] {found.node.get_content(MetadataMode.NONE)}" for found in nodes]
+    return "\n\n".join(blocks) or f"Nothing was found. {getattr(nodes, 'hint', '')}".rstrip()
+
+
+def cited_as(found: NodeWithScore, cite_key: str = "") -> str:
+    """The name by which a retrieved node is cited."""
+    metadata = found.node.metadata
+    ids = json.loads(metadata.get("sire_doc_ids", "[]")) or [found.node.ref_doc_id or found.node.node_id]
+    differing = json.loads(metadata.get("sire_differing", "{}"))
+    return citation(cited_names(ids, metadata, differing, str(dict(metadata).get("title", "")), cite_key))
 
 
 _ENGINES: Mapping[str, type[ReasoningQueryEngine[Any]]] = {
@@ -105,6 +139,7 @@ def create_sire_answer_tool(
     ),
     *,
     via: str = "ircot",
+    cite_key: str = "",
     **options: Any,
 ) -> FunctionTool:
     """Create a tool for agents that answers questions.
@@ -119,6 +154,7 @@ def create_sire_answer_tool(
         name: Name of the tool.
         description: Tells the model when to call it.
         via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not an engine.
+        cite_key: See `create_sire_tool`.
         **options: `config` and `limits` of the engine, if the source is not an engine.
 
     Raises:
@@ -133,7 +169,7 @@ def create_sire_answer_tool(
         if via not in _ENGINES:
             raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
         engine = _ENGINES[via](source, llm=llm, **options)
-    answerer = _Answerer(engine)
+    answerer = _Answerer(engine, check_cite_key(cite_key))
     return FunctionTool.from_defaults(
         fn=answerer.answer,
         async_fn=answerer.aanswer,
@@ -157,8 +193,9 @@ class _ToolResponse(Response):
 class _Answerer:
     """The tool's functions."""
 
-    def __init__(self, engine: ReasoningQueryEngine[Any]) -> None:
+    def __init__(self, engine: ReasoningQueryEngine[Any], cite_key: str) -> None:
         self._engine = engine
+        self._cite_key = cite_key
 
     def answer(self, **given: Any) -> Response:
         """Answer, from sync code."""
@@ -181,7 +218,7 @@ class _Answerer:
         *rest, answer = steps
         assert isinstance(answer, Answer)
         response = _ToolResponse(gathered.response, gathered.source_nodes, gathered.metadata)
-        response.text = answer_text(answer, rest if asked.show_steps else ())
+        response.text = answer_text(answer, rest if asked.show_steps else (), self._cite_key)
         return response
 
 

@@ -92,7 +92,7 @@ def test_an_agent_cannot_see_past_the_retrievers_filter(retriever):
     people = SireRetriever(index=retriever.index, filter={"kind": "person"}, k=50)
     model = Scripted(turns=[[_wants(query=QUESTION, k=50, filter={"kind": "ship"})], "Done."], seen=[])
     create_agent(model, [create_sire_tool(people)]).invoke(_asked())
-    assert model.seen[1][-1].content == "Nothing was found."
+    assert model.seen[1][-1].content.startswith("Nothing was found.")
 
 
 def test_the_retriever_run_is_inside_the_tool_run(retriever):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, Union
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from sire_core.clean_text import clean_value
 from sire_core.errors import QueryError
 
 __all__ = [
@@ -17,22 +19,25 @@ __all__ = [
     "SearchArguments",
     "explain_mistakes",
     "read_arguments",
+    "with_known_keys",
+    "without_blank_filter",
 ]
 
 Filter = Union[dict[str, Any], str, None]
 
+_KEYS, _SAMPLES, _LONGEST = 30, 3, 40
+"""Most metadata keys, values of each and characters of a value that a schema names."""
+
 _K = Field(
     default=None, ge=1, le=50, description="How many passages and facts to look at; leave it out for the usual number."
 )
-_FILTER = Field(
-    default=None,
-    description=(
-        "Only evidence from documents whose metadata meets all of these conditions, "
-        'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>=1990 and lang=en". '
-        "Comparisons: eq, ne, in, nin, lt, lte, gt, gte, contains, exists; to combine conditions: and, or, not. "
-        "Leave it out to search everything."
-    ),
+_CONDITIONS = (
+    "Only evidence from documents whose metadata meets all of these conditions, "
+    'for example {"year": {"gt": 1990}, "lang": {"in": ["en", "de"]}} or "year>=1990 and lang=en". '
+    "Comparisons: eq, ne, in, nin, lt, lte, gt, gte, contains, exists; to combine conditions: and, or, not. "
+    "Leave it out to search everything."
 )
+_FILTER = Field(default=None, description=_CONDITIONS)
 
 
 class SearchArguments(BaseModel):
@@ -88,7 +93,11 @@ class FetchArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    doc_id: str = Field(min_length=1, description="The id of a document, as results name it in brackets.")
+    doc_id: str = Field(
+        min_length=1,
+        description="A document, as results name it in brackets; also as `id`.",
+        validation_alias=AliasChoices("doc_id", "id"),
+    )
     start: int = Field(default=0, ge=0, description="The character to begin with; see next_start of the result.")
     length: int = Field(default=20_000, ge=1, le=100_000, description="How many characters to return at most.")
 
@@ -103,9 +112,37 @@ def read_arguments(schema: type[Arguments], given: Mapping[str, Any]) -> Argumen
         QueryError: It does not fit; the message names every argument at fault and the ones that there are.
     """
     try:
-        return schema.model_validate(given)
+        return schema.model_validate({key: clean_value(value) for key, value in given.items()})
     except ValidationError as error:
         raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
+
+
+def without_blank_filter(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Arguments without a filter that says nothing: agents fill every optional field."""
+    where = given.get("filter")
+    blank = where in ({}, []) or (isinstance(where, str) and where.strip().lower() in ("", "null", "none", "{}"))
+    return {key: value for key, value in given.items() if key != "filter"} if blank else given
+
+
+def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any]]) -> type[Arguments]:
+    """A schema whose filter names the metadata keys of an index with a few of their values.
+
+    Args:
+        schema: With a field `filter`.
+        metadata: Of the passages that may be seen.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for row in metadata:
+        for key, value in row.items():
+            if not key.startswith("sire_"):
+                samples = values.setdefault(key, {})
+                if len(samples) < _SAMPLES and isinstance(value, (str, int, float)):
+                    samples[json.dumps(value, ensure_ascii=False)[:_LONGEST]] = None
+    if not values:
+        return schema
+    named = [f"{key} ({', '.join(samples)}, ...)" if samples else key for key, samples in sorted(values.items())]
+    field = Field(default=None, description=f"{_CONDITIONS} Metadata keys here: {'; '.join(named[:_KEYS])}.")
+    return create_model(schema.__name__, __base__=schema, __doc__=schema.__doc__, filter=(Filter, field))
 
 
 def explain_mistakes(error: Any) -> str:

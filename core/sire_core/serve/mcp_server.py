@@ -43,6 +43,7 @@ def make_server(
     index: Index,
     language_model: LanguageModel | None = None,
     limits: ReasoningLimits | Mapping[str, Any] | None = None,
+    cite_key: str = "",
 ) -> Server:
     """Make a server with the tools `search`, `ask`, `explain` and `fetch` over an index.
 
@@ -53,12 +54,14 @@ def make_server(
         index: What is searched. Changes made to its folder by others are seen by the next call.
         language_model: Answers questions; without one `ask` says so.
         limits: What one question may cost: `ReasoningLimits`, or a mapping of these.
+        cite_key: Metadata key or template by which texts cite documents, such as "source"; by default readable ids,
+            else the source, file name or title.
 
     Raises:
-        ConfigurationError: `limits` is neither.
+        ConfigurationError: `limits` is neither, or `cite_key` cannot be read.
         IndexMissingError: There is no index.
     """
-    tools = IndexTools(index, language_model, limits)
+    tools = IndexTools(index, language_model, limits, cite_key)
     listed = _listed(tools)
 
     async def on_list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from sire_core.algorithms.wording import count
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.reason.written import named_citations
+from sire_core.serve.citations import citation, cited_names
 
 if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
@@ -33,19 +34,18 @@ __all__ = [
 
 _NAMES = ("source", "file_name", "file_path", "url")
 _SHOWN = 5
-"""Most documents that one citation names."""
+"""Most sources that are listed where none is cited."""
 
 
-def hits_text(hits: Sequence[Hit]) -> str:
-    """Hits as `[doc_id] text` blocks."""
-    return "\n\n".join(f"[{documents_of(hit)}] {hit.unit.index_text}" for hit in hits) or "Nothing was found."
+def hits_text(hits: Sequence[Hit], cite_key: str = "") -> str:
+    """Hits as `[document] text` blocks; see `cited_names`."""
+    return "\n\n".join(f"[{documents_of(hit, cite_key)}] {hit.unit.index_text}" for hit in hits) or "Nothing was found."
 
 
-def documents_of(hit: Hit) -> str:
-    """Ids of the documents that a hit stands on, the first few of them."""
+def documents_of(hit: Hit, cite_key: str = "") -> str:
+    """Names of the documents that a hit stands on, the first few of them; see `cited_names`."""
     ids = hit.doc_ids or (hit.unit.id,)
-    more = f", and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more
+    return citation(cited_names(ids, hit.metadata, hit.differing, hit.unit.title, cite_key))
 
 
 def cited_hits(answer: Answer) -> list[Hit]:
@@ -53,7 +53,7 @@ def cited_hits(answer: Answer) -> list[Hit]:
     return [answer.hits[number - 1] for number in answer.citations]
 
 
-def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = ()) -> str:
+def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: str = "") -> str:
     """A short answer with its sources.
 
     The answer cites documents by their ids, then come the sources with their titles, whether the evidence suffices,
@@ -62,13 +62,18 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = ()) -> str:
     Args:
         answer: The last step of a reasoning.
         steps: The others, if they are wanted.
+        cite_key: See `cited_names`.
     """
-    parts = [named_citations(answer.text, [documents_of(hit) for hit in answer.hits]) or "There is no answer."]
+    names = {id(hit): documents_of(hit, cite_key) for hit in answer.hits}
+    parts = [named_citations(answer.text, [names[id(hit)] for hit in answer.hits]) or "There is no answer."]
     cited = cited_hits(answer)
     if cited:
-        parts.append("Sources:\n" + "\n".join(dict.fromkeys(map(_source, cited))))
+        parts.append("Sources:\n" + "\n".join(dict.fromkeys(_source(hit, names[id(hit)]) for hit in cited)))
     elif answer.hits:
-        parts.append("Read, but not cited:\n" + "\n".join(dict.fromkeys(map(_source, answer.hits[:_SHOWN]))))
+        parts.append(
+            "Read, but not cited:\n"
+            + "\n".join(dict.fromkeys(_source(hit, names[id(hit)]) for hit in answer.hits[:_SHOWN]))
+        )
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
     sufficient = "yes" if answer.sufficient else f"no (stopped by {why})"
     parts.append(f"The evidence is sufficient: {sufficient}.")
@@ -95,8 +100,9 @@ def source_title(hit: Hit) -> str:
     return hit.unit.title or next((name for name in named if isinstance(name, str)), "")
 
 
-def _source(hit: Hit) -> str:
-    return f"[{documents_of(hit)}] {source_title(hit)}".rstrip()
+def _source(hit: Hit, name: str) -> str:
+    title = source_title(hit)
+    return f"[{name}] {'' if title == name else title}".rstrip()
 
 
 class HitOutput(BaseModel):

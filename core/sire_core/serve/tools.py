@@ -17,7 +17,10 @@ from sire_core.serve.arguments import (
     FetchArguments,
     SearchArguments,
     read_arguments,
+    with_known_keys,
+    without_blank_filter,
 )
+from sire_core.serve.citations import check_cite_key, cited_names
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.steps import Answer, ReasoningStep
+    from sire_core.types import Document
 
 __all__ = ["IndexTools", "ToolResult", "ToolSpec"]
 
@@ -85,9 +89,10 @@ class IndexTools:
         index: What is searched.
         language_model: Answers questions; without one `ask` says so.
         limits: What one question may cost: `ReasoningLimits`, or a mapping of these.
+        cite_key: Names of documents in texts; see `cited_names`.
 
     Raises:
-        ConfigurationError: `limits` is neither.
+        ConfigurationError: `limits` is neither, or `cite_key` cannot be read.
     """
 
     def __init__(
@@ -95,12 +100,14 @@ class IndexTools:
         index: Index,
         language_model: LanguageModel | None = None,
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
+        cite_key: str = "",
     ) -> None:
         from sire_core.reason.limits import ReasoningLimits
 
         self._index = index
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
+        self._cite_key = check_cite_key(cite_key)
         self._runs: Mapping[str, Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]] = {
             "search": self._search,
             "ask": self._ask,
@@ -109,7 +116,12 @@ class IndexTools:
         }
 
     def specs(self) -> list[ToolSpec]:
-        """All tools."""
+        """All tools.
+
+        Raises:
+            IndexMissingError: There is no index.
+        """
+        metadata = self._index.snapshot().metadata()
         asking = (
             "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
             "in brackets, and says whether the evidence is sufficient."
@@ -120,14 +132,14 @@ class IndexTools:
                 "Search documents",
                 "Finds passages, and summaries and facts drawn from several passages, that help to answer a question, "
                 "best first. Each comes with the ids of its documents in brackets.",
-                SearchArguments,
+                with_known_keys(SearchArguments, metadata),
                 SearchOutput,
             ),
             ToolSpec(
                 "ask",
                 "Ask documents",
                 asking if self._model is not None else f"{asking} Not available here: no language model is configured.",
-                AskArguments,
+                with_known_keys(AskArguments, metadata),
                 AskOutput,
             ),
             ToolSpec(
@@ -135,7 +147,7 @@ class IndexTools:
                 "Explain a search",
                 "The same search, but with the reasons: for each result its score, the steps that led to it and what "
                 "it stands on.",
-                ExplainArguments,
+                with_known_keys(ExplainArguments, metadata),
                 ExplainOutput,
             ),
             ToolSpec(
@@ -177,14 +189,14 @@ class IndexTools:
         run = self._runs.get(name)
         if run is None:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
-        return await run(given, tell)
+        return await run(without_blank_filter(given), tell)
 
     async def _search(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         asked = read_arguments(SearchArguments, given)
         hits = await self._index.asearch(asked.query, asked.k or _USUAL, filter=asked.filter)
         hint = "" if hits else await self._index.afilter_hint(asked.filter)
         return ToolResult(
-            f"{hits_text(hits)} {hint}".rstrip(),
+            f"{hits_text(hits, self._cite_key)} {hint}".rstrip(),
             SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(asked)),
         )
 
@@ -221,19 +233,22 @@ class IndexTools:
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
         shown = made if asked.show_steps else []
-        return ToolResult(answer_text(answer, shown), AskOutput.of(answer, shown, **self._searched(asked)))
+        return ToolResult(
+            answer_text(answer, shown, self._cite_key), AskOutput.of(answer, shown, **self._searched(asked))
+        )
 
     async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         from sire_core.corpus.chunker import SentenceChunker
         from sire_core.corpus.chunks import joined
 
         asked = read_arguments(FetchArguments, given)
-        found = self._index.documents([asked.doc_id])
+        found = self._index.documents([asked.doc_id]) or self._cited_as(asked.doc_id)
         if not found:
             raise QueryError(self._no_document(asked.doc_id))
         document = found[0]
         chunker = self._index.chunker
-        whole = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
+        cutter = SentenceChunker() if isinstance(chunker, str) else chunker
+        whole = "\n\n".join(joined(each.passages, cutter) for each in found)
         part = whole[asked.start : asked.start + asked.length]
         end = asked.start + len(part)
         output = FetchOutput(
@@ -248,6 +263,13 @@ class IndexTools:
         more = f"\n\n(Goes on: start={end}, {len(whole) - end:,} characters more.)" if end < len(whole) else ""
         head = f"[{document.id}] {document.title}".rstrip()
         return ToolResult(f"{head}\n\n{part}{more}", output)
+
+    def _cited_as(self, name: str) -> list[Document]:
+        """Documents that results cite by this name: the passages of a file that a splitter has cut."""
+        documents = self._index.documents()
+        return [
+            each for each in documents if name in cited_names([each.id], each.metadata, {}, each.title, self._cite_key)
+        ]
 
     def _limits_of(self, asked: AskArguments) -> ReasoningLimits:
         """What the server allows, or less where the agent wants less."""

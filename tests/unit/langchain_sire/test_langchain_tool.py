@@ -64,7 +64,7 @@ async def test_k_and_filter_work_in_sync_and_async(tool, question):
 def test_a_model_cannot_widen_the_retrievers_filter(index_of, question):
     mine = create_sire_tool(SireRetriever(index=index_of(), filter={"kind": "person"}), "atlas")
     message = mine.invoke(_call(query=question, filter={"kind": "ship"}))
-    assert message.content == "Nothing was found."
+    assert message.content.startswith("Nothing was found.")
     assert message.artifact == []
 
 

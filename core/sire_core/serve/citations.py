@@ -1,0 +1,79 @@
+"""Names by which tools and answers cite documents: readable ids, else files, titles or addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from string import Formatter
+from typing import Any
+
+from sire_core.errors import ConfigurationError
+
+__all__ = ["check_cite_key", "citation", "cited_names"]
+
+NAMES = ("source", "file_name", "file_path", "url", "title")
+_GENERATED = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHOWN = 5
+"""Most documents that one citation names."""
+
+
+def check_cite_key(cite_key: str) -> str:
+    """Return a cite key.
+
+    Raises:
+        ConfigurationError: It is no text, or a template that cannot be read.
+    """
+    if not isinstance(cite_key, str):
+        raise ConfigurationError(
+            f"cite_key is a metadata key or a template such as '{{source}} ({{page}})', not {cite_key!r}."
+        )
+    try:
+        list(Formatter().parse(cite_key))
+    except ValueError as error:
+        raise ConfigurationError(f"The template cite_key={cite_key!r} cannot be read: {error}.") from error
+    return cite_key
+
+
+def cited_names(
+    doc_ids: Sequence[str],
+    metadata: Mapping[str, Any],
+    differing: Mapping[str, Sequence[Any]],
+    title: str = "",
+    cite_key: str = "",
+) -> list[str]:
+    """Names of the documents that a passage or a derived unit stands on.
+
+    Args:
+        doc_ids: Their ids.
+        metadata: What they share.
+        differing: Values of the keys on which they differ.
+        title: Title of the passage.
+        cite_key: A metadata key, or a template with keys in braces (also `{id}` and `{title}`); empty cites ids, and
+            where all of them were generated (hashes, UUIDs) the source, file name, address or title.
+
+    Returns:
+        At least one name; ids where nothing else is there.
+    """
+    ids = list(doc_ids)
+    if "{" in cite_key:
+        keys = {key for _, key, _, _ in Formatter().parse(cite_key) if key}
+        known = {**metadata, "id": ", ".join(ids[:_SHOWN]), "title": metadata.get("title") or title}
+        if all(known.get(key) not in (None, "") for key in keys):
+            return [re.sub(r"\{(.*?)\}", lambda match: str(known[match[1]]), cite_key)]
+    elif cite_key:
+        return _values(cite_key, metadata, differing, title) or cited_names(ids, metadata, differing, title)
+    if any(not _GENERATED.fullmatch(name) for name in ids):
+        return ids
+    return next((found for key in NAMES if (found := _values(key, metadata, differing, title))), ids)
+
+
+def _values(key: str, metadata: Mapping[str, Any], differing: Mapping[str, Sequence[Any]], title: str) -> list[str]:
+    values = [metadata[key]] if key in metadata else list(differing.get(key, ()))
+    texts = [str(value) for value in values if isinstance(value, (str, int, float)) and str(value).strip()]
+    return list(dict.fromkeys(texts)) or ([title] if key == "title" and title else [])
+
+
+def citation(names: Sequence[str]) -> str:
+    """The first few names in one text, and how many more there are."""
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
