@@ -1,4 +1,4 @@
-"""`apply_plan`: from a plan for the corpus to a committed index."""
+"""`apply_plan`: a planned change of the corpus, applied to it and to everything derived from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Plan", "apply_plan"]
 _logger = logging.getLogger(__name__)
 
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
-"""From the stored documents and all of their passages to what changes."""
+"""Maps stored documents and their passages to a change."""
 
 
 async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
@@ -38,7 +38,7 @@ async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> Bui
     runner = resolve_runner(given.runner)
     update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
-    model, meter, extractor, summarizer = _workers(files, given, recipe, update.after.hashes, failures)
+    model, meter, extractor, summarizer = _build_models(files, given, recipe, update.after.hashes, failures)
     lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
     context = BuildContext(
@@ -70,10 +70,10 @@ def _read(files: IndexFiles, plan: Plan) -> CorpusUpdate:
     return corpus.updated(plan(corpus.documents, corpus.chunks))
 
 
-def _workers(
+def _build_models(
     files: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
 ) -> tuple[LanguageModel | None, UsageMeter | None, Extractor, Callable[[int, Callable[[int, int], None]], Summarizer]]:
-    """Who answers, counts, extracts and summarises: a model whose answers are stored, or nobody but rules."""
+    """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = given.language_model
     if model is None:
         from sire_core.extraction.rules import RulesExtractor
@@ -93,27 +93,25 @@ def _workers(
     meter = UsageMeter(given.limits)
 
     def cached(stage: str) -> CachedModel:
-        return CachedModel(model, files.calls, stage, meter=meter, source_of=lambda found: hash_of.get(found, found))
+        return CachedModel(model, files.calls, stage, meter=meter, source_of=lambda chunk: hash_of.get(chunk, chunk))
 
     def summarizer(max_tokens: int, progress: Callable[[int, int], None]) -> Summarizer:
-        asked, write_down = cached("summaries"), failures.append
         return ModelSummarizer(
-            asked, max_tokens=max_tokens, concurrency=given.workers, on_failure=write_down, progress=progress
+            cached("summaries"),
+            max_tokens=max_tokens,
+            concurrency=given.workers,
+            on_failure=failures.append,
+            progress=progress,
         )
 
-    # Records of the joint prompt are stored as such; of the steps of native extraction, and of what is merged with the
-    # records of rules, the answers are.
-    asked = with_meter(model, meter, "extraction") if given.extraction == "joint" else cached("extraction")
-    extractor = given.extractor or model_extractor(asked, given.extraction, given.workers, native=recipe.native)
+    # Of the joint prompt the records are stored; of native and merged extraction the answers.
+    extracting = with_meter(model, meter, "extraction") if given.extraction == "joint" else cached("extraction")
+    extractor = given.extractor or model_extractor(extracting, given.extraction, given.workers, native=recipe.native)
     return cached("organizing"), meter, extractor, summarizer
 
 
 class _Texts(Sequence[str]):
-    """What passages are embedded by, made when it is asked for: mostly it is not.
-
-    Args:
-        chunks: The passages.
-    """
+    """The texts of passages that are embedded, made lazily: mostly they are not needed."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
@@ -121,13 +119,13 @@ class _Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def __getitem__(self, place: Any) -> Any:
-        found = self._chunks[place]
-        return [chunk.index_text for chunk in found] if isinstance(place, slice) else found.index_text
+    def __getitem__(self, index: Any) -> Any:
+        chunks = self._chunks[index]
+        return [chunk.index_text for chunk in chunks] if isinstance(index, slice) else chunks.index_text
 
 
 def _has_lost_state(files: IndexFiles, update: CorpusUpdate, embedder: Embedder) -> bool:
-    """Whether `_fit` has to make again what the embedder of the index learned; without passages nothing can."""
+    """Whether the stored state of the index's embedder is lost, so that `_fit` fits it again."""
     before = files.manifest().embedder
     if not (before and update.after.chunks):
         return False

@@ -1,4 +1,4 @@
-"""`BuildContext`: one build, with everybody who works in it."""
+"""`BuildContext`: arguments, files, models and the planned change of one build."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = ["BuildContext"]
 
 @dataclass(frozen=True)
 class BuildContext:
-    """One build: what the index was given, what changes, and who does the work.
+    """Arguments, files, models and the planned change of one build.
 
     Attributes:
         given: The arguments of the index.
-        files: The open index, its writer's lock held.
-        before: What the index held.
+        files: The open index, with its writer's lock.
+        before: The manifest before the change.
         update: The corpus before and after the change.
-        recipe: What is built.
-        embedder: Makes vectors; fitted.
-        extractor: Makes records; fitted.
+        recipe: The recipe to build.
+        embedder: Fitted.
+        extractor: Fitted.
         language_model: For organizers; its validated answers are stored. None without one.
-        make_summarizer: Summariser of a length, and for whom it tells how far it is.
-        failures: Summaries that failed; the summariser adds to it while the build works.
-        meter: Counts and bounds calls; None without a model.
-        runner: Does work that falls into parts.
+        make_summarizer: Makes a summarizer from a maximum number of tokens and a progress callback.
+        failures: Failed summaries; the summarizer appends to it during the build.
+        meter: Counts and limits calls; None without a model.
+        runner: Runs parallel work.
     """
 
     given: Configuration
@@ -66,17 +66,17 @@ class BuildContext:
 
     @property
     def summarizer_fingerprint(self) -> str:
-        """Fingerprint of who writes summaries."""
+        """Fingerprint of the summarizer."""
         return f"model/1:{self.model_fingerprint}" if self.language_model is not None else "extractive/1"
 
     @property
     def refitted(self) -> bool:
-        """Whether the embedder was fitted again, so that no stored vector stays."""
+        """Whether the embedder was fitted again, so that all vectors are replaced."""
         return bool(self.before.embedder) and self.before.embedder != self.embedder.fingerprint
 
     @cached_property
     def touched(self) -> Collection[str]:
-        """Ids of chunk units that come, change or go."""
+        """Ids of chunk units that are added, changed or removed."""
         passages = self.update.passages.delta
         return {*passages.drop_units, *(unit.id for unit in passages.put_units)}
 

@@ -1,4 +1,4 @@
-"""`Builder`: documents in, one commit out. Build, add, update and delete are the same walk with another plan."""
+"""`Builder`: one commit from a planned change of the corpus, the same for build, add, update and delete."""
 
 from __future__ import annotations
 
@@ -33,13 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder"]
 
+_logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Everything that follows from a change before a single unit is made.
+    """What a build has to do.
 
-    `again` are the owners of recipes in which summaries failed in an earlier build: they are organized once more, the
-    answers that did not fail coming from the store.
+    Attributes:
+        target: The recipe to build.
+        following: Other recipes of the folder that are updated, too.
+        stale: Recipes that cannot be updated.
+        needs_records: Whether passages are extracted.
+        again: Owners of recipes in which summaries failed in an earlier build; they are organized again, with stored
+            answers where there are any.
+        known: Whether the folder has the target already.
     """
 
     target: BuiltRecipe
@@ -54,7 +62,7 @@ class Builder:
     """One build over an open store.
 
     Args:
-        context: What changes, and who does the work.
+        context: The planned change, models and files.
     """
 
     def __init__(self, context: BuildContext) -> None:
@@ -67,41 +75,40 @@ class Builder:
         self._large = len(context.update.change.put_chunks) > LARGE
 
     async def run(self) -> BuildReport:
-        """Do what a change asks for and commit it. Without any change nothing is written."""
+        """Extract, organize, embed and commit; without any change nothing is written."""
         work = self._plan()
         failures, repaired, failed = await self._extract(work)
-        log_failures(failures)
+        _log_failures(failures)
         changed = bool(self._corpus.change) or bool(repaired)
-        # What the embedder had learned was lost, and the corpus has grown since: no stored vector fits what it has
-        # learned of it now.
+        # The embedder was fitted again after its state was lost: stored vectors do not fit the new state.
         revector = self._context.refitted and bool(self._corpus.after.chunks)
         if work.known and not changed and not work.again and not revector:
-            return self._keep(work, failures)
+            return self._unchanged(work, failures)
         commit = await self._organize(self._jobs(work, repaired, changed=changed), work.stale if changed else ())
         failures += tuple(failure for delta in commit.deltas.values() for failure in delta.failures)
         manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
         if work.known and not changed and not revector and manifest.failed == self._before.failed:
-            return self._keep(work, failures)  # what failed before failed again
+            return self._unchanged(work, failures)  # what failed before failed again
         self._context.given.progress("writing", 0, 1)
         with self._timed("commit"):
             await run_shielded(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
         self._context.given.progress("writing", 1, 1)
         dropped = tuple(built.name for built in work.stale) if changed else ()
-        log_dropped(dropped)
+        _log_dropped(dropped)
         return replace(self._report(work, manifest, failures), dropped=dropped)
 
     def _commit(self, commit: Commit, manifest: Manifest) -> None:
         self._store.commit(commit)
-        # The first pools follow from none: nothing has to be kept until they are made.
+        # The first pools are not updates of earlier ones, so the change need not be kept for them.
         change = PoolChange(manifest.generation, commit, self._corpus)
         self._context.files.pools.committed(change if self._before.generation else None)
         self._calls.clear_vectors()
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
-    def _keep(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
-        """Nothing to build, but this recipe with these search settings is now the one that queries mean."""
+    def _unchanged(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
+        """Make the target the recipe of searches, with its search settings; nothing else changes."""
         latest = self._before.with_recipe(work.target)
-        # As text: settings that were read back have lists for tuples, and the order of a folder.
+        # Compared as JSON: settings that were read back have lists instead of tuples.
         if to_json(latest.to_json()) != to_json(self._before.to_json()):
             self._store.commit(Commit(manifest=latest.to_json()))
         return self._report(work, latest, failures)
@@ -124,8 +131,8 @@ class Builder:
             check_no_loss(stale, context)
         others = bool(change) and any(recipe.needs_records for recipe, _ in following)
         target = plan_recipe(context.recipe, context)
-        there = (target, *(built for _, built in following))
-        failed = [built for built in there if before.failed.keys() & built.owners]
+        built_recipes = (target, *(built for _, built in following))
+        failed = [built for built in built_recipes if before.failed.keys() & built.owners]
         work = _Work(
             target=target,
             following=following,
@@ -134,7 +141,7 @@ class Builder:
             again=frozenset(owner for built in failed for owner in built.owners),
             known=(target.name, target.owners) in [(built.name, built.owners) for built in before.recipes],
         )
-        if change.put_chunks or not work.known:  # what is there can be searched, and deleted from, without
+        if change.put_chunks or not work.known:  # searching and deleting need no libraries of organizers
             for recipe in (context.recipe, *(recipe for recipe, _ in following)):
                 recipe.check_installed()
         return work
@@ -149,7 +156,7 @@ class Builder:
             )
 
     async def _extract(self, work: _Work) -> tuple[tuple[Failure, ...], frozenset[str], tuple[str, ...]]:
-        """Extract what is missing; returns failures, hashes that failed before and are there now, hashes that fail."""
+        """Extract what is missing; return failures, hashes that succeed now after a failure, and hashes that fail."""
         context, hashes_of = self._context, self._corpus.after.hashes
         if not work.needs_records:
             return (), frozenset(), ()
@@ -164,7 +171,7 @@ class Builder:
                 context.runner,
             )
         extractor, hashes = context.extractor.fingerprint, set(hashes_of.values())
-        # Not just what was extracted now: a build that did not finish may have repaired more.
+        # Not only those extracted now: an interrupted build may have repaired others.
         repaired = self._calls.known(extractor, sorted(hashes.intersection(self._before.failed.get(extractor, ()))))
         failed = hashes - self._calls.known(extractor, hashes) if failures else set()
         return failures, frozenset(repaired), tuple(sorted(failed))
@@ -175,17 +182,17 @@ class Builder:
             await context.vectors.by_id(self._corpus.after.units if context.refitted else passages.put_units)
         with self._timed("organizing"):
             deltas = dict(await organize_all(jobs, context))
-        log_failures([failure for delta in deltas.values() for failure in delta.failures])
+        _log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
-        check_deltas(deltas, names, self._store, context.given.max_failure_ratio)
-        check_units(deltas, names, self._corpus.after.hashes)
+        _check_deltas(deltas, names, self._store, context.given.max_failure_ratio)
+        _check_units(deltas, names, self._corpus.after.hashes)
         deltas[CORPUS] = passages
-        busy = {job.fingerprint for job in jobs}
-        gone = [owner for built in stale for owner in built.owners if owner not in busy]
+        updated = {job.fingerprint for job in jobs}
+        dropped = [owner for built in stale for owner in built.owners if owner not in updated]
         with self._timed("embedding"):
             new = [unit for delta in deltas.values() for unit in delta.put_units]
             vectors = await context.vectors.by_id(new)
-            revectors = await self._revectors(deltas, gone) if context.refitted else {}
+            revectors = await self._revectors(deltas, dropped) if context.refitted else {}
         return Commit(
             put_documents=self._corpus.change.put_documents,
             drop_documents=self._corpus.change.drop_documents,
@@ -194,16 +201,16 @@ class Builder:
             deltas=deltas,
             vectors=vectors,
             revectors=revectors,
-            drop_owners=gone,
+            drop_owners=dropped,
         )
 
-    async def _revectors(self, deltas: Mapping[str, Delta], gone: Sequence[str]) -> Mapping[str, FloatArray]:
-        """New vectors of the units that stay as they are, after the embedder was fitted again."""
+    async def _revectors(self, deltas: Mapping[str, Delta], dropped: Sequence[str]) -> Mapping[str, FloatArray]:
+        """Return new vectors of unchanged units, after the embedder was fitted again."""
         staying = []
         for owner in self._store.owners():
             delta = deltas.get(owner, Delta())
             changed = set(delta.drop_units) | {unit.id for unit in delta.put_units}
-            if owner not in gone:
+            if owner not in dropped:
                 staying += [unit for unit in self._store.units(owner) if unit.id not in changed]
         return await self._context.vectors.by_id(staying)
 
@@ -226,11 +233,11 @@ class Builder:
         manifest = manifest.with_recipe(work.target)
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
-        failures = {key: found for key, found in before.failed.items() if key not in gone}
+        failures = {key: texts for key, texts in before.failed.items() if key not in gone}
         failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
         if work.needs_records:
             failures[extractor] = list(failed)
-        return replace(manifest, failed={key: found for key, found in failures.items() if found})
+        return replace(manifest, failed={key: texts for key, texts in failures.items() if texts})
 
     def _report(self, work: _Work, manifest: Manifest, failures: Sequence[Failure]) -> BuildReport:
         return BuildReport(
@@ -255,17 +262,14 @@ class Builder:
                 trim_memory()
 
 
-_logger = logging.getLogger(__name__)
-
-
-def log_failures(failures: Sequence[Failure]) -> None:
-    """Warn of each; the build goes on without them, and the next one tries them again."""
+def _log_failures(failures: Sequence[Failure]) -> None:
+    """Log a warning for each failure."""
     for failure in failures:
         _logger.warning("failed, and tried again by the next build: %s: %s", failure.where, failure.reason)
 
 
-def log_dropped(recipes: Sequence[str]) -> None:
-    """Warn of recipes that a change could not keep up."""
+def _log_dropped(recipes: Sequence[str]) -> None:
+    """Log a warning for each recipe that could not be updated."""
     for recipe in recipes:
         _logger.warning(
             "the recipe %s was dropped: it was built with another language model or extractor than this change was "
@@ -274,8 +278,8 @@ def log_dropped(recipes: Sequence[str]) -> None:
         )
 
 
-def check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: Container[str]) -> None:
-    """Refuse units that no index can hold, before anything of them is written."""
+def _check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: Container[str]) -> None:
+    """Raise if an organizer made a unit or an edge that cannot be stored."""
     for owner, delta in deltas.items():
         wrong = next(filter(None, (_wrong_unit(unit, chunks) for unit in delta.put_units)), None)
         wrong = wrong or next(
@@ -283,13 +287,13 @@ def check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: C
         )
         if wrong:
             raise ConfigurationError(
-                f"{names.get(owner, owner)} makes what an index cannot hold: {wrong}. Mend the organizer and build "
-                "again; nothing was changed."
+                f"{names.get(owner, owner)} made a unit that cannot be stored: {wrong}. Correct the organizer and "
+                "build again; nothing was changed."
             )
 
 
 def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
-    """What is wrong with a unit; empty when nothing is."""
+    """Return what is wrong with a unit; empty if nothing is."""
     if not 0 < len(unit.id) <= MOST_LETTERS or not unit.id.isascii():
         return f"the id {unit.id!r} is not 1 to {MOST_LETTERS} ASCII letters long (see sire_core.types.unit_id)"
     if not unit.chunk_ids:
@@ -301,21 +305,23 @@ def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
     return ""
 
 
-def check_deltas(deltas: Mapping[str, Delta], names: Mapping[str, str], store: Store, max_failure_ratio: float) -> None:
-    """Stop a build in which a model failed to write too much of what an organizer makes.
+def _check_deltas(
+    deltas: Mapping[str, Delta], names: Mapping[str, str], store: Store, max_failure_ratio: float
+) -> None:
+    """Raise if too large a share of an organizer's units failed.
 
-    The share is that of all that the organizer makes of the corpus, not of this change: one cluster that a model
-    refuses to summarise must not stand in the way of every later change.
+    The share is of all its units, not of this change: one cluster that a model refuses to summarise must not block
+    every later change.
     """
     for owner, delta in deltas.items():
         failed = len(delta.failures)
         if not failed:
             continue
-        there = sum(store.counts([owner]).values()) - len(delta.drop_units) + len(delta.put_units)
-        if failed > max_failure_ratio * (max(there, 0) + failed):
+        total = sum(store.counts([owner]).values()) - len(delta.drop_units) + len(delta.put_units)
+        if failed > max_failure_ratio * (max(total, 0) + failed):
             first = delta.failures[0]
             raise BuildError(
                 f"The model failed {count(failed, 'time')} for {names.get(owner, owner)}, which has "
-                f"{count(max(there, 0), 'unit')} without what failed; first: {first.where}: {first.reason}. What "
+                f"{count(max(total, 0), 'unit')} without what failed; first: {first.where}: {first.reason}. What "
                 "succeeded is stored; fix the cause and build again, or raise max_failure_ratio."
             )

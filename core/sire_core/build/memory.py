@@ -1,4 +1,4 @@
-"""What a build asks of the interpreter and the allocator: `rare_collections`, `mapped_arrays` and `trim_memory`."""
+"""Settings of the garbage collector and of glibc's allocator during a build."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from contextlib import contextmanager, suppress
 __all__ = ["LARGE", "mapped_arrays", "rare_collections", "trim_memory"]
 
 LARGE = 1000
-"""Documents or passages of a change from which on memory is looked after: it takes some milliseconds each time."""
+"""Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
 
 _RARE = (20_000, 20, 50)
 _TRIM, _MAPPED = -1, -3
-"""Names of glibc's `mallopt` for how much free memory it keeps, and from which size on it maps each array alone."""
+"""`mallopt` parameters of glibc: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
 _LARGE_ARRAY = 1 << 22
 _HIGHEST = 1 << 25
-"""What glibc raises the latter to by itself when arrays of this size are freed."""
+"""The value to which glibc itself raises M_MMAP_THRESHOLD when large arrays are freed."""
 _lock = threading.Lock()
 _before: list[tuple[int, int, int]] = []
-"""The thresholds to put back, once for every build that is under way."""
+"""The thresholds to restore, once per running build."""
 _mapping: list[None] = []
-"""One for every build under way whose arrays are mapped."""
+"""One entry per running build whose arrays are mapped."""
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Have the interpreter look for cycles of objects less often, for as long as a build makes objects that stay.
+    """Run the garbage collector less often during a build.
 
-    Every look goes through all of them, which takes a fifth of a build's CPU time and finds next to nothing. Thresholds
-    are those of the process: the last build that ends puts them back. A collector that is switched off, or runs even
-    less often, is left as it is.
+    A build creates many objects that stay; collections take a fifth of its CPU time and free next to nothing. The
+    thresholds are those of the process: the last running build restores them. A collector that is disabled, or runs
+    even less often, is left as it is.
     """
     with _lock:
         first = gc.get_threshold()
@@ -50,10 +50,10 @@ def rare_collections() -> Iterator[None]:
 
 @contextmanager
 def mapped_arrays(*, large: bool) -> Iterator[None]:
-    """Have glibc map every large array by itself, so that its memory is the system's again when it is freed.
+    """Have glibc map every large array separately, so that its memory returns to the system when it is freed.
 
-    Otherwise arrays of up to 32 MB come to lie among others, and leave holes that nothing fits into: a fifth of what a
-    build of 10,000 passages takes. Behind the build it is as glibc would have it by then.
+    Otherwise arrays of up to 32 MB fragment the heap by a fifth of the peak of a build of 10,000 passages. A small
+    change is faster without.
     """
     if not large:
         yield
@@ -80,10 +80,10 @@ def _mallopt(name: int, value: int) -> None:
 
 
 def trim_memory() -> None:
-    """Have the allocator return free memory, where it can be asked to.
+    """Return free memory to the system.
 
-    The arrays of a stage leave holes that glibc keeps for the thread which made them: hundreds of megabytes that the
-    next stage, in other threads, cannot use.
+    glibc keeps the freed arrays of a stage for the thread that made them: hundreds of megabytes that the next stage, in
+    other threads, cannot use.
     """
     if sys.platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""The organizing stage of a build: every organizer of every recipe in the folder, once, in order."""
+"""The organizing stage of a build: which organizers have to run, under which fingerprints, and running them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Job:
 
 
 def fingerprint_of(organizer: Organizer, extractor: str, summarizer: str, required: Sequence[str] = ()) -> str:
-    """Build fingerprint: everything that decides what an organizer builds from a corpus."""
+    """Digest of everything that decides what an organizer builds from a corpus."""
     import json
 
     return digest(
@@ -47,15 +47,12 @@ def fingerprint_of(organizer: Organizer, extractor: str, summarizer: str, requir
 
 async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[str, Delta]:
     """Run organizers one after the other; each sees the deltas of those before it."""
-    # Not the build's: what it has read is let go of before the commit.
+    # Local to this stage, so that the records are freed before the commit.
     records = RecordReader(context.update, context.extractor, context.files.calls)
     finished: dict[str, tuple[str, Delta]] = {}
     deltas: dict[str, Delta] = {}
     for done, job in enumerate(jobs):
         context.given.progress("organizing", done, len(jobs))
-        missing = [name for name in job.organizer.requires if name not in finished]
-        if missing:
-            raise ConfigurationError(f"{job.organizer.name} needs {', '.join(missing)} before it in the recipe.")
         if job.fingerprint not in deltas:
             view = OrganizerView(job.fingerprint, context, records, dict(finished))
             before = len(context.failures)
@@ -70,32 +67,32 @@ async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[st
 
 
 def plan_recipe(recipe: Recipe, context: BuildContext) -> BuiltRecipe:
-    """What a recipe will be known as once it is built by those who work now."""
-    found: dict[str, str] = {}
+    """Return the manifest entry of a recipe that is built with the models of this build."""
+    owners: dict[str, str] = {}
     for organizer in recipe.organizers:
-        missing = [name for name in organizer.requires if name not in found]
+        missing = [name for name in organizer.requires if name not in owners]
         if missing:
             raise ConfigurationError(f"{organizer.name} needs {', '.join(missing)} before it in {recipe.name!r}.")
-        required = [found[name] for name in organizer.requires]
-        # What an extractor learned from its first corpus stands behind a plus sign. It is no setting: units of an index
+        required = [owners[name] for name in organizer.requires]
+        # After a plus sign follows what an extractor learned from its first corpus. It is no setting: units of an index
         # that grew keep the ids that a fresh build would give them.
         extractor = context.extractor.fingerprint.split("+", 1)[0]
-        found[organizer.name] = fingerprint_of(organizer, extractor, context.summarizer_fingerprint, required)
+        owners[organizer.name] = fingerprint_of(organizer, extractor, context.summarizer_fingerprint, required)
     return BuiltRecipe(
         name=recipe.name,
         config=dict(recipe.config),
         organizers=tuple((o.name, dict(o.settings())) for o in recipe.organizers),
-        owners=tuple(found.values()),
+        owners=tuple(owners.values()),
         extraction=context.extractor.fingerprint if recipe.needs_records else "",
         language_model=context.model_fingerprint,
     )
 
 
 def split_compatible(context: BuildContext) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
-    """Recipes of the folder that a build can bring up to date, and those that it cannot.
+    """Return the folder's recipes that this build can update, and those that it cannot.
 
-    A recipe that was built with another language model or extractor cannot follow a change of the corpus; it is dropped
-    rather than left stale, unless that would lose something (see `check_no_loss`).
+    A recipe that was built with another language model or extractor cannot be updated; it is dropped, unless that would
+    lose paid work (see `check_no_loss`).
     """
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
@@ -109,7 +106,7 @@ def split_compatible(context: BuildContext) -> tuple[list[tuple[Recipe, BuiltRec
 
 
 def check_no_loss(stale: Sequence[BuiltRecipe], context: BuildContext) -> None:
-    """Refuse a change of the corpus that would throw away what another model was paid for."""
+    """Raise if a change of the corpus would drop a recipe that another model was paid for."""
     for built in stale:
         try:
             registered_recipe(built)
@@ -133,20 +130,28 @@ def jobs_for(
     repaired: Collection[str],
     again: Collection[str] = (),
 ) -> list[Job]:
-    """One job per organizer."""
+    """Return one job per organizer.
+
+    Args:
+        recipes: Recipes to update.
+        known_owners: Fingerprints with output; other organizers start from nothing.
+        corpus: The change of the corpus.
+        repaired: Hashes of passages whose extraction failed before and succeeded now.
+        again: Fingerprints whose output is made again from all passages.
+    """
     before, after = corpus.before.chunk_by_id, corpus.after
-    moved = after.in_order(corpus.passages.regrouped)
-    mended = moved
+    regrouped = after.in_order(corpus.passages.regrouped)
+    with_repaired = regrouped
     if repaired:
-        found = (chunk for chunk, own in after.hashes.items() if own in repaired and chunk in before)
-        mended = after.in_order(corpus.passages.regrouped.union(found))
+        ids = (chunk for chunk, hash_ in after.hashes.items() if hash_ in repaired and chunk in before)
+        with_repaired = after.in_order(corpus.passages.regrouped.union(ids))
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):
             if owner not in known_owners:
                 change = Change(added=tuple(after.chunks))
             else:
-                redone = mended if organizer.needs_records else moved
+                redone = with_repaired if organizer.needs_records else regrouped
                 if owner in again:
                     redone = [chunk for chunk in after.chunks if chunk.id in before]
                 change = Change(added=(*corpus.added, *redone), removed=(*corpus.removed, *redone))

@@ -1,4 +1,4 @@
-"""`run_shielded`: work that must be over before the writer's lock is let go."""
+"""`run_shielded`: work that must finish before the writer's lock is released."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ T = TypeVar("T")
 
 
 async def run_shielded(function: Callable[[], T]) -> T:
-    """Run blocking work in a thread; a cancellation takes effect when the work is done, not before.
+    """Run blocking work in a thread; a cancellation takes effect only when the work is done.
 
-    A thread cannot be stopped. Were the cancellation not held back, a second writer could begin while this one still
-    commits.
+    A thread cannot be stopped: otherwise a second writer could begin while this one still commits.
     """
     import asyncio
 
