@@ -1,4 +1,4 @@
-"""Keyword arguments that are passed on: one name each, several spellings, and an error that names what was called."""
+"""Keyword arguments with several spellings, and errors that name the called function."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["kind_of", "named", "parameters"]
 
 
 def kind_of(given: object) -> str:
-    """What somebody passed, for errors: the name of its class, or that it is a class itself."""
+    """Return the class of an argument for error messages, or that it is a class itself."""
     if isinstance(given, type):
         return f"{given.__name__} is a class (pass an object: {given.__name__}(...)) and"
     return type(given).__name__
 
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:
-    """Names that a function takes as keywords, except some; `self` and catch-all parameters are left out."""
+    """Return the names that a function takes as keywords; without `self` and catch-all parameters."""
     found = inspect.signature(function).parameters.values()
     named_ones = (p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
     return tuple(name for name in named_ones if name != "self" and name not in without)
@@ -27,16 +27,16 @@ def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -
 def named(
     called: str, given: Mapping[str, Any], known: Collection[str], spellings: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Arguments under their own names.
+    """Return arguments under their proper names.
 
     Args:
         called: What the user called, for errors: `SireRetriever.from_documents`.
-        given: The keywords as they were written.
-        known: Names that are taken.
-        spellings: Other words for some of them, by word.
+        given: The keyword arguments.
+        known: Accepted names.
+        spellings: Other spellings, by spelling.
 
     Raises:
-        TypeError: A keyword is unknown, or one argument was given under two names.
+        TypeError: A keyword is unknown, or one argument was given twice.
     """
     other = dict(spellings or {})
     found: dict[str, Any] = {}
@@ -54,6 +54,6 @@ def named(
 
 
 def _listed(known: Collection[str], other: Mapping[str, str]) -> str:
-    """Names, each with its other spellings: `filter, k (or top_k)`."""
+    """List names with their other spellings: `filter, k (or top_k)`."""
     spelled = {name: " or ".join(word for word, meant in other.items() if meant == name) for name in known}
     return ", ".join(f"{name} (or {spelled[name]})" if spelled[name] else name for name in sorted(known))

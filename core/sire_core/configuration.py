@@ -1,4 +1,4 @@
-"""`Configuration`: the arguments of an `Index`, and what they mean for a folder."""
+"""`Configuration`: the checked arguments of an `Index`, with gaps filled from the folder."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ class Configuration:
 
     @property
     def recipe_object(self) -> Recipe | None:
-        """The recipe, when one was given as an object."""
+        """The recipe, if one was given as an object."""
         return None if isinstance(self.recipe, str) else self.recipe
 
     @property
     def recipe_name(self) -> str:
-        """The recipe's name, when only that was given."""
+        """The recipe's name, if only that was given; else empty."""
         return self.recipe if isinstance(self.recipe, str) else ""
 
     def recipe_to_build(self, manifest: Manifest) -> Recipe:
-        """The given recipe; else the folder's latest (of that name); else the default."""
+        """Return the given recipe; else the folder's latest (of that name); else the default."""
         from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, registered_recipe
 
         if self.recipe_object is not None:
@@ -93,11 +93,7 @@ class Configuration:
         return registered_recipe(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
 
     def embedder_for(self, manifest: Manifest) -> Embedder:
-        """The given embedder; else what the folder was built with; else the zero-download default.
-
-        Raises:
-            EmbedderMismatchError: The folder was built with an embedder that has to be given.
-        """
+        """Return the given embedder; else that of the folder; else the default."""
         from sire_core.models.embedders import resolve_embedder
 
         if self.embedder is not None:
@@ -112,22 +108,13 @@ class Configuration:
         return resolve_embedder(manifest.embedder_spec or None)
 
     def built_by(self, manifest: Manifest) -> tuple[Recipe, Embedder]:
-        """What is built, and the embedder that it is built with; gaps are filled from the folder.
-
-        Raises:
-            ConfigurationError: The recipe does not go with the embedder.
-            EmbedderMismatchError: As `embedder_for`.
-        """
+        """Return the recipe and the embedder of a build, after a check that they fit."""
         recipe, embedder = self.recipe_to_build(manifest), self.embedder_for(manifest)
         recipe.check_embedder(embedder)
         return recipe, embedder
 
     def check_rebuilds(self, built: BuiltRecipe) -> None:
-        """Refuse to make again, by others, what a model or a given extractor has made.
-
-        Raises:
-            ConfigurationError: It is not among the arguments.
-        """
+        """Raise `ConfigurationError` if a model or extractor that the recipe was built with is not given."""
         model = self.language_model
         by_model = bool(built.language_model) and bool(built.organizers)
         if by_model and (model is None or model.fingerprint != built.language_model):
@@ -141,7 +128,7 @@ class Configuration:
             )
 
     def refuse_limited(self, reason: str) -> None:
-        """Raise where readers may see a part only, and something gives all."""
+        """Raise if the index was opened with `allow`, for operations that return everything."""
         if self.allow is not None:
             raise ConfigurationError(
                 f"This index was opened with allow=..., and {reason}. Use snapshot(), search() or documents(); for "
@@ -149,7 +136,7 @@ class Configuration:
             )
 
     def chunker_object(self) -> SentenceChunker | None:
-        """What cuts documents; None takes them whole."""
+        """Return the chunker; None makes each document one passage."""
         if isinstance(self.chunker, str):
             from sire_core.corpus.chunker import SentenceChunker
 

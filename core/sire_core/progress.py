@@ -1,4 +1,4 @@
-"""Progress of something long as bars with the time left, for who asks with `progress=True` or `show_progress`."""
+"""Progress bars, for `progress=True` and `show_progress`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,14 @@ ProgressLike = Union["Progress", bool, None]
 
 
 def progress_of(given: ProgressLike) -> Progress:
-    """The callback that was meant; one that does nothing for nothing.
-
-    Raises:
-        ConfigurationError: Bars are wanted, and tqdm is missing.
-    """
+    """Return the given callback; bars for True, one that does nothing for None or False."""
     if given is True:
         return Bars(quiet=True)
     return given or _silent
 
 
 def _silent(stage: str, done: int, total: int) -> None:
-    """The callback of who wants no progress."""
+    """Show nothing."""
 
 
 class Bars:
@@ -49,7 +45,7 @@ class Bars:
         self._drawn: dict[str, Any] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Draw; see `sire_core.protocols.Progress`."""
+        """Draw progress; see `sire_core.protocols.Progress`."""
         from tqdm.auto import tqdm
 
         if stage not in self._drawn:

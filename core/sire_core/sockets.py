@@ -1,4 +1,4 @@
-"""Sockets for servers of ours, with an error that says what to do when a port is taken."""
+"""Sockets of our servers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ __all__ = ["listen"]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Return a listening socket; raise `ConfigurationError` with advice if the port is in use.
 
     Args:
-        host: Address, IPv4 or IPv6.
+        host: IPv4 or IPv6 address.
         port: Port; 0 takes a free one.
-
-    Raises:
-        ConfigurationError: Somebody else listens there.
-        OSError: The address cannot be used.
     """
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

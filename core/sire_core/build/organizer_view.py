@@ -1,4 +1,4 @@
-"""`OrganizerView`: what one organizer sees while it works."""
+"""`OrganizerView`: what one organizer reads during a build."""
 
 from __future__ import annotations
 
@@ -69,24 +69,24 @@ class OrganizerView:
 
     @property
     def runner(self) -> Runner:
-        """Who does work that falls into parts."""
+        """Runs parallel work."""
         return self._context.runner
 
     def records(self, chunk_ids: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
-        """Extraction records by chunk id, of some chunks or of all."""
+        """Return extraction records by chunk id, of some chunks or of all."""
         return self._records(chunk_ids)
 
     def chunk(self, chunk: str) -> Chunk:
-        """A chunk by its id."""
+        """Return a chunk by its id."""
         return self._corpus.chunk_by_id[chunk]
 
     def place(self, chunk: str) -> tuple[int, int]:
-        """Sequence number of a chunk's document, and the chunk's position in it."""
+        """Return the sequence number of a chunk's document, and the chunk's position in it."""
         sequence, position, _ = self._corpus.place(self.chunk(chunk))
         return sequence, position
 
     def touched(self, change: Change) -> Collection[str]:
-        """Ids of chunk units that come, change or go with a change, and of those whose records changed."""
+        """Ids of chunk units that are added, changed or removed by a change, and of those whose records changed."""
         again = {chunk.id for chunk in change.added}.union(self.stale_links())
         units = self._corpus.unit_by_chunk
         return {units[chunk].id for chunk in again if chunk in units}.union(self._context.touched)
@@ -100,25 +100,25 @@ class OrganizerView:
         return self._context.stale_links
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
-        """Units that this organizer put before, or stored units by id."""
+        """Return units that this organizer made before, or stored units by id."""
         if ids is None:
             return self._store.units(self._fingerprint)
         return list(self._store.units_by_id(list(ids)).values())
 
     def edges(self) -> Sequence[Edge]:
-        """Edges that this organizer put before."""
+        """Return edges that this organizer made before."""
         return self._store.edges([self._fingerprint])
 
     def state(self) -> Mapping[str, Any]:
-        """State that this organizer stored before."""
+        """Return the state that this organizer stored before."""
         return self._store.state(self._fingerprint)
 
     def notes(self, keys: Collection[str]) -> Mapping[str, bytes]:
-        """Notes that this organizer stored before, by key."""
+        """Return notes that this organizer stored before, by key."""
         return self._store.notes(self._fingerprint, list(keys))
 
     def required(self, organizer: str) -> tuple[Sequence[Unit], Sequence[Edge], Delta]:
-        """Units and edges of a required organizer after the change, and its delta."""
+        """Return units and edges of a required organizer after the change, and its delta."""
         fingerprint, delta = self._finished[organizer]
         dropped = set(delta.drop_units)
         units = {unit.id: unit for unit in self._store.units(fingerprint) if unit.id not in dropped}
@@ -130,20 +130,20 @@ class OrganizerView:
         return list(units.values()), list(edges.values()), delta
 
     def required_delta(self, organizer: str) -> Delta:
-        """What a required organizer did in this change; unlike `required` it reads nothing."""
+        """Return the delta of a required organizer; unlike `required` it reads nothing."""
         return self._finished[organizer][1]
 
     async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
-        """Unit-length vectors of the units' index texts."""
+        """Return unit-length vectors of the units' index texts."""
         return await self._context.vectors.embed(units)
 
     def rng(self, *names: str) -> np.random.Generator:
-        """A generator that depends on the index seed and `names` only."""
+        """Return a random generator that depends on the index seed and `names` only."""
         raw = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
         return np.random.default_rng([self._context.seed, int.from_bytes(raw, "little")])
 
     def summarizer(self, max_tokens: int, stage: str = "summaries") -> Summarizer:
-        """The model-based summariser where there is a model, else the extractive one."""
+        """Return the model-based summarizer if there is a model, else the extractive one."""
         return self._context.make_summarizer(max_tokens, partial(self.progress, stage))
 
     def progress(self, stage: str, done: int, total: int) -> None:

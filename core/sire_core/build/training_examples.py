@@ -1,4 +1,4 @@
-"""`training_examples`: what a model extracted, as examples to train a smaller extractor on (SiReRAG section 5.4)."""
+"""Training examples for a smaller extractor, from what a model extracted (SiReRAG, section 5.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many arrays in one file that is mapped: who looks whether files were touched has one to look at."""
+"""Many arrays in one memory-mapped file, so that a change of it is noticed by one stamp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LENGTH = 8
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays behind a header that says where each one is, all at places that whole cache lines begin."""
+    """Write arrays after a header with their positions, each aligned to 64 bytes."""
     described: dict[str, tuple[str, tuple[int, ...], int]] = {}
     end = 0
     for name, array in arrays.items():
@@ -35,7 +35,7 @@ def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of `save_arrays`, read-only, mapped from the file."""
+    """Return the arrays of `save_arrays`, read-only, mapped from the file."""
     mapped = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
     length = int.from_bytes(mapped[:_LENGTH].tobytes(), "little")
     described = json.loads(mapped[_LENGTH : _LENGTH + length].tobytes())
@@ -48,7 +48,7 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
 
 
 def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as small as is quick: for those that are read whole, and seldom."""
+    """Write arrays compressed, for those that are read whole and rarely."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -56,7 +56,7 @@ def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of `compress_arrays`."""
+    """Return the arrays of `compress_arrays`."""
     with np.load(file, allow_pickle=False) as archive:
         return dict(archive)
 

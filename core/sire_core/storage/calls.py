@@ -67,7 +67,7 @@ def _decompressed_text(body: str | bytes) -> str:
 
 
 def _with_checksum(*row: object) -> tuple[object, ...]:
-    """A row with its checksum."""
+    """Return a row with its checksum."""
     return (*row, row_checksum(row))
 
 
@@ -116,7 +116,7 @@ class CallStore:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
-        self._known_good: dict[str, set[str]] = {}  # hashes of records that were read and right, by fingerprint
+        self._known_good: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
 
     def close(self) -> None:
         """Close the file."""
@@ -135,7 +135,7 @@ class CallStore:
         self._db.copy_to(path)
 
     def check(self) -> list[str]:
-        """Read everything; what is wrong, in words. Empty when nothing is."""
+        """Read everything; return what is wrong. Empty if nothing is."""
         found = self._db.check()
         if found:
             return found
@@ -149,7 +149,7 @@ class CallStore:
     def _read(
         self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Rows of a table that are what was written, with all their columns."""
+        """Yield the intact rows of a table, with all columns."""
         sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
         return _intact_rows(
             table, self._db.iterate(sql, parameters) if values is None else self._db.read_in(sql, values, parameters)
@@ -158,34 +158,34 @@ class CallStore:
     # --- extraction records -----------------------------------------------------------------------------------------
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
-        """Stored records by chunk hash; failed ones are left out."""
+        """Return stored records by chunk hash, without failed ones."""
         return {row[1]: from_json(_decompressed_text(row[3])) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
-        """Stored records, some or all, as UTF-8 JSON by chunk hash; failed ones are left out. For searching."""
+        """Return stored records, some or all, as UTF-8 JSON by chunk hash, without failed ones. For searching."""
         return {row[1]: _decompressed(row[3]) for row in self._good(fingerprint, hashes)}
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
-        """Which of the hashes have a record that did not fail."""
-        # What was right once is not read again, unless somebody else has touched the file.
+        """Return which of the hashes have a record that did not fail."""
+        # Intact records are not read again, unless another process has written to the file.
         if not self._db.trusted():
             self._known_good.clear()
         stamp, right = self._db.stamp(), self._known_good.setdefault(fingerprint, set())
         new = set(hashes) - right
-        # Going through many is faster than looking each one up.
+        # A scan is faster than many look-ups.
         right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
         self._db.trust(stamp)
         return right.intersection(hashes)
 
     def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
-        """Rows of records that did not fail."""
+        """Yield rows of records that did not fail."""
         where = "fingerprint=? AND status!='failed'"
         if hashes is None:
             return self._read("records", where, [fingerprint])
         return self._read("records", f"{where} AND hash IN ({{marks}})", [fingerprint], list(dict.fromkeys(hashes)))
 
     def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
-        """Store a batch. A failed record never replaces a good one, and is tried again by the next build."""
+        """Store records. A failed one never replaces a good one, and is tried again by the next build."""
         keep = "WHERE excluded.status!='failed' OR records.status='failed'"
         with self._db.transaction() as connection:
             connection.executemany(
@@ -198,18 +198,18 @@ class CallStore:
             )
 
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
-        """(chunk hash, reason) of the records that failed."""
+        """Return (chunk hash, reason) of failed records."""
         rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
         return [(record.hash, record.reason) for record in (from_json(_decompressed_text(row[3])) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 
     def answer(self, key: str) -> str | None:
-        """A validated answer, or None."""
+        """Return a validated answer, or None."""
         return next((str(row[1]) for row in self._read("answers", "key=?", [key])), None)
 
     def tokens(self, key: str) -> tuple[int, int]:
-        """Tokens paid for the prompt and for the answer."""
+        """Return the tokens of a prompt and its answer."""
         return next(((int(row[3]), int(row[4])) for row in self._read("answers", "key=?", [key])), (0, 0))
 
     def put_answer(
@@ -234,7 +234,7 @@ class CallStore:
             )
 
     def spent(self) -> list[tuple[str, int, int, int]]:
-        """Stage, answers, input and output tokens of the stored answers."""
+        """Return stage, number of answers, input and output tokens of the stored answers."""
         rows = self._db.read(
             "SELECT stage, count(*), sum(input_tokens), sum(output_tokens) FROM answers GROUP BY stage ORDER BY stage"
         )
@@ -243,7 +243,7 @@ class CallStore:
     # --- vectors on their way into the index ------------------------------------------------------------------------
 
     def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Stored vectors by text hash."""
+        """Return stored vectors by text hash."""
         where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
         rows = self._read("vectors", where, [fingerprint], unique)
         return {found: np.frombuffer(blob, dtype=np.float32) for _, found, blob in rows}
@@ -257,14 +257,14 @@ class CallStore:
             connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
 
     def clear_vectors(self) -> None:
-        """Drop the vectors, once the index holds them."""
+        """Delete the vectors, once the index has them."""
         if self._db.read("SELECT 1 FROM vectors LIMIT 1"):
             self._db.discard("vectors")
 
     # --- what embedders and extractors learned ----------------------------------------------------------------------
 
     def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Arrays stored under a name, or None."""
+        """Return arrays stored under a name, or None."""
         if name not in self._fitted:  # a name tells what stands under it: nothing ever takes its place
             rows = list(self._read("fitted", "name=?", [name]))
             if not rows:
@@ -281,7 +281,7 @@ class CallStore:
             connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, buffer.getvalue()))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
-        """Drop everything that was fitted under another name."""
+        """Delete all fitted arrays with other names."""
         marks = ",".join("?" * len(names))
         with self._db.transaction() as connection:
             connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
@@ -290,11 +290,7 @@ class CallStore:
     # --- forgetting -------------------------------------------------------------------------------------------------
 
     def keep_only(self, hashes: Collection[str]) -> None:
-        """Delete what was made from other passages, overwrite it and give the space back.
-
-        An answer goes with the first of its passages, and so does one that nobody can say the passages of: all answers
-        where a row that tells them is damaged.
-        """
+        """Delete what was made from other passages, overwrite it and give the space back."""
         (noted,) = self._db.read("SELECT count(*) FROM answer_sources")[0]
         counted = sum(1 for _ in self._read("answer_sources", "1", []))
         with self._db.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Whether an index folder is what was written, and what to do where it is not."""
+"""Checks of an index folder against its checksums, with advice on damage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not what was written.
+    """Damage of a file.
 
     Attributes:
         file: Path inside the folder.
@@ -53,7 +53,7 @@ class Finding:
 
 
 def check_folder(path: Path) -> list[Finding]:
-    """Read everything that an index folder holds and compare it with its checksums."""
+    """Read everything in an index folder and compare it with its checksums."""
     folder = Folder(path)
     if path.is_dir() and (wrong := sorted(misplaced(path))):
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]
@@ -85,7 +85,7 @@ def check_folder(path: Path) -> list[Finding]:
 
 
 def _of(check: Callable[[], Iterator[str]]) -> list[str]:
-    """What a check finds, or why it cannot be made."""
+    """Return the findings of a check, or why it cannot run."""
     try:
         return list(check())
     except StorageError as error:
@@ -105,7 +105,7 @@ def _index(folder: Folder, shown: dict[str, object]) -> Iterator[str]:
 
 
 def _embedder(folder: Folder, shown: Mapping[str, Any]) -> object:
-    """What the index says of its embedder; manifest.json is asked only where index.sqlite cannot say it."""
+    """Return the fingerprint of the index's embedder; of `manifest.json` only if `index.sqlite` cannot be read."""
     try:
         with closing(Store(folder.index_file)) as store:
             return store.manifest().get("embedder")

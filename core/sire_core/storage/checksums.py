@@ -1,8 +1,8 @@
-"""Checksums of rows: SQLite has none of its own, and a changed byte of a text would be believed.
+"""Checksums of rows, which SQLite does not have.
 
-Every row carries the CRC-32 of its columns. Every part of a table (the units of an owner, the rows of a step) has the
-number of its rows and the sum of their checksums in the table `sums`, so that rows that are gone, or that an index does
-not lead to any more, are noticed as well.
+Every row has the CRC-32 of its columns. The table `sums` has the number of rows and the sum of their checksums for
+every part of a table (the units of an owner, the rows of a step), so that missing rows are noticed, too.
+
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ CREATE TABLE IF NOT EXISTS sums (
 SqlRow = Sequence[Any]
 
 _BATCH = 2000
-"""Rows with vectors and texts that are held at once."""
+"""Maximum number of rows in memory."""
 _VALUES = 900
-"""Values of one statement; SQLite takes 999 at least."""
+"""Maximum number of bound variables; SQLite allows at least 999."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """A table whose rows carry checksums.
+    """A table whose rows have checksums.
 
     Attributes:
         name: In the database.
@@ -69,7 +69,7 @@ class CheckedTable:
 
 
 def row_checksum(row: SqlRow) -> int:
-    """CRC-32 of the values of a row: against what disks and programs do by accident, not against forgery."""
+    """Return the CRC-32 of the values of a row: against accidents, not against forgery."""
     last = row[-1]
     if type(last) is bytes:
         return zlib.crc32(last, zlib.crc32("\0".join(map(str, row[:-1])).encode("utf-8", "surrogatepass")))
@@ -77,14 +77,14 @@ def row_checksum(row: SqlRow) -> int:
 
 
 def verified(row: SqlRow, width: int) -> SqlRow:
-    """A row whose column `width` is the checksum of those before it."""
+    """Return a row whose column `width` is the checksum of those before it; raise if it is wrong."""
     if row[width] != row_checksum(row[:width]):
         raise damage(repr(row[0]))
     return row
 
 
 def damage(what: str) -> StorageError:
-    """The error of damaged content."""
+    """Return the error about damaged content."""
     return StorageError(
         f"index.sqlite is damaged: {what} is not what was written. Restore the file from a backup, or delete it and "
         "build again; what was extracted and answered is kept in calls.sqlite and not paid for twice."
@@ -103,7 +103,7 @@ class CheckedWrites:
         self._changes: dict[tuple[str, str], list[int]] = {}
 
     def insert(self, table: CheckedTable, rows: Iterable[SqlRow]) -> None:
-        """Write rows that are not there yet, given without their checksums; they are not all held at once."""
+        """Insert new rows, given without checksums, in batches."""
         columns = (*table.columns, "checksum", *table.beside)
         marks = ",".join("?" * len(columns))
         self._db.executemany(
@@ -111,7 +111,7 @@ class CheckedWrites:
         )
 
     def _counted(self, table: CheckedTable, rows: Iterable[SqlRow]) -> Iterator[SqlRow]:
-        """Rows with their checksums, which go into the sums as they are written."""
+        """Yield rows with their checksums, and add these to the sums."""
         width = len(table.columns)
         place = table.columns.index(table.part) if table.part else -1
         for row in rows:
@@ -122,7 +122,14 @@ class CheckedWrites:
             yield (*row[:width], checksum, *row[width:])
 
     def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow], index: str = "") -> None:
-        """Delete the rows that have certain values in some columns."""
+        """Delete the rows that have certain values in some columns.
+
+        Args:
+            table: The table.
+            columns: The columns.
+            keys: Their values, one tuple per key.
+            index: An index to use, where SQLite would rather scan all rows of a part.
+        """
         part = table.part or "''"
         source = f"{table.name} INDEXED BY {index}" if index else table.name
         names = ", ".join(f"given{place}" for place in range(len(columns)))
@@ -131,7 +138,7 @@ class CheckedWrites:
         marks = f"({','.join('?' * len(columns))})"
         wanted = iter(keys)
         while some := list(islice(wanted, _VALUES // len(columns))):
-            # Many at once: asking for each one takes ten times as long. The order of the join is as written.
+            # One query per row takes ten times as long. CROSS JOIN keeps the order of the join.
             sql = (
                 f"WITH given({names}) AS (VALUES {','.join([marks] * len(some))}) "
                 f"SELECT {part}, count(*), sum(checksum) FROM given CROSS JOIN {source} ON {same} GROUP BY 1"
@@ -145,7 +152,7 @@ class CheckedWrites:
                 self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", some)
 
     def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow]) -> None:
-        """Write rows, each in the place of one with the same values in some columns; of equal ones the last stays."""
+        """Write rows, replacing those with the same values in some columns; of equal rows the last stays."""
         places = [table.columns.index(column) for column in columns]
         given = iter(rows)
         while found := {tuple(row[place] for place in places): row for row in islice(given, _BATCH)}:
@@ -153,7 +160,7 @@ class CheckedWrites:
             self.insert(table, found.values())
 
     def finish(self) -> None:
-        """Write the sums of what was changed."""
+        """Write the sums of all changes."""
         self._db.executemany(
             "INSERT INTO sums VALUES (?,?,?,?) ON CONFLICT (name, part) "
             "DO UPDATE SET rows=rows+excluded.rows, total=total+excluded.total",
@@ -167,7 +174,7 @@ class CheckedWrites:
 
 
 def complete(database: Database, table: CheckedTable, sql: str, part: str = "") -> Iterator[tuple[Any, ...]]:
-    """All rows of a table, or of one part of it, each verified; at the end their number is compared with the sums."""
+    """Yield all rows of a table, or of one part of it, verified; at the end, compare their number with the sums."""
     width = len(table.columns)
     rows = total = 0
     for row in database.iterate(sql, [part] if table.part else []):
@@ -180,13 +187,13 @@ def complete(database: Database, table: CheckedTable, sql: str, part: str = "") 
 
 
 def _sums(database: Database, table: CheckedTable, part: str) -> tuple[int, int]:
-    """Number of rows of a part and the sum of their checksums, as they were written."""
+    """Return the stored number of rows of a part and the sum of their checksums."""
     known = database.read("SELECT rows, total FROM sums WHERE name=? AND part=?", [table.name, part])
     return (known[0][0], known[0][1]) if known else (0, 0)
 
 
 def require_complete(database: Database, table: CheckedTable, parts: Iterable[object] = ("",)) -> None:
-    """Raise when rows of a table are missing or too many; that they are right is for `verified` to say."""
+    """Raise if the number of rows of a table is wrong; `verified` checks their content."""
     where = f"WHERE {table.part}=?" if table.part else ""
     sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
     for part in parts:
@@ -196,7 +203,7 @@ def require_complete(database: Database, table: CheckedTable, parts: Iterable[ob
 
 
 def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
-    """Read all rows of a table; what is wrong, in words."""
+    """Read all rows of a table; yield what is wrong."""
     width = len(table.columns)
     place = table.columns.index(table.part) if table.part else -1
     sums: dict[str, list[int]] = {}

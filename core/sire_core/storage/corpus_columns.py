@@ -1,4 +1,4 @@
-"""`CorpusColumns`: what a pool knows of chunks and documents, brought along with changes of the corpus."""
+"""`CorpusColumns`: the columns of a pool about chunks and documents, updated with changes of the corpus."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ID_TYPE = f"S{MOST_LETTERS}"
 
 @dataclass(frozen=True, slots=True)
 class CorpusColumns:
-    """Columns of a pool that are of the whole corpus. A `Follower` of it.
+    """Columns of a pool about the whole corpus. A `Follower` of it.
 
     Attributes:
         chunk_ids: Ids of the chunks, in corpus order.
@@ -48,18 +48,18 @@ class CorpusColumns:
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
-        """Of all chunks and documents."""
+        """Make the columns of all chunks and documents."""
         return cls.made(corpus.chunks, list(corpus.documents.values()))
 
     @classmethod
     def made(cls, chunks: Sequence[Chunk], documents: Sequence[StoredDocument]) -> Self:
-        """From chunks and documents, both in corpus order."""
+        """Make the columns of chunks and documents, both in corpus order."""
         empty = np.empty(0, dtype=np.int64)
         nothing = cls(np.empty(0, dtype=ID_TYPE), empty, empty, b"[]", b"[]", 0, {})
         return nothing._followed_by(chunks, documents)
 
     def updated(self, update: CorpusUpdate) -> Self:
-        """After a change. What comes behind everything else is put behind it; after other changes all is made again."""
+        """Return the columns after a change: extended if it only appends, else made again."""
         change, before, after = update.change, update.before, update.after
         documents = change.put_documents
         last = next(reversed(before.documents.values())).sequence if before.documents else -1  # type: ignore[call-overload] # a dict's
@@ -74,7 +74,7 @@ class CorpusColumns:
         return self._followed_by(update.new_chunks, documents)
 
     def columns(self) -> dict[str, Any]:
-        """By the names of `Pool`."""
+        """Return the columns by the names of `Pool`."""
         return {
             "chunk_ids": self.chunk_ids,
             "chunk_documents": self.chunk_documents,
@@ -85,7 +85,7 @@ class CorpusColumns:
         }
 
     def _followed_by(self, chunks: Sequence[Chunk], documents: Sequence[StoredDocument]) -> Self:
-        """These and other documents with their chunks, which come behind them."""
+        """Return these columns with more documents and their chunks at the end."""
         number = {document.id: self.count + i for i, document in enumerate(documents)}
         numbers, metadata = dict(self.metadata), list[int]()
         last, found = None, 0
@@ -107,6 +107,6 @@ class CorpusColumns:
 
 
 def _longer(known: bytes, names: Iterable[str]) -> bytes:
-    """A JSON list with some texts behind it."""
+    """Return a JSON list with more texts at its end."""
     new = json.dumps(list(names)).encode()
     return new if known == b"[]" else known if new == b"[]" else known[:-1] + b", " + new[1:]

@@ -1,4 +1,4 @@
-"""One way to open a SQLite file: write-ahead log, one connection, one lock, clear errors."""
+"""`Database`: a SQLite file with a write-ahead log, one connection and lock, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
 __all__ = ["Database", "FileStamp", "open_database"]
 
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises; messages that quote damaged names cannot always be decoded."""
+"""Exceptions of SQLite; messages that quote damaged names may not be decodable."""
 
 _TRIES = 5
 _UNWRITABLE = ("readonly", "unable to open", "full", "disk I/O")
@@ -38,7 +38,17 @@ Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 
 
 def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
-    """A connection to a file that is ours, with its tables; one that only reads, where nothing can be written."""
+    """Return a connection to a file of ours, with its tables; read-only if the file cannot be written.
+
+    Args:
+        path: The file; None keeps everything in memory.
+        mode: Pragmas of a file without tables.
+        schema: `CREATE TABLE IF NOT EXISTS` statements.
+        upgrade: Brings tables of earlier versions up to date.
+
+    Returns:
+        The connection, and whether it treats the file as immutable and sees no change of it.
+    """
     if path is None:
         return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
     for end in DATABASE_ENDS:
@@ -111,7 +121,7 @@ def _prepared(
 
 
 def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
-    """Leave the database of another program alone."""
+    """Raise if the file is the database of another program."""
     ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
     found = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
     if found and not found & ours:
@@ -119,7 +129,7 @@ def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None
 
 
 def explained(error: Exception, path: Path | None) -> StorageError:
-    """What SQLite says, and what to do about it."""
+    """Return an error with SQLite's message and what to do."""
     place = str(path) if path else "The in-memory index"
     for words, advice in _ADVICE.items():
         if any(word in str(error) for word in words):
@@ -136,7 +146,7 @@ _CACHE = 2000 << 10  # bytes of pages that SQLite holds, if it is not told other
 _CACHE_OF_ROW, _LARGEST_CACHE = 640, 64 << 20  # and for a transaction that writes many rows
 
 FileStamp = tuple[int, ...]
-"""Inode, size and time of a file, and of its log where that holds something."""
+"""Inode, size and time of a file, and of its log if it is not empty."""
 
 
 class Database:
@@ -190,7 +200,7 @@ class Database:
             raise explained(error, self.path) from error
 
     def _place(self) -> FileStamp:
-        """Which file lies at the path; of one that is read as if it never changed, in which state."""
+        """Return which file is at the path; for an immutable one, also its state."""
         if self.path is not None:
             with suppress(OSError):
                 status = self.path.lstat()
@@ -198,7 +208,7 @@ class Database:
         return ()
 
     def replaced(self) -> bool:
-        """Whether there is a file at the path that this connection does not see: it has to be opened again."""
+        """Whether another file has taken the place of the open one, so that it has to be opened again."""
         if self.path is None or self._place() == self._file:
             return False
         with suppress(OSError):
@@ -206,7 +216,7 @@ class Database:
         return False
 
     def reading(self) -> bool:
-        """Whether this thread is inside a `snapshot`; waits for others that are."""
+        """Whether this thread is inside a `snapshot`; waits for other threads that are."""
         with self._lock:
             return self._in_transaction()
 
@@ -219,7 +229,7 @@ class Database:
         return self._opened
 
     def after_fork(self) -> None:
-        """In a process that was just forked: let go of the parent's connection without closing it."""
+        """In a forked process: forget the parent's connection without closing it."""
         self._lock = threading.RLock()
         self._known = ()
         if self.path is not None and self._finalizer.detach():
@@ -235,7 +245,7 @@ class Database:
             return self.stamp() if known else ()
 
     def stamp(self) -> FileStamp:
-        """Changes when anybody writes to the file or to its log; empty in memory."""
+        """Changes when the file or its log is written to; empty in memory."""
         if self.path is None:
             return ()
         with suppress(OSError):
@@ -249,7 +259,7 @@ class Database:
         return ()
 
     def trust(self, stamp: FileStamp) -> None:
-        """What the file held when it looked like this is known to be right, and so is what is added here."""
+        """Note that the content of the file at a stamp is verified, and so is what this connection adds."""
         with self._lock:
             self._known = stamp
 
@@ -260,7 +270,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads inside the block see one state, whatever anybody commits meanwhile."""
+        """All reads inside the block see one commit."""
         with self._lock:
             outermost = not self._in_transaction()
             if outermost:
@@ -283,12 +293,12 @@ class Database:
         return rows
 
     def _require_fixed(self) -> None:
-        """Where SQLite reads a file as if it never changed, what was read is of one state only if it did not."""
+        """Raise if an immutable file has changed since it was opened."""
         if self._fixed and self._place() != self._file:
             raise SnapshotExpiredError(f"{self.path} has changed since it was opened. Ask again: it is opened again.")
 
     def iterate(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run a query and yield rows without holding all of them."""
+        """Run a query and yield rows without loading all of them."""
         try:
             with self._lock:
                 cursor = self._connection.cursor().execute(sql, parameters)
@@ -304,14 +314,14 @@ class Database:
             raise explained(error, self.path) from error
 
     def read_in(self, sql: str, values: Sequence[object], fixed: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run `sql`, which holds `{marks}` for an IN list, over any number of values."""
+        """Run `sql`, which contains `{marks}` for an IN list, over any number of values."""
         for start in range(0, len(values), _VARIABLES):
             part = values[start : start + _VARIABLES]
             yield from self.read(sql.format(marks=",".join("?" * len(part))), [*fixed, *part])
 
     @contextmanager
     def transaction(self, rows: int = 0) -> Iterator[sqlite3.Connection]:
-        """All or nothing: commits at the end of the block, rolls back on any exception."""
+        """Commit at the end of the block; roll back on any exception."""
         cache = min(rows * _CACHE_OF_ROW, _LARGEST_CACHE)
         with self._lock:
             try:
@@ -335,7 +345,7 @@ class Database:
                         self._hold_pages(_CACHE)
 
     def _hold_pages(self, size: int) -> None:
-        """Hold pages of so many bytes at most."""
+        """Limit SQLite's page cache to so many bytes."""
         self._connection.execute(f"PRAGMA cache_size=-{size // 1024}")
 
     def _require_place(self) -> None:
@@ -349,7 +359,7 @@ class Database:
         return not self._forked and self._finalizer.alive and self._opened.in_transaction
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of the whole database to a new file."""
+        """Write a copy of the database to a new file."""
         try:
             target = sqlite3.connect(str(path))
             try:
@@ -361,18 +371,17 @@ class Database:
             raise explained(error, path) from error
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the structure of the file, in words; empty when nothing is."""
+        """Return what SQLite finds wrong with the structure of the file; empty if nothing is."""
         try:
             return [str(row[0]) for row in self.read("PRAGMA integrity_check(10)") if row[0] != "ok"]
         except StorageError as error:
             return [str(error)]
 
     def discard(self, table: str) -> None:
-        """Empty a table and give its space back, where the file was made for that.
+        """Empty a table and give its space back, if the file was created with `shrinks`.
 
-        What was in it is not overwritten with zeros, as SQLite does where it is built so: of a million vectors that
-        would be gigabytes. Where more than half of the file is free now, what stays is written again, as pages are
-        given back one by one in a time that grows with the square of how many there are.
+        Its content is not overwritten with zeros: of a million vectors that would be gigabytes. If more than half of
+        the file is free now, it is vacuumed: giving back single pages takes quadratic time.
         """
         try:
             with self._lock:
@@ -395,10 +404,10 @@ class Database:
             raise explained(error, self.path) from error
 
     def settle(self) -> None:
-        """Move a long log into the file and empty it, unless somebody reads from it.
+        """Checkpoint and truncate a long log, unless another process reads from it.
 
-        SQLite keeps a log as long as it ever was until the file is closed: after a build, as long as the file. What
-        cannot be moved now, because the disk is full for example, is safe in the log, and is moved later.
+        SQLite does not shrink the log before the file is closed. What cannot be checkpointed now, for example on a full
+        disk, is safe in the log.
         """
         if self.path is None:
             return
@@ -420,7 +429,7 @@ class Database:
             self._connection.execute(f"PRAGMA busy_timeout={_WAIT}")
 
     def compact(self) -> None:
-        """Give freed pages back and overwrite what was deleted."""
+        """Give freed pages back and overwrite deleted content."""
         try:
             with self._lock:
                 self._connection.execute("VACUUM")

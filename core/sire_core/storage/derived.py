@@ -1,4 +1,4 @@
-"""Derived files: written whole, with checksums; verified when they are opened, made again when they are not right."""
+"""Derived files: written whole with checksums, verified when they are opened, and rebuilt when they are wrong."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["BLOCK", "DerivedFiles", "carried_folder", "damaged_files", "sync_fol
 
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
-"""Bytes of a file that have a checksum of their own."""
+"""Bytes per checksum."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedFiles:
-    """A folder of files that can be made again from the store.
+    """A folder of files that can be derived again from the store.
 
     Args:
-        directory: The folder; whole or absent.
-        label: What the files are derived from. Files under another label are somebody else's and count as damaged.
-        lasting: They are on disk before anybody sees them, so that a power cut damages none. Searches of those who only
-            read do not wait for that: what is damaged is made again.
+        directory: The folder; complete or absent.
+        label: Names what the files are derived from. Files with another label count as damaged.
+        lasting: Sync the files to disk before they are visible, so that a power cut damages none. Readers that derive
+            files for a search do not wait for that: damaged files are derived again.
     """
 
     directory: Path
@@ -39,16 +39,16 @@ class DerivedFiles:
     lasting: bool = field(default=False, compare=False)
 
     def part(self, name: str) -> DerivedFiles:
-        """Files that are derived later from the same state, in a folder of their own inside this one."""
+        """Return files that are derived later from the same generation, in a subfolder."""
         return replace(self, directory=self.directory / name, label=f"{self.label}/{name}")
 
     def carried_part(self, name: str) -> DerivedFiles:
-        """Files that states to come are made from, in a folder beside this one that stays when this one goes."""
+        """Return files that later generations are derived from, in a folder that outlives this one."""
         beside = self.directory.with_name(carried_folder(self.directory.name.rpartition("-")[0]))
         return replace(self, directory=beside / name, label=name)
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Changes when anybody replaces, cuts off or writes to a file; cheap enough to look at before every search."""
+        """Changes when a file is replaced, truncated or written to; cheap enough to check before every search."""
         try:
             with os.scandir(self.directory) as entries:
                 files = [e for e in sorted(entries, key=attrgetter("name")) if not e.is_dir(follow_symlinks=False)]
@@ -58,12 +58,17 @@ class DerivedFiles:
         return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
 
     def intact(self, stamp: tuple[tuple[int, int, int], ...], *, may_be_gone: bool = False) -> bool:
-        """Whether nobody touched the files since they had a stamp."""
+        """Return whether the files are unchanged since a stamp.
+
+        Args:
+            stamp: The earlier result of `stamp`.
+            may_be_gone: Ignore deleted files: their mapped content can still be read.
+        """
         now = self.stamp()
         return set(now) <= set(stamp) if may_be_gone else now == stamp
 
     def verify(self, unread: Mapping[str, Collection[int]] | None = None) -> None:
-        """Compare every file with its checksums."""
+        """Raise `StorageError` if files are missing, damaged, or derived from something else."""
         try:
             self._require_plain()
             known = json.loads(read_plain(self.directory / _CHECKSUMS))
@@ -71,7 +76,7 @@ class DerivedFiles:
             right = known["label"] == self.label and all(
                 _is_right(self.directory / name, found, (unread or {}).get(name, ())) for name, found in files.items()
             )
-        except Exception as error:  # whatever can go wrong with foreign bytes: they are not what was written
+        except Exception as error:  # damaged content may raise anything
             raise StorageError(f"The derived files in {self.directory} cannot be read ({error}).") from error
         if not right:
             raise StorageError(f"The derived files in {self.directory} are not what was written.")
@@ -82,20 +87,25 @@ class DerivedFiles:
         require_plain(self.directory.parent, folder=True)
 
     def checksums(self) -> dict[str, list[int]]:
-        """Size and the checksum of each block of `BLOCK` bytes, by file; empty where they cannot be read."""
+        """Return size and block checksums of every file; empty if they cannot be read."""
         try:
             return dict(json.loads(read_plain(self.directory / _CHECKSUMS))["files"])
         except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
             return {}
 
     def last(self) -> None:
-        """Put on disk what somebody has written who did not."""
+        """Sync files to disk that were written without."""
         with suppress(OSError):
             _sync_files(self.directory)
             sync_folder(self.directory.parent)
 
     def write(self, save: Callable[[Path], Mapping[str, Mapping[int, int]] | None]) -> None:
-        """Write the files into a sibling folder, put them on disk if they are `lasting`, rename the folder."""
+        """Write the files into a sibling folder, sync them if they are `lasting`, and rename the folder.
+
+        Args:
+            save: Writes files into the folder it is given. It may return known checksums of copied blocks, by file and
+                block number.
+        """
         directory = self.directory
         partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
@@ -111,7 +121,7 @@ class DerivedFiles:
             partial.rename(directory)
             if self.lasting:
                 sync_folder(directory.parent)
-        except Exception as error:  # libraries that write files raise what they like
+        except Exception as error:  # libraries that write files may raise anything
             shutil.rmtree(partial, ignore_errors=True)
             raise StorageError(
                 f"Cannot write {directory} ({error}). The index itself is safe; free some space or fix the "
@@ -120,12 +130,12 @@ class DerivedFiles:
 
 
 def carried_folder(key: str) -> str:
-    """Name of the folder of what is carried from one state of a pool to the next."""
+    """Return the name of the folder of files that the next generations of a pool are derived from."""
     return f"{key}-carried"
 
 
 def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
-    """Files of a folder of derived files that are not what was written, and what is wrong with each."""
+    """Yield damaged files of a folder of derived files, each with what is wrong."""
     try:
         files = dict(json.loads(read_plain(directory / _CHECKSUMS))["files"])
     except Exception:  # noqa: BLE001 - whatever can go wrong with foreign bytes
@@ -140,7 +150,7 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put on disk which files a folder holds. Systems that cannot (Windows) do it by themselves."""
+    """Sync the entries of a folder to disk. Systems that cannot (Windows) do so themselves."""
     if hasattr(os, "O_DIRECTORY"):
         _sync(folder, os.O_DIRECTORY)
 
@@ -169,7 +179,7 @@ def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) ->
 
 
 def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
-    """Size of a file and CRC-32 of its blocks: against what disks and programs do by accident, not against forgery."""
+    """Return the size of a file and the CRC-32 of its blocks: against accidents, not against forgery."""
     found = [path.stat().st_size]
     with path.open("rb", buffering=0) as file:
         for number in range(-(-found[0] // BLOCK)):

@@ -1,4 +1,4 @@
-"""`file_lock`: one at a time over a folder, between threads and processes."""
+"""`file_lock`: a lock of a folder between threads and processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["file_lock"]
 
 @contextmanager
 def file_lock(folder: Path, name: str, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of this name in a folder. The operating system frees it when the process dies."""
+    """Hold the lock of a name in a folder. The operating system releases it when the process dies."""
     for end in DATABASE_ENDS:
         require_plain(folder / f"{name}{end}")
     while True:

@@ -26,7 +26,7 @@ _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-jou
 
 
 class Folder:
-    """Paths and small files of an index on disk.
+    """Paths and small files of an index folder.
 
     Args:
         path: The folder. Nothing is read or made until a method is called.
@@ -57,11 +57,11 @@ class Folder:
 
     @property
     def verified_file(self) -> Path:
-        """`verified.json`: what `index.sqlite` looked like when all of it was known to be right."""
+        """`verified.json`: the stamp of `index.sqlite` when all of it was verified."""
         return self.path / "verified.json"
 
     def sources(self) -> list[str]:
-        """Folders that ids of documents are relative to, whatever part of them is read later."""
+        """Return the folders that document ids are relative to."""
         try:
             found = dict(json.loads(read_plain(self.sources_file)))
             folders = list(found["folders"])
@@ -79,14 +79,14 @@ class Folder:
         return folders
 
     def note_sources(self, folders: Iterable[str]) -> None:
-        """Remember folders beside those that are known."""
+        """Add folders to `sources.json`."""
         known = self.sources()
         found = sorted({*known, *folders})
         if found != known:
             self._replace(self.sources_file, {"folders": found, "checksum": checksum(found)})
 
     def verified(self) -> list[int]:
-        """When all of `index.sqlite` was read last, and what it looked like; empty when nobody knows."""
+        """Return time and stamp of the last full verification of `index.sqlite`; empty if unknown."""
         try:
             found = dict(json.loads(read_plain(self.verified_file)))
             stamp = [int(number) for number in found["verified"]]
@@ -95,12 +95,12 @@ class Folder:
         return stamp if found.get("checksum") == checksum(stamp) else []
 
     def note_verified(self, stamp: Sequence[int]) -> None:
-        """Remember that for the next process; one that cannot be told reads everything again."""
+        """Store time and stamp of a full verification for the next process."""
         with suppress(StorageError):
             self._replace(self.verified_file, {"verified": list(stamp), "checksum": checksum(list(stamp))})
 
     def pool(self, key: str, generation: int) -> Path:
-        """Folder of the derived files of a pool."""
+        """Return the folder of the derived files of a pool."""
         return self.path / "derived" / f"{key}-{generation}"
 
     def create(self) -> None:
@@ -120,7 +120,7 @@ class Folder:
             raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
 
     def exists(self) -> bool:
-        """Whether an index was ever committed (or at least started) here."""
+        """Whether an index was committed or at least started here."""
         try:
             return self.index_file.exists()
         except OSError as error:
@@ -133,7 +133,7 @@ class Folder:
                 require_plain(entry, folder=entry.name in FOLDERS)
 
     def require(self) -> None:
-        """Raise when there is no index here."""
+        """Raise `IndexMissingError` if there is no index here."""
         self.require_plain()
         if not self.exists():
             raise IndexMissingError(
@@ -142,7 +142,7 @@ class Folder:
             )
 
     def read_manifest(self) -> dict[str, Any]:
-        """The manifest file; empty when it is absent or damaged (the store has the authoritative copy)."""
+        """Return the manifest file; empty if it is absent or damaged (the store has the authoritative copy)."""
         try:
             manifest = dict(json.loads(read_plain(self.manifest_file)))
         except (OSError, ValueError, TypeError, RecursionError):
@@ -154,7 +154,7 @@ class Folder:
         return manifest if right else {}
 
     def stamp(self) -> tuple[int, int]:
-        """Changes whenever a commit replaces the manifest; cheap enough to look at before every search."""
+        """Changes when a commit replaces the manifest file; cheap enough to check before every search."""
         try:
             status = self.manifest_file.lstat()
         except OSError:
@@ -175,9 +175,9 @@ class Folder:
             ) from error
 
     def clean(self, unwanted: Callable[[str], bool]) -> None:
-        """Delete derived folders by name, and in those that stay what a killed process left half written.
+        """Delete derived folders by name, and partial files of killed processes in the others.
 
-        Entries whose names are not ours stay. Files that a reader still maps may stay until the next time.
+        Entries with other names stay. Files that a reader still maps may stay until the next time.
         """
         self.require_plain()
         derived = self.path / "derived"
@@ -192,14 +192,14 @@ class Folder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer's lock. The operating system frees it when the process dies."""
+        """Hold the writer's lock. The operating system releases it when the process dies."""
         self.require_plain()
         with file_lock(self.path, "writer.lock"):
             yield
 
 
 def check_format(manifest: Mapping[str, Any], path: Path) -> None:
-    """Refuse a folder of another format version."""
+    """Raise if a folder has another format version."""
     version = manifest.get("format", FORMAT)
     if version != FORMAT:
         raise StorageError(

@@ -1,4 +1,4 @@
-"""`IndexFiles`: an open index, in a folder or in memory."""
+"""`IndexFiles`: the open files of an index, or its tables in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOKS, _PAUSE = 10, 0.01
 
 
 class IndexFiles:
-    """The store, the call store and the derived files of one index.
+    """The store, the cache of model calls and the derived files of one index.
 
     Args:
         path: The folder; None keeps everything in memory.
@@ -39,7 +39,7 @@ class IndexFiles:
         StorageError: The folder cannot be used.
     """
 
-    _own: ClassVar[object] = object()  # another one whenever this process has committed something, wherever
+    _own: ClassVar[object] = object()  # replaced at every commit of this process to any index
 
     def __init__(self, path: Path | None, *, create: bool = False) -> None:
         self.folder = Folder(path) if path is not None else None
@@ -82,15 +82,15 @@ class IndexFiles:
             return self._calls
 
     def follow(self) -> None:
-        """Use the files that have taken the place of those that are open: of a backup, or with another embedder.
+        """Open the files again if others took their place, for example a restored backup.
 
-        Who still reads the old ones may go on; SQLite closes them when nobody does. They stay in use while a change is
-        being made here, and while this thread reads a `snapshot` of the store.
+        Threads that read the old files may go on; SQLite closes them afterwards. The old files stay open during a
+        change by this object, and while this thread is in a `snapshot` of the store.
         """
         for _ in range(_LOOKS):
             if self.folder is None or self._store is None or self.folder.exists():
                 break
-            time.sleep(_PAUSE)  # somebody may just be moving another folder here
+            time.sleep(_PAUSE)  # another process may be moving a folder here
         if any(self._replaced()) and self._busy.acquire(blocking=False):
             try:
                 self._let_go()
@@ -102,9 +102,9 @@ class IndexFiles:
         return store is not None and store.replaced(), calls is not None and calls.replaced()
 
     def _let_go(self) -> None:
-        """Forget what is open of files that others have taken the place of."""
+        """Close files that others have taken the place of."""
         old_store, old_calls = self._replaced()
-        old_store = old_store and not self.store.reading()  # not with the lock: another reader may wait for it
+        old_store = old_store and not self.store.reading()  # without the lock: another reader may wait for it
         with self._lock:
             if old_calls:
                 self._calls = None
@@ -114,11 +114,11 @@ class IndexFiles:
                 self.pools = Pools(self.folder, lambda: self.store)
 
     def manifest(self) -> Manifest:
-        """What the index says of itself, as of the last `refresh`."""
+        """The manifest as of the last `refresh`."""
         return self._manifest
 
     def stamp(self) -> tuple[object, object]:
-        """What differs when anybody has published, or files that are open were replaced; and when somebody here has."""
+        """Return a stamp of publications by any process and replaced files, and one of publications by this process."""
         if self.folder is None:
             return self._published, self._published
         opened = (self._opening, self._store is not None and self._store.replaced())
@@ -159,16 +159,16 @@ class IndexFiles:
             )
 
     def require_sound(self) -> None:
-        """Make sure of everything in the store before anything is computed from it and written."""
+        """Verify everything in the store, before anything is computed from it and written."""
         at, *stamp = (self.folder.verified() if self.folder else []) or [0]
         self.store.require_sound(Verified(tuple(stamp), at) if stamp else None)
 
     def counts(self, built: BuiltRecipe) -> dict[str, int]:
-        """Number of units by kind in a recipe's pool."""
+        """Return the number of units in a recipe's pool, by kind."""
         return self.store.counts([CORPUS, *built.owners])
 
     def figures(self, built: BuiltRecipe) -> dict[str, Any]:
-        """What a recipe's organizers have to say of what they built: `figures` of their states, by name."""
+        """Return the `figures` in the states of a recipe's organizers, by name."""
         found: dict[str, Any] = {}
         for owner in built.owners:
             found.update(self.store.state(owner).get("figures", {}))
@@ -185,13 +185,13 @@ class IndexFiles:
             else:
                 with self.folder.writing():
                     self._let_go()
-                    self.publish()  # what a process that died between commit and publication left undone
+                    self.publish()  # completes the publication of a process that died after its commit
                     yield
         finally:
             self._busy.release()
 
     def publish(self) -> None:
-        """Make the last commit visible: derive the latest recipe's pool, replace the manifest file, tidy up."""
+        """Publish the last commit: derive the latest recipe's pool, replace the manifest file, delete old files."""
         committed = self.refresh()
         if self.folder is None:
             self._published = self.store.commits()[0]
@@ -225,7 +225,7 @@ class IndexFiles:
         self._seen = (self.store, committed.generation)
 
     def purge(self) -> None:
-        """Leave no word of documents that are gone in any file; call it while `writing`."""
+        """Overwrite everything of deleted documents in all files; call it while `writing`."""
         manifest = self.refresh()
         self.calls.keep_only({chunk.hash for chunk in self.store.chunks()})
         self.store.compact()
@@ -248,12 +248,12 @@ class IndexFiles:
         self._copy_sources(target)
 
     def copy_adapter_files(self, path: Path) -> None:
-        """Take settings of adapters, and documents that wait in one, along into a copy."""
+        """Copy settings of adapters and pending documents to a copy of the index."""
         if self.folder is not None:
             copy_adapter_files(self.folder.path, path)
 
     def copy_calls(self, path: Path) -> None:
-        """Take what was extracted and answered along into a new folder, unless it is there already."""
+        """Copy the cache of model calls to a new folder, unless it has one."""
         target = Folder(path)
         if path.exists() and not target.calls_file.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StorageError(f"{path} holds something already. Name a new folder.")
@@ -281,7 +281,7 @@ class IndexFiles:
 
 
 def require_built(files: IndexFiles) -> None:
-    """Raise when nothing was ever committed."""
+    """Raise `IndexMissingError` if nothing was ever committed."""
     if not files.manifest().generation:
         place = files.folder.path if files.folder else "memory"
         raise IndexMissingError(

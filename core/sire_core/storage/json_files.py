@@ -1,7 +1,8 @@
-"""Small JSON files beside the index: replaced whole, on disk when they are written, and read only with their checksum.
+"""Small JSON files in the index folder: written atomically, synced to disk, and verified when they are read.
 
-The index itself has a few; adapters of frameworks keep theirs in the same folder, so that a backup takes them along and
-`sire check` reads them, too.
+The index has a few; adapters of frameworks keep theirs in the same folder, so that backups contain them and
+`sire check` checks them.
+
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ ADVICE = {
 
 
 def checksum(content: object) -> int:
-    """CRC-32 of what JSON can say: against accidents, not against forgery."""
+    """Return the CRC-32 of JSON content: against accidents, not against forgery."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def replace_json(file: Path, content: object) -> None:
-    """Write a file that is on disk, whole, when this returns; until then what stood there before is."""
+    """Write a file atomically; it is on disk when this returns."""
     partial = file.with_suffix(f".{os.getpid()}.partial")
     try:
         partial.unlink(missing_ok=True)  # so that nothing is written through a link
@@ -70,12 +71,12 @@ def replace_json(file: Path, content: object) -> None:
 
 
 def write_checked(file: Path, content: object) -> None:
-    """Write content with its checksum, which covers the name of the file as well."""
+    """Write content with a checksum of it and of the file's name."""
     replace_json(file, {"content": content, "checksum": checksum([file.name, content])})
 
 
 def read_checked(file: Path, form: type = object) -> Any:
-    """What `write_checked` wrote."""
+    """Return what `write_checked` wrote; raise `StorageError` with advice if it is damaged."""
     try:
         found = json.loads(read_plain(file))
         content = found["content"]
@@ -93,7 +94,7 @@ def read_checked(file: Path, form: type = object) -> Any:
 
 
 def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Path inside an index folder, and advice, of what adapters wrote there and is not that any more."""
+    """Yield the paths of damaged files of adapters in an index folder, with advice."""
     for name, advice in ADVICE.items():
         place = folder / name
         for file in sorted(place.glob("*.json")) if name in FOLDERS else [place]:
@@ -102,7 +103,7 @@ def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _is_right(file: Path) -> bool:
-    """Whether a file is what was written, or was never written."""
+    """Whether a file is intact, or does not exist."""
     try:
         read_checked(file)
     except FileNotFoundError:
@@ -113,7 +114,7 @@ def _is_right(file: Path) -> bool:
 
 
 def copy_adapter_files(folder: Path, target: Path) -> None:
-    """Take along what adapters wrote beside an index. What waits beside a copy is then what waits beside the index."""
+    """Copy the files of adapters to a copy of an index, with the changes that wait there."""
     for name in ADVICE:
         remove(target / name)  # of changes that waited earlier no file may be left
         require_plain(folder / name, folder=name in FOLDERS)

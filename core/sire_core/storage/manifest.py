@@ -1,4 +1,4 @@
-"""What an index says of itself: embedder, recipes, counts. Kept in the store, copied to `manifest.json`."""
+"""The manifest of an index: embedder, recipes, counts. In the store, with a copy in `manifest.json`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BuiltRecipe:
 
     @property
     def pool(self) -> str:
-        """Key of the recipe's pool; recipes that build the same share it."""
+        """Key of the recipe's pool; recipes with the same derivations share it."""
         return digest("pool", *self.owners, size=6)
 
     def builds_like(self, recipe: Recipe) -> bool:
@@ -52,7 +52,7 @@ FormT = TypeVar("FormT")
 
 
 def _typed(value: object, form: type[FormT]) -> FormT:
-    """A value of this type; True and False are no numbers."""
+    """Return a value after a check of its type; booleans are not numbers."""
     if not isinstance(value, form) or isinstance(value, bool):
         raise TypeError(f"{value!r:.80} is no {form.__name__}")
     return value
@@ -91,11 +91,11 @@ class Manifest:
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def failed_count(self, built: BuiltRecipe) -> int:
-        """How many passages of a recipe could not be extracted, and summaries, bridges and reports not be written."""
+        """Return how many passages, summaries, bridges and reports of a recipe failed."""
         return sum(len(self.failed.get(key, ())) for key in {built.extraction, *built.owners})
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-serialisable values."""
+        """Return JSON-serialisable values."""
         from sire_core.storage.folder import FORMAT
 
         return {
@@ -167,7 +167,7 @@ class Manifest:
         )
 
     def again(self, began: BuiltRecipe) -> BuiltRecipe:
-        """A recipe that was found before, with its settings of then, whatever was built or chosen after it."""
+        """Return a recipe of an earlier `find`, with its settings, whatever was built after it."""
         same = [r for r in self.recipes if r.name == began.name and r.organizers == began.organizers]
         if not same:
             built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing"
@@ -179,6 +179,6 @@ class Manifest:
         return replace(found, config=began.config)
 
     def with_recipe(self, built: BuiltRecipe) -> Manifest:
-        """A manifest in which this recipe is the latest."""
+        """Return a manifest in which this recipe is the latest."""
         others = tuple(r for r in self.recipes if r.owners != built.owners or r.name != built.name)
         return replace(self, recipes=(*others, built))

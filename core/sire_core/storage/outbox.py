@@ -1,4 +1,4 @@
-"""`Outbox`: which units a user's own vector store has not heard of yet; replayed until it has."""
+"""`Outbox`: units that are not yet written to one of the user's vector stores; sent again until they are."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ OUTBOX_TABLES = (_OWNERS, _WAITS, _HOLDS)
 
 
 def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) -> None:
-    """Write down, in the transaction of a commit and before it changes anything, which units it touches.
+    """Note which units a commit touches, in its transaction and before it changes anything.
 
-    A unit is touched when it is put, dropped or embedded again, when its owner goes, and when a document it stands on
-    is put again: its metadata may be other.
+    A unit is touched when it is put, dropped or embedded again, when its owner is dropped, and when a document of it is
+    put again, whose metadata may have changed.
     """
     mirrors = [str(name) for (name,) in db.execute("SELECT name FROM mirror_owners")]
     if not mirrors:
@@ -61,7 +61,7 @@ def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a vector store follows.
+    """What a vector store receives.
 
     Attributes:
         owners: Whose units it gets: those of every recipe that was opened with it.
@@ -73,7 +73,7 @@ class Followed:
 
 
 class Outbox:
-    """Changes that one vector store has still to get.
+    """Changes that are not yet sent to one vector store.
 
     Args:
         db: `index.sqlite`.
@@ -85,7 +85,7 @@ class Outbox:
         self._mirror = mirror
 
     def followed(self) -> Followed:
-        """What the store follows."""
+        """Return what the store receives."""
         with self._db.snapshot():
             require_complete(self._db, _OWNERS)
             rows = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
@@ -95,7 +95,12 @@ class Outbox:
         return Followed(tuple(known["owners"]), tuple(known["marks"]))
 
     def follow(self, wanted: Followed, *, again: bool = False) -> None:
-        """Follow owners from now on: everything has to be sent of those that it did not follow."""
+        """Set whose units the store receives; all units of new owners have to be sent.
+
+        Args:
+            wanted: Owners and marks.
+            again: Send everything of the other owners again, too.
+        """
         new = [owner for owner in wanted.owners if again or owner not in self.followed().owners]
         with self._writing() as writes:
             units = self._db.read(f"SELECT id FROM units WHERE owner IN ({','.join('?' * len(new))})", new)
@@ -106,7 +111,7 @@ class Outbox:
             writes.replace(_WAITS, ["mirror", "unit"], ((self._mirror, unit) for (unit,) in units))
 
     def pending_of(self, owners: Sequence[str]) -> list[str]:
-        """Ids of the units of some owners that the store has not got yet, or not as they are."""
+        """Return ids of units of some owners that the store has not got yet in their present form."""
         with self._db.snapshot():
             new = set(owners).difference(self.followed().owners)
             require_complete(self._db, _WAITS, [self._mirror])
@@ -119,13 +124,13 @@ class Outbox:
         return [str(unit) for (unit,) in rows]
 
     def state(self) -> tuple[object, ...]:
-        """Changes whenever something else is followed or waits; quickly read."""
+        """Changes whenever owners or pending units change; fast."""
         sums = "SELECT rows, total FROM sums WHERE name='mirror_waits' AND part=?"
         with self._db.snapshot():
             return (self.followed(), *self._db.read(sums, [self._mirror]))
 
     def pending(self) -> list[str]:
-        """Ids of the units that have to be sent: passages first, then by level, then those that are gone."""
+        """Return ids of the units to send: passages first, then by level, then deleted units."""
         with self._db.snapshot():
             require_complete(self._db, _WAITS, [self._mirror])
             rows = self._db.read(
@@ -136,7 +141,7 @@ class Outbox:
         return [str(verified(row, 2)[1]) for row in rows]
 
     def sent(self) -> list[str]:
-        """Id of one unit that was sent and that has not changed since; empty when there is none."""
+        """Return the id of one unit that was sent and has not changed since; empty if there is none."""
         rows = self._db.read(
             f"SELECT {_HOLDS.selected} FROM mirror_holds m WHERE mirror=? AND NOT EXISTS "
             "(SELECT 1 FROM mirror_waits o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
@@ -145,19 +150,19 @@ class Outbox:
         return [str(verified(row, 2)[1]) for row in rows]
 
     def held(self, units: Sequence[str]) -> list[str]:
-        """Which of these the store may hold."""
+        """Return which of these units the store may have."""
         sql = f"SELECT {_HOLDS.selected} FROM mirror_holds WHERE mirror=? AND unit IN ({{marks}})"
         with self._db.snapshot():
             require_complete(self._db, _HOLDS, [self._mirror])
             return sorted(str(verified(row, 2)[1]) for row in self._db.read_in(sql, units, [self._mirror]))
 
     def begin(self, units: Iterable[str]) -> None:
-        """Write down, before they are sent, that the store may hold these."""
+        """Note, before they are sent, that the store may have these units."""
         with self._writing() as writes:
             writes.replace(_HOLDS, ["mirror", "unit"], [(self._mirror, unit) for unit in units])
 
     def done(self, put: Iterable[str], dropped: Iterable[str]) -> None:
-        """The store has these changes."""
+        """Note that the store has these changes."""
         gone = [(self._mirror, unit) for unit in dropped]
         with self._writing() as writes:
             writes.delete(_HOLDS, ["mirror", "unit"], gone)

@@ -1,4 +1,4 @@
-"""The pool of one recipe as arrays: derived from the store, memory-mapped, rebuilt when stale."""
+"""The units of one recipe as arrays (its pool): derived from the store, memory-mapped, rebuilt when stale."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Pool:
         ids: Unit ids, `[n]`.
         kinds: Codes into `kind_names`, `[n]`.
         levels: `[n]`.
-        ranks: Who made a unit: 0 for the corpus, then the organizers in the recipe's order, `[n]`.
+        ranks: 0 for units of the corpus, then the number of the organizer in the recipe's order, `[n]`.
         indptr: CSR of provenance, `[n + 1]`.
-        indices: Chunk numbers; unit i stands on `indices[indptr[i]:indptr[i + 1]]`.
+        indices: Chunk numbers; the sources of unit i are `indices[indptr[i]:indptr[i + 1]]`.
         chunk_ids: Ids of the chunks by number.
         chunk_documents: Document numbers of the chunks.
         chunk_metadata: Numbers into `metadata` of the chunks.
@@ -88,14 +88,19 @@ class Pool:
     stamp: tuple[tuple[int, int, int], ...] = ()
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
-        """A unit and the ids of its documents, in order of its chunks."""
+        """Return a unit and the ids of its documents, in order of its chunks.
+
+        Args:
+            position: Row number.
+            order: Order in which the unit's chunks are cited, as positions; None keeps the stored one.
+        """
         row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
         chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
         if order is not None:
             chunk_ids = [chunk_ids[i] for i in order]
             source_ids = [source_ids[i] for i in order] if source_ids else []
             numbers = self.chunk_documents[self.indices[self.indptr[position] : self.indptr[position + 1]]].tolist()
-            first: dict[int, int] = {}  # the stored documents are those of the stored chunks, each at its first chunk
+            first: dict[int, int] = {}  # stored documents are in order of their first chunk
             for number in numbers:
                 first.setdefault(number, len(first))
             documents = [documents[first[number]] for number in dict.fromkeys([numbers[i] for i in order])]
@@ -113,11 +118,11 @@ class Pool:
         ), tuple(documents)
 
     def document_ids(self) -> list[str]:
-        """Ids of all documents, those without text too, by number."""
+        """Return ids of all documents by number, including those without text."""
         return list(json.loads(self.documents))
 
     def source_ids(self) -> list[str]:
-        """The user's own ids of passages by chunk number; empty where there is none."""
+        """Return the user's own ids of passages by chunk number; empty where there is none."""
         own = [""] * len(self.chunk_ids)
         for numbers, unit in self._passages():
             for number, name in zip(numbers, unit.source_ids, strict=False):  # none, or one each
@@ -125,27 +130,33 @@ class Pool:
         return own
 
     def filtered_titles(self) -> list[str]:
-        """The titles that filters compare, by chunk number; empty where there is none."""
+        """Return the titles that filters compare, by chunk number; empty where there is none."""
         titles: list[str] = json.loads(self.titles)
         found = [titles[number] for number in self.chunk_documents.tolist()]
-        if not all(found):  # the rows are many, and seldom needed
+        if not all(found):  # reading all rows is slow, and seldom needed
             for numbers, unit in self._passages():
                 for number in numbers:
                     found[number] = filtered_title(found[number], unit.title)
         return found
 
     def _passages(self) -> Iterator[tuple[list[int], Unit]]:
-        """Units that are passages, with the chunk numbers that they stand on."""
+        """Yield the units that are passages, with their chunk numbers."""
         for position in np.flatnonzero(self.kinds == self.kind_names.index(UnitKind.CHUNK.value)).tolist():
             yield self.indices[self.indptr[position] : self.indptr[position + 1]].tolist(), self.unit(position)[0]
 
     def distinct_metadata(self) -> list[Mapping[str, Any]]:
-        """The different metadata that chunks have; `chunk_metadata` says which chunk has which."""
+        """Return the distinct metadata of chunks; `chunk_metadata` has the number of each chunk's."""
         return list(json.loads(self.metadata))
 
     @classmethod
     def load(cls, files: DerivedFiles, generation: int, *, written: bool = False) -> Pool:
-        """Map the files of a pool that `make` wrote."""
+        """Map the files of a pool.
+
+        Args:
+            files: The files.
+            generation: Generation of the pool.
+            written: Whether this process just wrote them, so that they need no verification.
+        """
         stamp = files.stamp()
         if not written:
             files.verify()
@@ -156,7 +167,7 @@ class Pool:
             parts["rows"] = np.asarray(np.memmap(directory / ROWS, dtype=np.uint8, mode="r"))
             parts |= {name: (directory / f"{name}.json").read_bytes() for name in _TEXTS}
             parts["kind_names"] = tuple(json.loads((directory / "kinds.json").read_bytes()))
-        except (OSError, ValueError, EOFError) as error:  # tidied away since
+        except (OSError, ValueError, EOFError) as error:  # deleted since
             raise StorageError(f"The derived files in {directory} cannot be read ({error}).") from error
         return cls(generation=generation, files=files, stamp=stamp, **parts)
 
@@ -166,7 +177,7 @@ class Pool:
         return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
 
     def kept(self, files: DerivedFiles) -> Pool:
-        """The same pool, written to files and mapped from them."""
+        """Write the pool to files and return it mapped from them."""
         files.write(self._save)
         return self.load(files, self.generation, written=True)
 
@@ -176,12 +187,12 @@ class Pool:
         (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
-        """Whether nobody touched the files since they were verified; true in memory. See `DerivedFiles.intact`."""
+        """Whether the files are unchanged since they were verified; true in memory. See `DerivedFiles.intact`."""
         return self.files is None or self.files.intact(self.stamp, may_be_gone=may_be_gone)
 
 
 def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
-    """Write all of a pool but its matrix and rows."""
+    """Write all arrays of a pool except its matrix and rows."""
     for name in _ARRAYS:
         np.save(directory / f"{name}.npy", columns[name])
     for name in _TEXTS:
@@ -222,7 +233,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
 
 
 def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
-    """A unit as it stands in `Pool.rows`."""
+    """Return a unit as JSON for `Pool.rows`."""
     row = {
         "id": unit.id,
         "kind": unit.kind.value,

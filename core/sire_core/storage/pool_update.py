@@ -1,4 +1,4 @@
-"""A pool that follows one commit: rows that stay are copied, not read from the store again."""
+"""Applies one commit to a pool: unchanged rows are copied, not read from the store again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["PoolChange", "UpdatedPool", "updated"]
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """What a commit did to pools.
+    """A commit, as far as pools depend on it.
 
     Attributes:
         generation: Of the index after it.
@@ -44,7 +44,7 @@ class PoolChange:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """Units that a commit put into a pool, with the keys that a pool is sorted by."""
+    """Units that a commit adds to a pool, with their sort keys."""
 
     units: list[Unit]
     ranks: list[int]
@@ -52,7 +52,7 @@ class _New:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedPool:
-    """A pool after a commit. What stays is not copied in memory: it is written from where it lies.
+    """A pool after a commit. Unchanged rows are not copied in memory: they are written from the old pool.
 
     Attributes:
         generation: Of the index after the commit.
@@ -71,12 +71,12 @@ class UpdatedPool:
     staying: int
 
     def in_memory(self) -> Pool:
-        """The pool as arrays."""
+        """Return the pool as arrays."""
         matrix, rows = np.concatenate(self.matrix), np.concatenate(self.rows)
         return Pool(generation=self.generation, matrix=matrix, rows=rows, **self.columns)
 
     def kept(self, files: DerivedFiles) -> Pool:
-        """The pool, written to files and mapped from them."""
+        """Write the pool to files and return it mapped from them."""
         known = self._known()
 
         def save(directory: Path) -> Mapping[str, Mapping[int, int]]:
@@ -93,12 +93,12 @@ class UpdatedPool:
         return Pool.load(files, self.generation, written=True)
 
     def verify(self) -> None:
-        """Compare what is copied with its checksums, but for those that are copied along."""
+        """Verify the copied blocks, except those whose checksums are copied along."""
         if self.before.files is not None:
             self.before.files.verify(self._known())
 
     def _known(self) -> dict[str, dict[int, int]]:
-        """Checksums of the blocks that are copied to where they were; not the first, which has the shape in it."""
+        """Checksums of blocks that keep their place; without the first, which contains the shape."""
         if self.before.files is None:
             return {}
         row = self.before.matrix.dtype.itemsize * self.before.matrix.shape[1]
@@ -112,7 +112,7 @@ class UpdatedPool:
 
 
 def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPool | None:
-    """A pool after a commit, as `Pool.make` would derive it from the store."""
+    """Return the pool after a commit, as `Pool.make` would derive it from the store."""
     commit = change.commit
     new, touched = _New([], []), set[str]()
     for rank, owner in enumerate((CORPUS, *owners)):
@@ -136,7 +136,7 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPoo
 
 
 def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArray[np.int64]:
-    """Number after a commit of every chunk of a pool; -1 for one that is gone."""
+    """Return the new number of every chunk of a pool; -1 for removed ones."""
     put = [chunk.id for chunk in commit.put_chunks]
     staying = ~_among(pool.chunk_ids, {*put, *commit.drop_chunks})
     others = np.ones(len(number), dtype=bool)
@@ -149,7 +149,7 @@ def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArra
 
 
 def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
-    """Which ids are some of a few."""
+    """Return which ids are in a small set."""
     raw = {found.encode() for found in wanted}
     beginnings = np.array(sorted(raw), dtype=ids.dtype)
     found = np.isin(_beginnings(ids), _beginnings(beginnings))
@@ -159,7 +159,7 @@ def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
 
 
 def _beginnings(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
-    """The first eight bytes of ids, as numbers."""
+    """Return the first eight bytes of ids as numbers."""
     return np.ascontiguousarray(np.ascontiguousarray(ids).view(np.uint64).reshape(-1, MOST_LETTERS // 8)[:, 0])
 
 
@@ -216,7 +216,7 @@ def _write(file: BinaryIO, pieces: Sequence[NDArray[Any]]) -> None:
 
 
 def _runs(sources: NDArray[np.int64], places: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """The rows of the new pool as slices (start, stop) of the old one, and as (number, 0) where one is new."""
+    """Return the rows of the new pool as slices (start, stop) of the old one, and as (number, 0) for new rows."""
     # A new row is one of its own, also where an old one with the number behind -1 follows.
     new = sources < 0
     breaks = np.flatnonzero((np.diff(sources, prepend=-2) != 1) | new | np.concatenate([[False], new[:-1]]))

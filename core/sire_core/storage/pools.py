@@ -1,4 +1,4 @@
-"""`Pools`: the derived files of an index, one pool per recipe and generation."""
+"""`Pools`: the pools of an index, one per recipe and generation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PUBLISHING = 2.0
 
 
 class Pools:
-    """Pools that lie in a folder or in memory; derived from the store, or from the pool before, where they do not.
+    """Opens pools of a folder or of memory; derives them from the store, or from the pool of the generation before.
 
     Args:
-        folder: Where they lie; None keeps them in memory.
-        store: Opens what they are derived from.
+        folder: The index folder; None keeps pools in memory.
+        store: Opens the store.
     """
 
     def __init__(self, folder: Folder | None, store: Callable[[], Store]) -> None:
@@ -40,7 +40,7 @@ class Pools:
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
     def expected(self, generation: int) -> bool:
-        """Whether a generation was committed just now, and whoever did so is deriving its pool."""
+        """Whether a generation was committed just now, and its writer is deriving the pool."""
         if self._folder is None or self._published() >= generation:
             return False
         file = self._folder.index_file
@@ -51,7 +51,13 @@ class Pools:
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
-        """The recipe's pool: mapped from its files, or derived when they are missing or damaged."""
+        """Return the recipe's pool: mapped from its files, or derived if they are missing or damaged.
+
+        Args:
+            built: One of the manifest's recipes.
+            generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
+            lasting: Sync the files to disk, see `DerivedFiles`.
+        """
         store = self._store()
         commits = store.commits()
         files = self._files(built, generation, commits[0])
@@ -59,12 +65,12 @@ class Pools:
         at_hand = self._at_hand(built, generation, files) if files else None
         if at_hand is not None:
             if lasting and files is not None:
-                files.last()  # a reader may have written them
+                files.last()  # a reader may have written them without syncing
             return at_hand
         before = self._files(built, generation - 1, commits[1])
         made = self._followed(built, generation, before) or Pool.make(store, built.owners, generation)
         pool: Pool | None = None
-        if files is not None and self._published() <= generation:  # files of others would be tidied away by now
+        if files is not None and self._published() <= generation:  # files of older generations are deleted already
             with suppress(OSError, StorageError):  # else it serves from memory
                 files.directory.parent.mkdir(exist_ok=True)
                 pool = made.kept(files)
@@ -75,15 +81,15 @@ class Pools:
         return pool
 
     def _published(self) -> int:
-        """The generation that the manifest file names."""
+        """Return the generation in the manifest file."""
         return 0 if self._folder is None else int(self._folder.read_manifest().get("generation", 0))
 
     def committed(self, change: PoolChange | None) -> None:
-        """Remember what was just committed, from which the pools of the next generation follow; None forgets it."""
+        """Set the commit that pools of the next generation are derived from; None forgets it."""
         self._change = change
 
     def _files(self, built: BuiltRecipe, generation: int, commit: str) -> DerivedFiles | None:
-        """Where a pool lies; None in memory."""
+        """Return the files of a pool; None in memory."""
         if self._folder is None:
             return None
         directory = self._folder.pool(built.pool, generation)
@@ -92,20 +98,20 @@ class Pools:
         return DerivedFiles(directory, f"{directory.name} of {commit}, rules 2, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
-        """The pool of a generation if it was made before; in a folder it is the one that lies there now."""
+        """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""
         known = self._open.get(built.pool)
         if known is not None and known[0] == files and known[1].generation == generation and known[1].intact():
             return known[1]
         if files is None or not files.directory.is_dir():
             return None
-        with suppress(StorageError):  # damaged files are derived ones: made again
+        with suppress(StorageError):  # damaged files are derived again
             pool = Pool.load(files, generation)
             self._open[built.pool] = (files, pool)
             return pool
         return None
 
     def _followed(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> UpdatedPool | None:
-        """The pool of one generation before with the last commit applied, if both are at hand."""
+        """Return the pool of the generation before with the last commit applied, if both are available."""
         if self._change is None or self._change.generation != generation:
             return None
         before = self._at_hand(built, generation - 1, files)

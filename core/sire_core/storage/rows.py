@@ -1,4 +1,4 @@
-"""The tables of `index.sqlite`, and how their rows become objects and back."""
+"""The tables of `index.sqlite` and the conversion of their rows."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ VECTOR_CHECKSUM = 4
 def write_delta(
     db: sqlite3.Connection, writes: CheckedWrites, owner: str, delta: Delta, vectors: Mapping[str, NDArray[np.float32]]
 ) -> None:
-    """Write what an organizer changes."""
+    """Write the changes of an organizer."""
     writes.delete(UNITS, ["id", "owner"], [(unit, owner) for unit in delta.drop_units])
     edge = ("owner", "kind", "source", "target")
     gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges]
@@ -118,17 +118,17 @@ def write_delta(
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
-    """Metadata with their keys as the user gave them; what compares documents sorts them."""
+    """Return metadata as JSON, with keys in the user's order; what compares documents sorts them."""
     return _as_given(metadata)
 
 
 def to_json(value: object) -> str:
-    """JSON that is the same for equal values."""
+    """Return JSON that is the same for equal values."""
     return _sorted(value)
 
 
 def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
-    """Rows of the chunks; title and metadata are NULL where they are the document's."""
+    """Yield the rows of chunks; title and metadata are NULL if they are the document's."""
     documents = {document.id: document for document in commit.put_documents}
     for chunk in commit.put_chunks:
         document = documents[chunk.doc_id]
@@ -141,7 +141,7 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
 
 
 def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
-    """A chunk from its row and its document."""
+    """Return a chunk from its row and its document."""
     verified(row, len(CHUNKS.columns))
     title = document.title if row[4] is None else str(row[4])
     metadata = document.metadata if row[5] is None else json.loads(row[5])
@@ -149,7 +149,7 @@ def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
 
 
 def unit_of(row: tuple[Any, ...]) -> Unit:
-    """A unit from its row."""
+    """Return a unit from its row."""
     found, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
     verified(row, len(UNITS.columns))
     return Unit(
@@ -167,7 +167,7 @@ def unit_of(row: tuple[Any, ...]) -> Unit:
 
 
 def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[object, ...]:
-    """The row of a unit."""
+    """Return the row of a unit."""
     return (
         unit.id,
         owner,
@@ -185,20 +185,20 @@ def _unit_row(unit: Unit, owner: str, vector: NDArray[np.float32]) -> tuple[obje
 
 
 def vector_blob(vector: NDArray[np.float32]) -> bytes:
-    """A vector with its checksum."""
+    """Return the bytes of a vector, with a checksum."""
     content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
     return content + zlib.crc32(content).to_bytes(VECTOR_CHECKSUM, "little")
 
 
 def vector_of(found: object, blob: bytes) -> NDArray[np.float32]:
-    """A vector from its bytes; `found` names the unit in errors."""
+    """Return a vector from its bytes; `found` is the unit's id for errors."""
     if not is_right_vector(blob):
         raise damage(f"the vector of {found!r}")
     return np.frombuffer(blob[:-VECTOR_CHECKSUM], dtype=np.float32)
 
 
 def is_right_vector(blob: object) -> bool:
-    """Whether bytes are a vector with its checksum."""
+    """Whether bytes are a vector with the right checksum."""
     if not isinstance(blob, bytes) or len(blob) % 4:
         return False
     return zlib.crc32(blob[:-VECTOR_CHECKSUM]).to_bytes(VECTOR_CHECKSUM, "little") == blob[-VECTOR_CHECKSUM:]

@@ -1,4 +1,4 @@
-"""What the metadata of several documents agree on."""
+"""Metadata that several documents have in common."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ __all__ = ["differing_metadata", "shared_metadata"]
 
 
 def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keys and values that all of these have in common.
-
-    A derived unit carries these in a vector store, so that a filter of the store (`tenant == "a"`) never lets a unit
-    through that also stands on another tenant's document.
-    """
+    """Return keys and values that all documents have in common."""
     first, *others = sources
     return {
         key: value
@@ -25,7 +21,7 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Values that these do not agree on by key, each once, in their order; a missing key counts as None."""
+    """Return the values that differ by key, each once, in order; a missing key counts as None."""
     shared = shared_metadata(sources)
     found: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
     for key, values in found.items():

@@ -57,27 +57,27 @@ class StepTables:
         return name in self._ids
 
     def known(self, name: str) -> Any:
-        """What is known of a table beside its rows; None for nothing."""
+        """Return what an organizer keeps about a table; None for nothing."""
         return self._known.get(name)
 
     def rows_of_items(self, name: str, items: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of items: key, place, number, item, body; by key, then in the order of the item."""
+        """Return rows of items (key, place, number, item, body), by key and item."""
         table = f"{_ROWS.selected} FROM step_rows INDEXED BY {_OF_ITEM}"
         sql = f"SELECT {table} WHERE step=? AND item IN ({{marks}})"
         return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]])), key=_place))
 
     def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of keys, in corpus order within each."""
+        """Return rows of keys, in corpus order within each."""
         order = "ORDER BY key, place, number, item"
         sql = f"SELECT {_ROWS.selected} FROM step_rows WHERE step=? AND key IN ({{marks}}) {order}"
         return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
 
     def all_rows(self, name: str) -> Iterator[tuple[Any, ...]]:
-        """All rows."""
+        """Yield all rows."""
         return _inner(self._db.iterate(f"SELECT {_ROWS.selected} FROM step_rows WHERE step=?", [self._ids[name]]))
 
     def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
-        """Number of rows by key, those of some items left out."""
+        """Return the number of rows by key, without those of some items."""
         found: dict[str, int] = {}
         if without:
             sql = "SELECT key, item FROM step_rows WHERE step=? AND key IN ({marks})"
@@ -89,28 +89,28 @@ class StepTables:
         return {str(key): int(count) for key, count in self._db.read_in(sql, keys, [self._ids[name]])}
 
     def keys_above(self, name: str, items: int) -> list[str]:
-        """Keys with rows of more items."""
+        """Return keys with rows of more than so many items."""
         sql = "SELECT key FROM step_rows WHERE step=? GROUP BY key HAVING count(DISTINCT item) > ?"
         return [str(key) for (key,) in self._db.read(sql, [self._ids[name], items])]
 
     def outputs(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Outputs of keys: key, place, number, failed, body."""
+        """Return outputs of keys: key, place, number, failed, body."""
         sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? AND key IN ({{marks}})"
         return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
 
     def all_outputs(self, name: str) -> Iterator[tuple[Any, ...]]:
-        """All outputs in corpus order."""
+        """Yield all outputs in corpus order."""
         sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? ORDER BY place, number, key"
         return _inner(self._db.iterate(sql, [self._ids[name]]))
 
     def failed(self, name: str) -> list[str]:
-        """Keys whose outputs failed."""
+        """Return keys whose outputs failed."""
         sql = "SELECT key FROM step_outputs WHERE step=? AND failed"
         return [str(key) for (key,) in self._db.read(sql, [self._ids[name]])]
 
 
 def write_table(db: sqlite3.Connection, writes: CheckedWrites, owner: str, name: str, change: TableChange) -> None:
-    """Write what a change does to a table; call it inside the transaction of a commit."""
+    """Write a change of a table, in the transaction of a commit."""
     known = db.execute("SELECT id FROM steps WHERE owner=? AND name=?", (owner, name)).fetchone()
     step = known[0] if known else db.execute("SELECT coalesce(max(id), 0) + 1 FROM steps").fetchone()[0]
     if not known:
@@ -135,7 +135,7 @@ def drop_tables(db: sqlite3.Connection, writes: CheckedWrites, owner: str) -> No
 
 
 def _verified(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows without the checksum that is their last column."""
+    """Yield verified rows without their last column, the checksum."""
     for row in rows:
         found = row[:-1]
         if row_checksum(found) != row[-1]:
@@ -144,7 +144,7 @@ def _verified(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _inner(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The same without the step, which is their first."""
+    """Yield verified rows without step and checksum, their first and last column."""
     return (row[1:] for row in _verified(rows))
 
 

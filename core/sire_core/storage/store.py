@@ -71,7 +71,7 @@ class Store:
         self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close(self) -> Verified | None:
-        """Close the file; what is known of it, if all that it holds is known to be right."""
+        """Close the file; return its verification if all of it is verified."""
         return self._verification.of(self._db.close())
 
     def replaced(self) -> bool:
@@ -87,12 +87,12 @@ class Store:
         self._db.copy_to(path)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """All reads inside the block see one generation, whatever anybody commits meanwhile."""
+        """All reads inside the block see one generation."""
         return self._db.snapshot()
 
     def manifest(self) -> dict[str, Any]:
-        """The manifest as of the last commit; empty before the first."""
-        # Formats before 4 have no checksum; they are refused, but for what they are.
+        """Return the manifest of the last commit; empty before the first."""
+        # Formats before 4 have no checksum; they are refused because of their format.
         old = not self._db.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
         columns = "key, value" if old else META.selected
         rows = self._db.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
@@ -106,18 +106,18 @@ class Store:
         return manifest
 
     def hold(self) -> str:
-        """Let this connection go on seeing the last commit, until it is closed; name of that commit."""
+        """Keep this connection at the last commit until it is closed; return the name of that commit."""
         self._db.read("BEGIN")
         return self.commits()[0]
 
     def commits(self) -> tuple[str, str]:
-        """Random names of the last commit and of the one before it; empty where there was none."""
+        """Return random names of the last commit and of the one before; empty without one."""
         rows = self._db.read(f"SELECT {META.selected} FROM meta WHERE key LIKE 'commit%'")
         found = {str(row[0]): str(row[1]) for row in rows if verified(row, len(META.columns))}
         return found.get("commit", ""), found.get("commit before", "")
 
     def check(self) -> list[str]:
-        """Read everything; what is wrong, in words. Empty when nothing is."""
+        """Read everything; return what is wrong. Empty if nothing is."""
         return self._verification.check()
 
     def require_sound(self, known: Verified | None = None) -> None:
@@ -125,13 +125,13 @@ class Store:
         self._verification.require(known)
 
     def require_complete(self, owners: Sequence[str]) -> None:
-        """Raise when documents, chunks or units are missing; call it in a `snapshot`."""
+        """Raise if documents, chunks or units are missing; call it in a `snapshot`."""
         require_complete(self._db, DOCUMENTS)
         require_complete(self._db, CHUNKS)
         require_complete(self._db, UNITS, owners)
 
     def documents(self, only: Sequence[str] | None = None) -> dict[str, StoredDocument]:
-        """Documents by id, in corpus order."""
+        """Return documents by id, in corpus order."""
         sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
         with self.snapshot():
             if only is None:
@@ -142,7 +142,7 @@ class Store:
         return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
-        """All chunks, ordered by (document sequence, position, id)."""
+        """Return all chunks, ordered by (document sequence, position, id)."""
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
@@ -155,26 +155,26 @@ class Store:
         return [chunk for _, chunk in chunks]
 
     def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
-        """Chunks of some documents, in no particular order."""
+        """Return chunks of some documents, in no particular order."""
         rows = self._db.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
 
     def corpus(self) -> StoredCorpus:
-        """Documents and chunks, for a change: kept for the next one, and brought along with what is committed here."""
+        """Return documents and chunks for a change; cached for the next one."""
         return self._corpus.read()
 
     def units(self, owner: str) -> list[Unit]:
-        """Units of one owner, by id."""
+        """Return units of one owner, ordered by id."""
         with self.snapshot():
             return list(self.each_unit(owner))
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
-        """Units of one owner, by id, one after the other; call it in a `snapshot`."""
+        """Yield units of one owner, ordered by id; call it in a `snapshot`."""
         for row in complete(self._db, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Ids of the units of some owners, with their vectors; call it in a `snapshot`."""
+        """Yield ids and vectors of the units of some owners; call it in a `snapshot`."""
         marks, rows = ",".join("?" * len(owners)), 0
         for found, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
             yield str(found), vector_of(found, blob)
@@ -183,29 +183,29 @@ class Store:
             raise damage("the number of its vectors")
 
     def _units_of(self, owners: Sequence[str]) -> int:
-        """How many units some owners have, by the sums that are kept."""
+        """Return the number of units of some owners, from the sums."""
         marks = ",".join("?" * len(owners))
         sql = f"SELECT coalesce(sum(rows), 0) FROM sums WHERE name='units' AND part IN ({marks})"
         return int(self._db.read(sql, list(owners))[0][0])
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
-        """Units of whomever by id; unknown ids are left out."""
+        """Return units of any owner by id, without unknown ids."""
         rows = self._db.read_in(f"SELECT {UNITS.selected} FROM units WHERE id IN ({{marks}})", ids)
         return {str(row[0]): unit_of(row) for row in rows}
 
     def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
-        """Units by id with their vectors; those of other owners and unknown ids are left out."""
+        """Yield units by id with their vectors, without those of other owners and unknown ids."""
         marks = ",".join("?" * len(owners))
         sql = f"SELECT {UNITS.selected}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
         for row in self._db.read_in(sql, ids, list(owners)):
             yield unit_of(row[:-1]), vector_of(row[0], row[-1])
 
     def outbox(self, mirror: str) -> Outbox:
-        """Changes that a user's vector store has still to get."""
+        """Return the changes that are not yet sent to a user's vector store."""
         return Outbox(self._db, mirror)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors of units by id; unknown ids are left out."""
+        """Return vectors of units by id, without unknown ids."""
         if len(ids) < _MANY:
             rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
             return {str(found): vector_of(found, blob) for found, blob in rows}
@@ -214,12 +214,12 @@ class Store:
         return {str(found): vector_of(found, blob) for found, blob in every if found in wanted}
 
     def dimension(self) -> int:
-        """Length of the vectors; 0 when there are none."""
+        """Return the length of the vectors; 0 without any."""
         rows = self._db.read("SELECT length(vector) FROM units LIMIT 1")
         return (int(rows[0][0]) - VECTOR_CHECKSUM) // 4 if rows else 0
 
     def edges(self, owners: Sequence[str]) -> list[Edge]:
-        """Edges of some owners, ordered by kind, source, target."""
+        """Return edges of some owners, ordered by kind, source, target."""
         marks = ",".join("?" * len(owners))
         found = []
         with self.snapshot():
@@ -235,7 +235,7 @@ class Store:
         return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
 
     def state(self, owner: str) -> dict[str, Any]:
-        """What an organizer stored for itself."""
+        """Return the state that an organizer stored."""
         with self.snapshot():
             rows = self._db.read(f"SELECT {STATES.selected} FROM states WHERE owner=?", [owner])
             if not rows:
@@ -244,16 +244,16 @@ class Store:
         return dict(json.loads(verified(rows[0], len(STATES.columns))[1]))
 
     def notes(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """Notes of an organizer by key; unknown keys are left out."""
+        """Return notes of an organizer by key, without unknown keys."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
         with self.snapshot():
             found = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, _NOTE)}
-            if len(found) < len(set(keys)):  # unknown, or lost
+            if len(found) < len(set(keys)):  # unknown or lost
                 require_complete(self._db, NOTES, [owner])
         return found
 
     def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
-        """Notes of an organizer whose keys begin with a text."""
+        """Return notes of an organizer whose keys begin with a prefix."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key>=? AND key<?"
         return dict(self._noted(lambda: self._db.read(sql, [owner, prefix, prefix + "\U0010ffff"]), [owner]))
 
@@ -263,16 +263,16 @@ class Store:
             return [(row[1], row[2]) for row in read() if verified(row, _NOTE)]
 
     def tables(self, owner: str) -> StepTables:
-        """Rows and outputs of an organizer's steps."""
+        """Return rows and outputs of an organizer's steps."""
         name, known = self._known
         return StepTables(self._db, owner, known.get(owner, {}) if name and name == self.commits()[0] else {})
 
     def owners(self) -> list[str]:
-        """Everyone who has units."""
+        """Return all owners of units."""
         return [str(row[0]) for row in self._db.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
 
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
-        """Number of units by kind."""
+        """Return the number of units by kind."""
         marks = ",".join("?" * len(owners))
         with self.snapshot():
             sql = f"SELECT kind, count(*), min(rowid) FROM units WHERE owner IN ({marks}) GROUP BY kind"
@@ -287,7 +287,7 @@ class Store:
         return counts
 
     def commit(self, commit: Commit) -> None:
-        """Apply everything in one transaction: the index is before or after, never between."""
+        """Apply everything in one transaction."""
         with self._db.transaction(rows=sum(len(delta.put_units) for delta in commit.deltas.values())) as db:
             writes = CheckedWrites(db)
             note_changes(db, writes, commit)
@@ -319,7 +319,7 @@ class Store:
         self._db.settle()
 
     def compact(self) -> None:
-        """Overwrite what was deleted and give the space back."""
+        """Overwrite deleted content and give the space back."""
         self._db.compact()
 
 

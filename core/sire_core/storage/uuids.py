@@ -1,4 +1,4 @@
-"""Ids of units as UUIDs, and back: some vector stores (Qdrant, Weaviate) take no other ids."""
+"""Ids of units as UUIDs, for vector stores that accept no other ids (Qdrant, Weaviate)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _DIGITS = 32
 
 
 def to_uuid(unit: str) -> str:
-    """The id of a unit as a UUID: its 24 hexadecimal digits, zeros, dashes."""
+    """Return the id of a unit as a UUID: its 24 hexadecimal digits, padded with zeros."""
     digits = unit.ljust(_DIGITS, "0")
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def from_uuid(name: str) -> str:
-    """The id of the unit that `to_uuid` made a UUID of; anything else is no unit's id and comes back in some form."""
+    """Return the id of the unit of a UUID; any other text comes back in some form."""
     return name.replace("-", "")[:_UNIT]

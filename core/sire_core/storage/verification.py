@@ -1,4 +1,4 @@
-"""`Verification`: whether all that `index.sqlite` holds is what was written."""
+"""`Verification`: full checks of `index.sqlite` against its checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WEEK = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """All that the file held was right.
+    """Stamp and time of a successful full verification.
 
     Attributes:
         stamp: What the file looked like.
@@ -28,7 +28,7 @@ class Verified:
 
 
 class Verification:
-    """What is known of the soundness of an open file.
+    """Whether the content of an open file is verified.
 
     Args:
         database: The file.
@@ -40,11 +40,11 @@ class Verification:
         self._verified = 0
 
     def of(self, stamp: FileStamp) -> Verified | None:
-        """What is known of the file as it was when it was closed, if all that it holds is known to be right."""
+        """Return the verification of a file as it was when it was closed; None if not all of it is verified."""
         return Verified(stamp, self._verified) if stamp and self._sound else None
 
     def check(self) -> list[str]:
-        """Read everything; what is wrong, in words. Empty when nothing is."""
+        """Read everything; return what is wrong. Empty if nothing is."""
         found = self._db.check()
         if found:
             return found
@@ -57,9 +57,9 @@ class Verification:
         return found
 
     def require(self, known: Verified | None = None) -> None:
-        """Make sure of everything once before anything is derived from it and written.
+        """Verify everything, once per process, before anything is derived from it and written.
 
-        What was verified and not touched since is not read again, for a week: disks lose bits at rest, too.
+        What was verified within a week and not changed since is not read again; disks lose bits at rest, too.
         """
         if self._sound:
             return
