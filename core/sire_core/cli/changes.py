@@ -161,7 +161,11 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
     if options.folder is not None:
         _warn_of_taken(taken_names((found.id for found in corpus.documents), sources, options.folder))
-    _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
+    lists: tuple[list[Failure], list[Failure]] = ([], [])
+    for failure in corpus.failures:
+        lists[failure.reason.startswith("an attachment")].append(failure)
+    _list_failures(lists[0], "could not be read and was skipped", "could not be read and were skipped")
+    _list_failures(lists[1], "attachment of a mail was left out", "attachments of mails were left out")
     return _split_media(corpus, options) if options.media else corpus
 
 
