@@ -26,7 +26,7 @@ _TITLE_WORDS = 30
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
 _EDGE = 3
-"""So many lines at the top or bottom of a page may be running ones, if more space than usual parts them from the text."""
+"""So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _EXPANSION = 20
 _FREE = 500_000
 """A file may have as many letters, and `_EXPANSION` more for each of its bytes."""

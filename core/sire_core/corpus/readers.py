@@ -99,14 +99,13 @@ def read_documents(
     (a field `source` in the front matter of a page becomes `page_source`).
     In text files words that a hyphen cuts at the end of a line are put together again. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
-    headings. Mails (EML)
-    bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are named in `failures`. PDF,
-    DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files` (`sire_core.corpus.conversion.CONVERTED`); page
-    numbers are left out, headers and footers of pages stand in the text once. Lines of a JSON Lines file (items of a JSON list)
-    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
-    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
-    passages. Files must be UTF-8, or HTML that declares its encoding. What cannot
-    be used is listed in `failures` and the rest is read.
+    headings. Mails (EML) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
+    named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
+    (`sire_core.corpus.conversion.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
+    once. Lines of a JSON Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks",
+    "metadata"}`; further scalar keys and flat lists become metadata; without an id it is `<file>:<line>`. The official
+    HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares
+    its encoding. What cannot be used is listed in `failures` and the rest is read.
 
     Args:
         sources: Files and folders.
