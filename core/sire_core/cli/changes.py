@@ -100,6 +100,8 @@ def run_change(
             _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
         if also:
             say(also)
+        if not before.embedder and options.embedder in (None, "semantic"):
+            _note_embedder(options.embedder is not None)
     say_usage(report)
     _list_failures(
         report.failures,
@@ -220,6 +222,20 @@ def _say(result: _Result, folder: Path | None) -> None:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')}{kinds(report.units)} in {_seconds(report)}.")
+
+
+def _note_embedder(semantic: bool) -> None:
+    """After a first build, where a model is on this machine: which embedder was taken, and why."""
+    from sire_core.models.onnx_embedder import semantic_choice
+
+    choice = semantic_choice()
+    if choice is None:
+        return
+    spec, why = choice
+    if semantic:
+        note(f"Embedder {spec}: {why}.")
+    else:
+        note(f"Embedder lexical, the default. --embedder semantic takes {spec}: {why}.")
 
 
 def _seconds(report: BuildReport) -> str:
