@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sire_core.algorithms.links import without_link_targets
 from sire_core.identity import BUILT_IN_KINDS, UnitKind, chunk_id, content_hash, digest, hash64, unit_id
 
 __all__ = [
@@ -106,8 +107,9 @@ class Chunk:
 
     @property
     def index_text(self) -> str:
-        """The embedded text: title, then text."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """The text that is searched and embedded: title, then text without the addresses of links."""
+        text = without_link_targets(self.text)
+        return f"{self.title}\n{text}" if self.title else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,9 @@ class Unit:
 
     @property
     def index_text(self) -> str:
-        """The embedded text. Only passages include their title."""
-        return f"{self.title}\n{self.text}" if self.title and self.kind is UnitKind.CHUNK else self.text
+        """The text that is searched and embedded, without the addresses of links. Only passages include their title."""
+        text = without_link_targets(self.text)
+        return f"{self.title}\n{text}" if self.title and self.kind is UnitKind.CHUNK else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
+from sire_core.algorithms.links import LINK_TARGET
 from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.words import is_plain, token_pattern
 from sire_core.corpus.markdown_blocks import block_runs
@@ -17,7 +19,8 @@ __all__ = ["SentenceChunker", "Slice", "text_units", "tokens_between"]
 # As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
 # and a chunk of any length.
 _LONGEST = 16
-_TOKEN = re.compile(rf"\w{{1,{_LONGEST}}}|[^\w\s]")  # of plain text, where the general pattern finds the same
+# Of plain text, where the general pattern finds the same. The address of a link is one token.
+_TOKEN = re.compile(rf"{LINK_TARGET}|\w{{1,{_LONGEST}}}|[^\w\s]")
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
@@ -205,4 +208,9 @@ def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
 
 
 def _tokens(text: str, start: int, end: int) -> re.Pattern[str]:
-    return _TOKEN if is_plain(text, start, end) else token_pattern(_LONGEST)
+    return _TOKEN if is_plain(text, start, end) else _script_tokens()
+
+
+@cache
+def _script_tokens() -> re.Pattern[str]:
+    return re.compile(f"{LINK_TARGET}|{token_pattern(_LONGEST).pattern}")

@@ -15,6 +15,7 @@ __all__ = [
     "MarkdownSection",
     "first_heading",
     "is_cut",
+    "naming_title",
     "path_of",
     "plain_heading",
     "section_title",
@@ -195,6 +196,21 @@ def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
         if (match := _LEVEL.fullmatch(key)) and isinstance(value, str) and value.strip()
     }
     return tuple(levels[level] for level in sorted(levels))
+
+
+def naming_title(title: str, text: str) -> str:
+    """Return the name of a passage: its title, else the title line of its text; empty for a section path.
+
+    A section path (`Guide > Options`) says where a passage stands in its document. It is searched as text and shown,
+    but it names nothing: all passages of a document share it or its parts.
+
+    Args:
+        title: Title of the passage.
+        text: Its text.
+    """
+    if SEPARATOR in title:
+        return ""
+    return title or title_line(text)[0]
 
 
 def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["RulesExtractor", "Tagger"]
 
-_VERSION = "rules/2"
+_VERSION = "rules/3"
 _BATCH = 256
 # What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
 _LEAD = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sire_core.algorithms.words import visible_text
-from sire_core.corpus.sections import title_line
+from sire_core.corpus.sections import SEPARATOR, title_line
 from sire_core.extraction.headings import heading_term
 from sire_core.extraction.languages import (
     has_unspaced_script,
@@ -64,8 +64,10 @@ class TextSection:
 
 def sections_of(chunk: Chunk) -> list[TextSection]:
     """The sections of a passage; always at least one."""
-    title, text = " ".join(visible_text(chunk.title).split()), visible_text(chunk.text)
-    if not title:
+    is_path = SEPARATOR in chunk.title
+    title = "" if is_path else " ".join(visible_text(chunk.title).split())
+    text = visible_text(chunk.text)
+    if not title and not is_path:
         title, text = title_line(text)
     pieces = pieces_of(text)
     if len(pieces) < 2 and not any("`" in piece.text for piece in pieces):  # prose in one piece: a page's paragraph

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import name_key
-from sire_core.corpus.sections import title_line
+from sire_core.corpus.sections import naming_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.titles import WORD
 
@@ -21,8 +21,8 @@ __all__ = ["TitleIndex", "first_word", "title_of"]
 
 
 def title_of(chunk: Chunk) -> str:
-    """The title of a passage, or the one that its text begins with."""
-    return chunk.title or title_line(chunk.text)[0]
+    """Return the title that names a passage; see `naming_title`."""
+    return naming_title(chunk.title, chunk.text)
 
 
 def first_word(title: str) -> str:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sire_core.algorithms.text import cached_key, name_key
-from sire_core.corpus.sections import title_line
+from sire_core.corpus.sections import naming_title
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput, document_of
 from sire_core.derive.step import Context, Step
@@ -93,7 +93,7 @@ class PassageNames:
     @classmethod
     def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
         """Build it from a passage and its extraction record."""
-        title = chunk.title or title_line(chunk.text)[0]
+        title = naming_title(chunk.title, chunk.text)
         base = base_title(title)
         key = cached_key(base) if title else ""
         names = tuple(dict.fromkeys((title, base))) if key else ()

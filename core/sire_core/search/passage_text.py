@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sire_core.algorithms.links import without_link_targets
 from sire_core.algorithms.text import split_sentences
 from sire_core.corpus.sections import title_line
 from sire_core.extraction.lexicon import FUNCTION_WORDS
@@ -21,6 +22,7 @@ _OPENING_WORDS = 9
 
 def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
     """Split a passage into its title, given or on its first line, and sentences; sentence numbers count these."""
+    text = without_link_targets(text)
     title, rest = (title, text) if title else title_line(text)
     return title, passage_sentences(rest)
 
@@ -31,7 +33,7 @@ def passage_sentences(text: str) -> list[str]:
     for sentence in split_sentences(text):
         for piece in [sentence] if len(sentence) <= _LONGEST_SENTENCE else _cut(sentence):
             if found and min(len(piece), len(found[-1])) < _SHORTEST_SENTENCE:
-                found[-1] = f"{found[-1]} {piece}"
+                found[-1] = f"{found[-1]}\n{piece}"
             else:
                 found.append(piece)
     return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
+from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes.sire.evidence_mentions import SentenceNames
 from sire_core.recipes.sire.evidence_names import EvidenceNames
@@ -33,12 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-7"
+_NAME = "evidence-8"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
 _AT_ONCE = 1 << 16
+_RECURS = 3
+"""Documents in which a fragment is boilerplate."""
+_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class EvidenceIndex:
         label_ends: As `name_ends`, for the names of the entities that only texts open with, the last ones.
         label_text: These names.
         entity_ids: Ids of the entities.
+        lengths: Words of each passage, without boilerplate.
+        boilerplate: Share of the words of each passage that is boilerplate: in fragments that recur in other documents.
     """
 
     chunks: Ints
@@ -105,6 +111,8 @@ class EvidenceIndex:
     label_ends: Ends
     label_text: NDArray[np.uint8]
     entity_ids: NDArray[np.bytes_]
+    lengths: FloatArray
+    boilerplate: FloatArray
 
     @classmethod
     def of(cls, view: View) -> EvidenceIndex:
@@ -118,7 +126,8 @@ class EvidenceIndex:
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
         mentions = SentenceNames.of(view, passages, graph, names, text).mentions
-        return _made(passages, graph, names, text, mentions, _sources(view, graph.chunk_positions))
+        sources = _sources(view, graph.chunk_positions)
+        return _made(passages, graph, names, text, mentions, sources, _recurring(passages, sources[0]))
 
     def stems(self, keys: Keys) -> Ints:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks.
@@ -175,7 +184,8 @@ def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
     pointers, chunks = view.chunk_pointers
     first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
     number, metadata = view.chunk_metadata
-    cuts = [_cut(found) for found in metadata]
+    shared = np.bincount(number[first], minlength=len(metadata)) > 1
+    cuts = [_cut(found, is_shared) for found, is_shared in zip(metadata, shared.tolist(), strict=True)]
     names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
     named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number[first]]
     begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number[first]]
@@ -183,11 +193,20 @@ def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
     return source, np.where(named < 0, np.arange(len(first)), begins)
 
 
-def _cut(metadata: Mapping[str, Any]) -> tuple[str, int] | None:
-    """What a splitter says that a passage was cut from, and where it begins there; None where none says so."""
-    source, start = metadata.get("source"), metadata.get("start_index")
-    # A bool is an int, too; and what no array holds is no place in a text.
-    return (source, start) if isinstance(source, str) and type(start) is int and 0 <= start <= _LARGEST else None
+def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None:
+    """The text that a splitter cut a passage from, and where it begins there; None if the metadata do not tell.
+
+    Splitters leave `source` with an offset or headings; without these, passages that share all of their metadata,
+    a source among them, are pieces of one text.
+    """
+    source = metadata.get("source")
+    if not isinstance(source, str):
+        return None
+    if "start_index" not in metadata:
+        return (source, 0) if is_shared or path_of(metadata) else None
+    start = metadata["start_index"]
+    # A bool is an int, too; and an offset that no array holds is none.
+    return (source, start) if type(start) is int and 0 <= start <= _LARGEST else None
 
 
 def _made(
@@ -197,12 +216,13 @@ def _made(
     text: SpelledText,
     mentions: Lists,
     sources: tuple[Ints, Ints],
+    recurring: NDArray[np.bool_],
 ) -> EvidenceIndex:
     size = len(graph.chunk_positions)
     stems = passages.vocabulary.stems
     words = distinct(stems[stems != 0])
     number = np.where(stems == 0, -1, np.searchsorted(words, stems)).astype(np.int32)
-    said = number[passages.words.values]
+    said = np.where(recurring, np.int32(-1), number[passages.words.values])
     postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
     inside = (said >= 0) & (text.sentences >= 0)
     source, start = sources
@@ -211,7 +231,8 @@ def _made(
     place = np.empty(size, dtype=np.int64)
     place[in_order] = np.arange(size) - members.starts[source[in_order]]
     sentences = int(passages.sentences.sum())
-    entities = names.entities(text, graph, mentions)
+    mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
+    entities = names.entities(text, graph_pairs, mentions)
     lists = graph.names.lists
     labels = [label.encode("utf-8", "surrogatepass") for label in names.labels[len(graph.entity_ids) :]]
     return EvidenceIndex(
@@ -242,7 +263,45 @@ def _made(
         label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
         label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
         entity_ids=np.array(names.ids, dtype="S24"),
+        lengths=np.bincount(text.passages[~recurring], minlength=size).astype(np.float32),
+        boilerplate=_shares(text.passages, recurring, size),
     )
+
+
+def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
+    """Which words stand in fragments that recur in several documents: menus, footers, licences; titles never."""
+    owners = source[np.arange(len(passages.names)).repeat(passages.fragment_counts)]
+    _, key = np.unique(passages.fragments, return_inverse=True)
+    width = int(owners.max(initial=0)) + 1
+    pairs = np.unique(key.ravel() * width + owners)
+    documents = np.bincount(pairs // width)
+    recurring = documents[key.ravel()] >= _RECURS if len(key) else np.zeros(0, dtype=bool)
+    return np.asarray(recurring.repeat(passages.fragment_words) & (passages.marks > 1), dtype=bool)
+
+
+def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:
+    """Share of the words of each owner that are marked, `[size]`."""
+    counts = np.bincount(owners, minlength=size)
+    return np.asarray(np.bincount(owners[marked], minlength=size) / np.maximum(1, counts), dtype=np.float32)
+
+
+def _without_boilerplate(
+    text: SpelledText, recurring: NDArray[np.bool_], mentions: Lists, graph: EntityGraph, sentences: int
+) -> tuple[Lists, tuple[Ints, Ints]]:
+    """Mentions outside of boilerplate, and the graph's pairs of passage and entity without those named only in it."""
+    pairs = graph.passages, graph.entities
+    if not recurring.any():
+        return mentions, pairs
+    inside = text.sentences >= 0
+    hidden = _shares(text.sentences[inside], recurring[inside], sentences) > _HALF
+    owners = np.arange(sentences).repeat(np.diff(mentions.starts))
+    kept = ~hidden[owners]
+    width = int(max(graph.entities.max(initial=0), mentions.values.max(initial=0))) + 1
+    codes = text.sentence_passages[owners].astype(np.int64) * width + mentions.values
+    lost = np.setdiff1d(codes[~kept], codes[kept])
+    stay = ~np.isin(graph.passages * width + graph.entities, lost) | graph.titles
+    shown = Lists.of_runs(owners[kept], mentions.values[kept], sentences)
+    return shown, (graph.passages[stay], graph.entities[stay])
 
 
 def _ends(lengths: Ints) -> Ends:

@@ -109,13 +109,13 @@ class EvidenceNames:
         """What finds the names in some texts."""
         return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
 
-    def entities(self, texts: SpelledText, graph: EntityGraph, mentions: Lists) -> Lists:
+    def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
         """Entities of every passage."""
         owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
         mine = np.flatnonzero(self.own >= 0)
         return Lists.of_pairs(
-            np.concatenate([owners, mine, graph.passages]),
-            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph.entities]),
+            np.concatenate([owners, mine, graph[0]]),
+            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph[1]]),
             len(self.own),
         )
 

@@ -33,6 +33,8 @@ _FIT = 2.0  # weight of how well the end of a step fits what was read with the q
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
 _SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
+_INTO_DOCUMENT = 3.0  # steps to parts of longer documents count for less
+_SAME_DOCUMENT = 0.3  # a passage loses so much for every passage of its document before it
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -125,7 +127,7 @@ class EvidencePaths:
         passages = evidence.candidates
         own = evidence.own(passages)
         known, evident = passages, own
-        scores = own @ weights.own
+        scores = evidence.alone(passages, own, weights.own)
         leads = NO_LEADS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
@@ -179,7 +181,8 @@ class _Ways:
             begun = evidence.texts.share(evidence.texts.passages[leads.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
-        return cls(evidence, passages, own @ weights.own, leads, target, steps)
+        steps -= _INTO_DOCUMENT * evidence.is_cut(passages)[target]
+        return cls(evidence, passages, evidence.alone(passages, own, weights.own), leads, target, steps)
 
     def scores(self) -> Floats:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
@@ -195,7 +198,15 @@ class _Ways:
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
             found = np.logaddexp(found + np.log(share), similar)
-        return found
+        return found - _SAME_DOCUMENT * self._places(found)
+
+    def _places(self, scores: Floats) -> Floats:
+        """How many passages of the same document come before each passage, `[passages]`."""
+        source = self.evidence.index.source[self.passages]
+        order = np.lexsort((self.passages, -scores, source))
+        places = np.empty(len(order))
+        places[order] = np.arange(len(order)) - np.searchsorted(source[order], source[order])
+        return places
 
     def best(self) -> dict[int, tuple[int, int, int]]:
         """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""

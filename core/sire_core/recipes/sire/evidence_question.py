@@ -9,7 +9,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.recipes.sire.evidence_leads import Leads
 from sire_core.recipes.sire.evidence_links import linked_entities
-from sire_core.recipes.sire.evidence_sources import FewScores, near_scores, source_scores
+from sire_core.recipes.sire.evidence_sources import FewScores, near_scores, source_ranks, source_scores
 from sire_core.recipes.sire.evidence_words import QuestionWords, largest
 from sire_core.search.ranking import best_first
 
@@ -40,6 +40,7 @@ a passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
+_COSINE, _FIRST = 0.15, 0.5  # beside the BM25 of a part of a document: its cosine, and being the best of the document
 
 
 class QuestionEvidence:
@@ -74,6 +75,7 @@ class QuestionEvidence:
         self.texts = QuestionWords(question, index)
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
+        self._scale: tuple[float, float, float, float] | None = None
         self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
@@ -127,6 +129,37 @@ class QuestionEvidence:
         )
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
+
+    def alone(self, passages: Ints, own: Floats, weights: Floats) -> Floats:
+        """Scores of passages by their own evidence, `[len(passages)]`.
+
+        Passages that are documents by themselves are scored by `weights`. Of passages that a longer document was cut
+        into, names and titles say little: they are scored by BM25, cosine and their rank within the document, on the
+        scale that the other scores have among the candidates.
+
+        Args:
+            passages: Numbers of the passages.
+            own: Their evidence, `[len(passages), len(OWN)]`.
+            weights: One for each feature, `[len(OWN)]`.
+        """
+        scores = np.asarray(own @ weights)
+        cut = self.is_cut(passages)
+        if self._scale is None:
+            self._scale = (*_moments(scores), *_moments(self._of_document(passages)))
+        if cut.any():
+            mean, spread, mean_of_document, spread_of_document = self._scale
+            of_document = (self._of_document(passages[cut]) - mean_of_document) / spread_of_document
+            scores[cut] = mean + spread * of_document
+        return scores
+
+    def is_cut(self, passages: Ints) -> BoolArray:
+        """Whether passages are parts of documents that have several."""
+        return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
+
+    def _of_document(self, passages: Ints) -> Floats:
+        """Score of passages of longer documents: BM25, cosine and the rank within the document."""
+        ranks = source_ranks(self.index, passages, self._words, self._allowed)
+        return self._bm25(passages) + _COSINE * self._vector(passages) + _FIRST / (1.0 + ranks)
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""

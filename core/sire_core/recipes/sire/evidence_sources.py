@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Score = Callable[[Ints], Floats]
 
-__all__ = ["FewScores", "near_scores", "source_scores"]
+__all__ = ["FewScores", "near_scores", "source_ranks", "source_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,26 @@ def source_scores(
         mine = counted[first[group] + index.place[passages[rows]]]
         best[rows] = np.where(alone[group] & (mine == most[group]), second[group], most[group])
     return found
+
+
+def source_ranks(index: EvidenceIndex, passages: Ints, scores: Floats, allowed: BoolArray | None) -> Floats:
+    """Rank of some passages within their source, 0 for the best, `[len(passages)]`.
+
+    Args:
+        index: The arrays.
+        passages: Numbers of the passages.
+        scores: Score of every passage of the index, `[passages]`.
+        allowed: Passages that count, `[passages]`; None for all.
+    """
+    sources = np.unique(index.source[passages])
+    owners, members = index.members.take(sources)
+    if allowed is not None:
+        owners, members = owners[allowed[members]], members[allowed[members]]
+    order = np.lexsort((-scores[members], owners))
+    first = np.searchsorted(owners[order], np.arange(len(sources)))
+    ranks = np.zeros(len(index.chunks))
+    ranks[members[order]] = np.arange(len(order)) - first[owners[order]]
+    return ranks[passages]
 
 
 def _counted(passages: Ints, score: Score, allowed: BoolArray | None) -> Floats:

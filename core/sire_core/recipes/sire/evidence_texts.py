@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.links import without_link_targets
 from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.models.lexical_features import split_words
 
@@ -40,7 +41,7 @@ def passage_headings(title: str, text: str) -> list[str]:
     (or first in a longer text) that is no sentence, no item of a list and no code.
     """
     found = title.split(SEPARATOR) if SEPARATOR in title else []
-    lines = [line.strip() for line in text.strip().split("\n")]
+    lines = [line.strip() for line in without_link_targets(text).strip().split("\n")]
     for place, line in enumerate(lines):
         marked = _HEADING_MARKS.match(line)
         bare = line[marked.end() :] if marked else line

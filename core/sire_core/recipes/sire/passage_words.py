@@ -16,6 +16,7 @@ import numpy as np
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
 from sire_core.algorithms.words import find_words
+from sire_core.corpus.sections import SEPARATOR
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
@@ -23,6 +24,7 @@ from sire_core.protocols import CarriedFiles
 from sire_core.recipes.sire.evidence_texts import name_words, passage_headings
 from sire_core.search.passage_text import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
+from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -115,6 +117,10 @@ class PassageWords:
         heading_counts: How many headings every passage has.
         names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
         name_words: Words of those names.
+        fragments: Hash of every fragment, passage by passage: a sentence, or the part of one on a line of its own. The
+            title is the first of each passage.
+        fragment_words: How many words every fragment has.
+        fragment_counts: How many fragments every passage has.
         vocabulary: Words by number.
         looked_at: How many passages were read since this was loaded or first made.
     """
@@ -127,6 +133,9 @@ class PassageWords:
     heading_counts: Ints
     names: Sequence[str]
     name_words: Lists
+    fragments: Keys
+    fragment_words: Ints
+    fragment_counts: Ints
     vocabulary: Vocabulary
     looked_at: int = 0
 
@@ -138,7 +147,7 @@ class PassageWords:
             view: The snapshot.
             positions: Of the passages in the pool.
         """
-        files = CarriedFiles("passage-words-1", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-2", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.carried("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
@@ -167,19 +176,24 @@ class PassageWords:
         words, marks = array("i"), array("i")
         lengths, sentences, heading_counts, names = list[int](), list[int](), list[int](), list[str]()
         headings = list[list[int]]()
+        fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
         for unit in units:
             found = passage_headings(unit.title, unit.text)
             headings += [list(map(number, name_words(heading))) for heading in found]
             heading_counts.append(len(found))
             title, pieces = titled_sentences(unit.title, unit.text)
-            names.append(" ".join((base_title(title) if title else opening_name(unit.text)).split()))
+            names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
-            before = len(words)
+            before, parts_before = len(words), len(fragments)
             for place, piece in enumerate((title, *pieces)):
-                spelled, capitals = _words(piece)
-                words.extend(map(number, spelled))
-                marks.extend([2 * place + capital for capital in capitals])
+                for part in piece.split("\n"):
+                    spelled, capitals = _words(part)
+                    words.extend(map(number, spelled))
+                    marks.extend([2 * place + capital for capital in capitals])
+                    fragments.append(" ".join(spelled))
+                    fragment_words.append(len(spelled))
             lengths.append(len(words) - before)
+            fragment_counts.append(len(fragments) - parts_before)
         named = [list(map(number, name_words(name))) for name in names]
         return cls(
             ids,
@@ -190,6 +204,9 @@ class PassageWords:
             np.array(heading_counts, dtype=np.int64),
             names,
             _lists(named),
+            np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
+            np.array(fragment_words, dtype=np.int64),
+            np.array(fragment_counts, dtype=np.int64),
             Vocabulary().followed_by(list(numbers)),
             len(ids),
         )
@@ -217,6 +234,9 @@ class PassageWords:
             np.concatenate([self.heading_counts, others.heading_counts]),
             [*self.names, *others.names],
             self.name_words.followed_by(others.name_words),
+            np.concatenate([self.fragments, others.fragments]),
+            np.concatenate([self.fragment_words, others.fragment_words]),
+            np.concatenate([self.fragment_counts, others.fragment_counts]),
             others.vocabulary,
             self.looked_at + others.looked_at,
         )
@@ -227,6 +247,7 @@ class PassageWords:
         marks = Lists(self.words.starts, self.marks).chosen(rows).values
         of_passage = Lists.of_lengths(self.heading_counts, np.arange(len(self.headings))).chosen(rows)
         headings = self.headings.chosen(of_passage.values.astype(np.int64))
+        parts = Lists.of_lengths(self.fragment_counts, np.arange(len(self.fragments))).chosen(rows).values
         said = np.zeros(len(self.vocabulary), dtype=bool)
         for lists in (words, named, headings):
             said[lists.values] = True
@@ -241,19 +262,29 @@ class PassageWords:
             self.heading_counts[rows],
             [self.names[row] for row in rows.tolist()],
             Lists(named.starts, number[named.values]),
+            self.fragments[parts],
+            self.fragment_words[parts],
+            self.fragment_counts[rows],
             self.vocabulary.chosen(used),
             self.looked_at,
         )
 
 
+def _name(title: str, text: str) -> str:
+    """What a passage is about: its title without brackets, or what its text opens with; nothing for a section path."""
+    if SEPARATOR in title:
+        return ""
+    return base_title(title) if title else opening_name(text)
+
+
 _FILE = "words.npz"
 _LISTS = ("words", "headings", "name_words")
-_NUMBERS = ("marks", "sentences", "heading_counts")
+_NUMBERS = ("marks", "sentences", "heading_counts", "fragment_words", "fragment_counts")
 _OF_WORDS = ("keys", "stems", "plain", "caseless")
 
 
 def _save(passages: PassageWords, directory: Path) -> None:
-    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids}
+    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids, "fragments": passages.fragments}
     for name in _LISTS:
         lists: Lists = getattr(passages, name)
         arrays |= {f"{name}.lengths": _small(np.diff(lists.starts)), f"{name}.values": _small(lists.values)}
@@ -277,6 +308,9 @@ def _load(directory: Path) -> PassageWords:
         heading_counts=arrays["heading_counts"].astype(np.int64),
         names=names,
         name_words=lists["name_words"],
+        fragments=arrays["fragments"],
+        fragment_words=arrays["fragment_words"].astype(np.int64),
+        fragment_counts=arrays["fragment_counts"].astype(np.int64),
         vocabulary=Vocabulary(words, *(arrays[name] for name in _OF_WORDS)),
     )
 
