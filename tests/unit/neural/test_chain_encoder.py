@@ -81,6 +81,7 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
     from sire_core.recipes.iier.examples import text_steps
     from sire_core.recipes.iier.networks import EncoderScorer, step_loss, train_encoder
+    from sire_core.recipes.iier.training import TrainingConfig
 
     view, known = painters
     steps, unreachable = text_steps(view, known, "one_path", None, 4, np.random.default_rng(0))
@@ -92,8 +93,8 @@ def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder)
     texts = [text for step in steps for text in step.candidates]
     losses, seen, told = [], [], []
     model = EncoderScorer.from_folder(encoder)
-    how = {"epochs": 3, "batch": 8, "rates": (1e-3, 1e-2), "loss": "listwise", "seed": 0}
-    for found in train_encoder(model, steps, **how, progress=lambda *at: told.append(at)):
+    config = TrainingConfig(epochs=3, batch=8, rate=1e-2)
+    for found in train_encoder(model, steps, config, 1e-3, lambda *at: told.append(at)):
         with torch.no_grad():
             logits = found([step.question for step in steps], [step.path for step in steps], texts, edges, owners)
         losses.append(float(step_loss(logits, right, owners, len(steps))))

@@ -57,7 +57,7 @@ def question_for(graph, rng=None, keywords=3):
 
 
 def walked(graph, question, seeds, scorer, length, allowed=None):
-    return [c.nodes for c in asyncio.run(walk_chains(graph, None, question, seeds, scorer, length, allowed))]
+    return asyncio.run(walk_chains(graph, None, question, seeds, scorer, length, allowed))
 
 
 EDGES = dict.fromkeys([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5)], (0, 0.5, 0))

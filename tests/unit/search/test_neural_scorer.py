@@ -240,6 +240,6 @@ def test_searching_needs_no_torch(checkpoint, monkeypatch, view):
 def test_a_checkpoint_that_names_no_embedder_is_refused_with_the_recipe(tmp_path, missing):
     path = tmp_path / "chains.safetensors"
     write_checkpoint(path, weights(), {name: value for name, value in card().items() if name != missing})
-    with pytest.raises(StorageError, match=r"chains\.safetensors does not say on which embedder's vectors") as raised:
+    with pytest.raises(StorageError, match=r"chains\.safetensors does not name the embedder") as raised:
         iier(scorer="neural", checkpoint=str(path))
     assert "sire train-chains" in str(raised.value)

@@ -87,16 +87,16 @@ class PathLabels:
 
 
 def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
-    """Hops from every node to one, by breadth-first search over an undirected graph.
+    """Hops from all nodes to a target, by breadth-first search over an undirected graph.
 
     Args:
         indptr: Edges of node i are `neighbors[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
-        neighbors: `[m]`; every edge is there from both ends.
+        neighbors: `[m]`, every edge in both directions.
         target: The node.
-        limit: Nodes further away are not looked for; None for no limit.
+        limit: Maximum hops; None for no limit.
 
     Returns:
-        int32 `[n]`; `UNREACHABLE` where there is no path within the limit.
+        int32 `[n]`; `UNREACHABLE` without a path within the limit.
     """
     hops = np.full(len(indptr) - 1, UNREACHABLE, dtype=np.int32)
     hops[target] = 0
@@ -110,7 +110,7 @@ def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | Non
 
 
 def shortest_path(indptr: IntArray, neighbors: IntArray, hops: IntArray, start: int) -> tuple[int, ...]:
-    """The path of least hops to the node that `hops` leads to; of several the one with the smallest node numbers."""
+    """Shortest path to the target of `hops`; of several the one with the smallest node numbers."""
     path = [start]
     while hops[path[-1]]:
         around = neighbors[indptr[path[-1]] : indptr[path[-1] + 1]]
@@ -126,9 +126,9 @@ def path_labels(
     *,
     max_hops: int | None = None,
 ) -> PathLabels:
-    """Decisions along a shortest path from every passage of evidence to every other one (oracle I5).
+    """Decisions along a shortest path between all ordered pairs of evidence (oracle I5).
 
-    Decisions that any answer, or none, would fit are left out.
+    Decisions whose candidates are all correct are left out.
     """
     if labels not in LABELS:
         raise ConfigurationError(f"labels is one of {', '.join(LABELS)}, not {labels!r}.")
@@ -154,8 +154,8 @@ def path_labels(
 def _along(
     path: Sequence[int], indptr: IntArray, neighbors: IntArray, hops: IntArray, evidence: Sequence[int], labels: str
 ) -> Iterator[Decision]:
-    for place in range(1, len(path)):
-        chain, last, following = tuple(path[:place]), path[place - 1], path[place]
+    for step in range(1, len(path)):
+        chain, last, following = tuple(path[:step]), path[step - 1], path[step]
         around = neighbors[indptr[last] : indptr[last + 1]]
         candidates = around[~np.isin(around, chain)]
         positive = step_labels(candidates, hops, int(hops[last]), evidence, following if labels == "one_path" else None)
@@ -166,14 +166,14 @@ def _along(
 def step_labels(
     candidates: IntArray, hops: IntArray, here: int, evidence: Sequence[int], following: int | None
 ) -> BoolArray:
-    """Which candidates are right.
+    """Label candidates as correct or not.
 
     Args:
         candidates: `[c]`, none of them in the chain.
-        hops: To the target, from `hops_to`.
-        here: Hops from the chain's last node.
-        evidence: Passages of evidence; those among the candidates are right in `all_shortest`.
-        following: The only right one (`one_path`); None: all that are one hop nearer, and evidence (`all_shortest`).
+        hops: Hops to the target, `[n]`.
+        here: Hops of the last node.
+        evidence: Nodes of evidence.
+        following: The only correct one (`one_path`); None: all one hop nearer, and evidence (`all_shortest`).
     """
     if following is not None:
         return np.asarray(candidates == following)
@@ -182,12 +182,12 @@ def step_labels(
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """A question with its evidence.
+    """A question with its gold passages.
 
     Attributes:
-        question: What the walk reads.
-        seeds: Nodes where its chains start.
-        evidence: Nodes of its gold passages, each once.
+        question: The question with its features.
+        seeds: First nodes of its chains.
+        evidence: Nodes of its gold passages.
     """
 
     question: ChainQuestion
@@ -198,7 +198,7 @@ class KnownQuestion:
 async def known_questions(
     view: PoolView, questions: Sequence[Question], ranker: EvidenceChains
 ) -> tuple[KnownQuestion, ...]:
-    """Prepare the questions that name gold documents; keywords are found by rules, as no model can be trained with."""
+    """Prepare questions with gold documents: keywords by rules, the most similar passage of each document."""
     graph = ChainGraph.of(view)
     finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
     gold = GoldNodes.of(view, graph)
@@ -208,8 +208,8 @@ async def known_questions(
             continue
         vector = await view.embed_query(question.question)
         cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
-        asked = finder.keywords(question.question)[:MAX_KEYWORDS]
-        seeds = find_seeds(asked, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
+        keywords = finder.keywords(question.question)[:MAX_KEYWORDS]
+        seeds = find_seeds(keywords, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
         evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]
         known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
         found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
@@ -219,12 +219,12 @@ async def known_questions(
 async def match_rate(
     view: PoolView, questions: Sequence[KnownQuestion], scorer: ChainScorer, max_length: int = 5
 ) -> float:
-    """Share of the gold passages that are on some chain, a mean over questions, 0-100; 0 without questions."""
+    """Share of gold passages on chains, a mean over questions, 0-100; 0 without questions."""
     graph = ChainGraph.of(view)
     rates = []
     for known in questions:
         chains = await walk_chains(graph, view, known.question, known.seeds, scorer, max_length)
-        on_chains = {node for chain in chains for node in chain.nodes}
+        on_chains = {node for chain in chains for node in chain}
         rates.append(sum(node in on_chains for node in known.evidence) / len(known.evidence))
     return 100 * sum(rates) / len(rates) if rates else 0.0
 
@@ -232,22 +232,21 @@ async def match_rate(
 def without_shared_evidence(
     training: Sequence[KnownQuestion], held_out: Sequence[KnownQuestion]
 ) -> tuple[KnownQuestion, ...]:
-    """The questions of `training` that share no gold passage with a held-out one: no test page is trained on."""
+    """Training questions that share no gold passage with a held-out one."""
     pages = {node for known in held_out for node in known.evidence}
     return tuple(known for known in training if pages.isdisjoint(known.evidence))
 
 
 @dataclass(frozen=True, slots=True)
 class TextStep:
-    """A chain that has to go on, as texts.
+    """A decision as texts, for the encoder.
 
     Attributes:
         question: The question.
-        path: Passages of the chain, one after the other.
-        candidates: Passages that it could take.
-        edges: What joins the last passage of the chain with each: structural, semantic and keyword weight, float32
-            `[c, 3]`.
-        positive: Which of them are right, `[c]`.
+        path: Concatenated passages of the chain.
+        candidates: Candidates, `c` of them.
+        edges: Weights of the edges to the candidates, float32 `[c, 3]`, see `graph.FEATURES`.
+        positive: Which candidates are correct, `[c]`.
     """
 
     question: str
@@ -259,14 +258,14 @@ class TextStep:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Candidates of many decisions, one row each.
+    """Candidates of decisions as feature rows, for the light scorer.
 
     Attributes:
-        pair: Features, `[c, p]`; see `pair_features`.
-        edge: Features, `[c, e]`; see `edge_features`.
-        positive: Whether a candidate is right, `[c]`.
+        pair: `pair_features`, `[c, p]`.
+        edge: `edge_features`, `[c, e]`.
+        positive: Whether a candidate is correct, `[c]`.
         owners: Decision of every row, ascending from 0, `[c]`.
-        unreachable: Pairs of evidence that gave none.
+        unreachable: Number of pairs of evidence without a path.
     """
 
     pair: FloatArray
@@ -282,7 +281,7 @@ class Examples:
 
 
 def make_examples(view: View, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None) -> Examples:
-    """Label the shortest paths of questions and describe every candidate on them as the walk would."""
+    """Make feature rows from the shortest paths of questions."""
     graph = ChainGraph.of(view)
     titles = title_keywords(graph, view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
@@ -302,10 +301,13 @@ def text_steps(
     questions: Sequence[KnownQuestion],
     labels: str,
     max_hops: int | None,
-    most: int,
+    max_candidates: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[TextStep, ...], int]:
-    """Label the shortest paths of questions, as `make_examples` does, for an encoder."""
+    """Make texts from the shortest paths of questions, with the number of pairs without a path.
+
+    A step keeps its correct candidates; of the others half are those most similar to the question, half are random.
+    """
     graph = ChainGraph.of(view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
 
@@ -316,21 +318,21 @@ def text_steps(
     for known, decision in decisions:
         wrong = np.flatnonzero(~decision.positive)
         near = wrong[np.argsort(-known.question.cosines[decision.candidates[wrong]], kind="stable")]
-        room = max(1, most - int(decision.positive.sum()))
+        room = max(1, max_candidates - int(decision.positive.sum()))
         hard, rest = near[: (room + 1) // 2], near[(room + 1) // 2 :]
         drawn = rng.permutation(rest)[: room - len(hard)]
-        kept = np.sort(np.concatenate((np.flatnonzero(decision.positive), hard, drawn)))
-        chosen = decision.candidates[kept]
+        rows = np.sort(np.concatenate((np.flatnonzero(decision.positive), hard, drawn)))
+        chosen = decision.candidates[rows]
         edges = np.stack([graph.edge(decision.chain[-1], node) for node in chosen.tolist()])
         path = "\n".join(texts(decision.chain))
-        steps.append(TextStep(known.question.query, path, texts(chosen), edges, decision.positive[kept]))
+        steps.append(TextStep(known.question.query, path, texts(chosen), edges, decision.positive[rows]))
     return tuple(steps), unreachable
 
 
 def _labelled(
     graph: ChainGraph, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None
 ) -> tuple[list[tuple[KnownQuestion, Decision]], int]:
-    """Every decision with its question, and how many pairs of evidence gave none."""
+    """All decisions with their questions, and the number of pairs without a path."""
     found: list[tuple[KnownQuestion, Decision]] = []
     unreachable = 0
     for known in questions:

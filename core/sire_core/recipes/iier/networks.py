@@ -1,4 +1,4 @@
-"""The networks of the trained scorers, and their training loops. Imports torch."""
+"""The networks of the trained scorers, and their training loops (IIER, section 3.2, equations 1-4). Imports torch."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BoolArray, FloatArray, IntArray
     from sire_core.recipes.iier.examples import TextStep
+    from sire_core.recipes.iier.training import TrainingConfig
 
 __all__ = [
     "SHARPNESS",
@@ -32,13 +33,13 @@ __all__ = [
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
-    """Mean loss of a batch of decisions.
+    """Mean loss of a batch of decisions; the paper names none.
 
     Args:
-        scores: Tensor `[c]` of logits.
-        positive: Tensor `[c]`, 1.0 for candidates that are right; every decision has one.
-        owners: Tensor `[c]` of decision numbers, int64, 0 to `decisions - 1`.
-        decisions: How many.
+        scores: Logits, tensor `[c]`.
+        positive: 1.0 for correct candidates, tensor `[c]`; every decision has one.
+        owners: Decision of every candidate, int64 tensor `[c]`.
+        decisions: Number of decisions.
         loss: One of `LOSSES`.
     """
     totals = torch.zeros(decisions, dtype=scores.dtype)
@@ -55,21 +56,14 @@ def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str
 
 
 SHARPNESS = 15.0
-"""Logits per unit of score. Scores keep the size of the heuristic's, whose steps differ by hundredths."""
+"""Logits per unit of score; scores have the scale of the heuristic."""
 
 
 class LightScorer(nn.Module):
-    """Edge MLP and scoring MLP over `pair_features` and `edge_features`, beside a linear part.
+    """A linear model plus an edge MLP and a scoring MLP, over `pair_features` and `edge_features`.
 
-    It starts as a heuristic: the linear part has such weights and the scoring MLP answers 0. Training moves away from
-    there as far as the labels ask for, so an edge that a corpus never shows keeps the heuristic's worth.
-
-    Args:
-        pairs: Number of pair features.
-        edges: Number of edge features.
-        start: First weights of the linear part, those of the pair features before those of the edge features.
-        hidden: Width of the scoring MLP.
-        edge_hidden: Width of the edge MLP, and of what it answers.
+    It starts as a heuristic: the linear part has its weights (`start`), the scoring MLP returns 0. Edges that do not
+    occur in training keep the heuristic's score.
     """
 
     def __init__(self, pairs: int, edges: int, start: Sequence[float], hidden: int = 32, edge_hidden: int = 16) -> None:
@@ -94,7 +88,7 @@ class LightScorer(nn.Module):
         return logits
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """The weights by name, copied."""
+        """Return copies of the weights by name."""
         return {name: tensor.detach().numpy().copy() for name, tensor in self.state_dict().items()}
 
 
@@ -103,50 +97,37 @@ def train_epochs(
     positive: BoolArray,
     owners: IntArray,
     start: Sequence[float],
-    *,
-    epochs: int,
-    batch: int,
-    rate: float,
-    hold: float,
-    hidden: int,
-    loss: str,
-    seed: int,
+    config: TrainingConfig,
 ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
-    """Train a `LightScorer`; the weights before the first pass, and after each.
+    """Train a `LightScorer`; yield its weights before the first epoch and after each.
 
     Args:
         rows: Pair features `[c, pairs]` and edge features `[c, edges]` of the candidates.
-        positive: Whether a candidate is right, `[c]`.
+        positive: Whether a candidate is correct, `[c]`.
         owners: Decision of every candidate, ascending from 0, `[c]`.
         start: See `LightScorer`.
-        epochs: Passes over the decisions.
-        batch: Decisions per step.
-        rate: Learning rate of AdamW.
-        hold: Weight of the squared distance from the first weights.
-        hidden: Width of the scoring MLP.
-        loss: One of `chain_loss.LOSSES`.
-        seed: Of the first weights and the order.
+        config: How to train.
     """
     pair, edge = rows
-    with deterministic(seed):
-        model = LightScorer(pair.shape[1], edge.shape[1], start, hidden)
+    with deterministic(config.seed):
+        model = LightScorer(pair.shape[1], edge.shape[1], start, config.hidden)
     first_values = [parameter.detach().clone() for parameter in model.parameters()]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
-    rng = np.random.default_rng([seed, 1])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.rate, weight_decay=0.0)
+    rng = np.random.default_rng([config.seed, 1])
     bounds = np.searchsorted(owners, np.arange(int(owners[-1]) + 2))
     yield model.arrays()
-    for _ in range(epochs):
-        with deterministic(seed):
+    for _ in range(config.epochs):
+        with deterministic(config.seed):
             order = rng.permutation(len(bounds) - 1)
-            for first in range(0, len(order), batch):
-                chosen = order[first : first + batch]
+            for first in range(0, len(order), config.batch):
+                chosen = order[first : first + config.batch]
                 part = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in chosen])
                 own = np.repeat(np.arange(len(chosen)), bounds[chosen + 1] - bounds[chosen])
                 logits = model(torch.from_numpy(pair[part]), torch.from_numpy(edge[part]))
                 right = torch.from_numpy(positive[part].astype(np.float32))
-                value = step_loss(logits, right, torch.from_numpy(own), len(chosen), loss)
+                value = step_loss(logits, right, torch.from_numpy(own), len(chosen), config.loss)
                 for parameter, first_value in zip(model.parameters(), first_values, strict=True):
-                    value = value + hold * ((parameter - first_value) ** 2).sum()
+                    value = value + config.hold * ((parameter - first_value) ** 2).sum()
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
@@ -155,7 +136,7 @@ def train_epochs(
 
 @contextmanager
 def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
-    """A seed while the block runs, and a number of threads; torch's own are as before when it ends."""
+    """Set torch's seed and number of threads (None: unchanged) for a block, and restore both afterwards."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -168,9 +149,9 @@ def deterministic(seed: int, threads: int | None = 1) -> Iterator[None]:
 
 
 _EDGE = 3
-"""Features of an edge: structural, semantic and keyword weight (eq. 2)."""
+"""Weights of an edge: structural, semantic, keyword (eq. 2)."""
 _BATCH = 64
-"""Texts that are embedded at once when nothing is learned."""
+"""Texts of a batch in inference."""
 _UNBOUNDED = 1_000_000
 _LOADING = frozenset(("attn_implementation", "auto_map", "quantization_config", "use_kernels", "trust_remote_code"))
 _TOKENIZING = threading.Lock()
@@ -178,17 +159,17 @@ _NEEDED = 'The encoder scorer needs transformers, which the extra "local" brings
 
 
 class EncoderScorer(nn.Module):
-    """score = f_n([E_query; E_path; E_neighbour; f_r(w_struc, w_sim, w_kw)]), all of it trained.
+    """The paper's scorer: f_n([E_query; E_path; E_neighbour; f_r(w_struc, w_sim, w_kw)]), trained as a whole.
 
     Args:
-        encoder: A transformer of the transformers library, such as roberta-base; one for all three texts.
-        tokenizer: Its tokenizer, a fast one.
-        max_tokens: Longest text; a path keeps its last tokens, a question and a passage their first.
+        encoder: A transformer for all three texts, such as roberta-base.
+        tokenizer: Its fast tokenizer.
+        max_tokens: Maximum text length; a path keeps its last tokens, other texts their first.
     """
 
     def __init__(self, encoder: Any, tokenizer: Any, max_tokens: int = 512) -> None:
         super().__init__()
-        self.encoder, self._tokenizer = encoder.float(), tokenizer  # files in half precision cannot be trained as such
+        self.encoder, self._tokenizer = encoder.float(), tokenizer  # half precision cannot be trained
         size = int(encoder.config.hidden_size)
         self._max_tokens = min(max_tokens, _longest(encoder), int(tokenizer.model_max_length))
         self.edge = nn.Sequential(nn.Linear(_EDGE, size), nn.ReLU(), nn.Linear(size, size))
@@ -196,9 +177,9 @@ class EncoderScorer(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: str | Path, max_tokens: int = 512, seed: int = 0) -> EncoderScorer:
-        """An encoder that was trained for its language, and new MLPs."""
+        """Load a pretrained encoder from a folder or by name, and initialize MLPs."""
         library = _transformers()
-        inner = Path(folder) / "0_Transformer"  # where older sentence-transformers keep it
+        inner = Path(folder) / "0_Transformer"  # of older sentence-transformers
         place = str(inner if inner.is_dir() else folder)
         try:
             encoder, tokenizer = library.AutoModel.from_pretrained(place), library.AutoTokenizer.from_pretrained(place)
@@ -211,7 +192,7 @@ class EncoderScorer(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any]) -> EncoderScorer:
-        """The scorer that was saved."""
+        """Load a saved scorer."""
         library = _transformers()
         from tokenizers import Tokenizer
 
@@ -232,12 +213,12 @@ class EncoderScorer(nn.Module):
         return made.eval()
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """The weights by name, copied; counts and other buffers of whole numbers are none."""
+        """Return copies of the weights by name, without integer buffers."""
         found = {name: tensor.detach() for name, tensor in self.state_dict().items() if tensor.is_floating_point()}
         return {name: tensor.to(torch.float32).numpy().copy() for name, tensor in found.items()}
 
     def about(self) -> dict[str, Any]:
-        """What is needed beside the weights to make the scorer again, as JSON."""
+        """Return what is needed in addition to the weights to load the scorer, as JSON."""
         config = {**self.encoder.config.to_dict(), "dtype": "float32"}
         special = {name: str(token) for name, token in self._tokenizer.special_tokens_map.items()}
         text = self._tokenizer.backend_tokenizer.to_str()
@@ -266,14 +247,14 @@ class EncoderScorer(nn.Module):
     def _joined(
         self, questions: torch.Tensor, paths: torch.Tensor, candidates: torch.Tensor, edges: torch.Tensor
     ) -> torch.Tensor:
-        """The four vectors of every candidate, scored."""
+        """Score the four vectors of every candidate, `[c]`."""
         shared = edges * edges.new_tensor([1.0, 1.0, 0.2])  # five keywords at most: w_kw / 5
         logits: torch.Tensor = self.score(torch.cat((questions, paths, candidates, self.edge(shared)), dim=1))[:, 0]
         return logits
 
     def embed(self, texts: Sequence[str], *, keep_end: bool = False) -> torch.Tensor:
         """Mean of the last layer over the tokens of each text, `[n, size]`."""
-        with _TOKENIZING:  # the side belongs to the tokenizer, which searches in several threads share
+        with _TOKENIZING:  # threads share the tokenizer and its truncation side
             self._tokenizer.truncation_side = "left" if keep_end else "right"
             tokens = self._tokenizer(
                 list(texts), padding=True, truncation=True, max_length=self._max_tokens, return_tensors="pt"
@@ -315,27 +296,31 @@ class EncoderScorer(nn.Module):
 def train_encoder(
     model: EncoderScorer,
     steps: Sequence[TextStep],
-    *,
-    epochs: int,
-    batch: int,
-    rates: tuple[float, float],
-    loss: str,
-    seed: int,
+    config: TrainingConfig,
+    encoder_rate: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[EncoderScorer]:
-    """Train a scorer; it is given before the first pass and after each, changed in place and ready to walk with."""
+    """Train a scorer in place; yield it before the first epoch and after each, in evaluation mode.
+
+    Args:
+        model: The scorer.
+        steps: Training examples.
+        config: How to train; its rate is that of the MLPs.
+        encoder_rate: Learning rate of the encoder.
+        progress: Called as `progress(done, total)` after every batch, in steps of all epochs.
+    """
     heads = [*model.edge.parameters(), *model.score.parameters()]
     optimizer = torch.optim.AdamW(
-        [{"params": list(model.encoder.parameters()), "lr": rates[0]}, {"params": heads, "lr": rates[1]}]
+        [{"params": list(model.encoder.parameters()), "lr": encoder_rate}, {"params": heads, "lr": config.rate}]
     )
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([config.seed, 1])
     yield model.eval()
-    for epoch in range(epochs):
+    for epoch in range(config.epochs):
         order = rng.permutation(len(steps))
         model.train()
-        with deterministic(seed + epoch, threads=None):
-            for first in range(0, len(order), batch):
-                chosen = [steps[place] for place in order[first : first + batch].tolist()]
+        with deterministic(config.seed + epoch, threads=None):
+            for first in range(0, len(order), config.batch):
+                chosen = [steps[number] for number in order[first : first + config.batch].tolist()]
                 owners = torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(step.candidates) for step in chosen]))
                 logits = model(
                     [step.question for step in chosen],
@@ -345,19 +330,19 @@ def train_encoder(
                     owners,
                 )
                 right = torch.from_numpy(np.concatenate([step.positive for step in chosen]).astype(np.float32))
-                value = step_loss(logits, right, owners, len(chosen), loss)
+                value = step_loss(logits, right, owners, len(chosen), config.loss)
                 if not torch.isfinite(value):
                     raise ConfigurationError("The loss is no number any more: train with smaller learning rates.")
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()
                 if progress:
-                    progress(epoch * len(order) + min(first + batch, len(order)), epochs * len(order))
+                    progress(epoch * len(order) + min(first + config.batch, len(order)), config.epochs * len(order))
         yield model.eval()
 
 
 def _longest(encoder: Any) -> int:
-    """Tokens that an encoder has positions for; RoBERTa's and MPNet's begin behind that of the padding."""
+    """Maximum tokens of an encoder; positions of RoBERTa and MPNet begin after that of the padding."""
     table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
     if isinstance(table, nn.Embedding):
         return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
@@ -365,7 +350,7 @@ def _longest(encoder: Any) -> int:
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a card says of an encoder's shape, without what would have code or kernels loaded from elsewhere."""
+    """Configuration of an encoder without entries that would load code or kernels."""
     return {
         key: _plain(value) if isinstance(value, Mapping) else value
         for key, value in config.items()

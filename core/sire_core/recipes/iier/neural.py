@@ -1,4 +1,7 @@
-"""Trained scorers of chain steps, and their checkpoints (IIER, section 3.2)."""
+"""Trained scorers of chain steps, and their checkpoints (IIER, section 3.2).
+
+`EncoderChainScorer` is the paper's, with a trained text encoder. `NeuralScorer` is ours: MLPs over frozen vectors.
+"""
 
 from __future__ import annotations
 
@@ -44,29 +47,29 @@ __all__ = [
 PAIR_FEATURES = (
     "question",  # cosine of question and candidate
     "chain",  # cosine of the chain's mean and the candidate
-    "newly_covered",  # share of the question's open keywords that the candidate holds
-    "covered_again",  # share of its keywords that chain and candidate both hold
+    "newly_covered",  # share of the question's open keywords in the candidate
+    "covered_again",  # share of its keywords in both chain and candidate
     "closest",  # largest cosine of the candidate and a passage of the chain
     "question_chain",  # cosine of question and the chain's mean
     "length",  # passages of the chain, in fives
-    "open",  # share of the question's keywords that the chain does not hold
+    "open",  # share of the question's keywords that are not in the chain
 )
 """Columns of `pair_features`."""
 EDGE_FEATURES = (
-    "structural",  # beside each other in a document
+    "structural",  # neighbours in a document
     "similarity",  # cosine of a semantic edge
     "keywords",  # shared keywords, in fives, five at most
-    "rarity",  # of the rarest shared keyword: 1 / log2(1 + passages that hold it)
+    "rarity",  # of the rarest shared keyword: 1 / log2(1 + passages with it)
     "rarities",  # sum of that over the shared keywords
-    "names_candidate",  # the last passage holds the candidate's title as a keyword
-    "names_last",  # the candidate holds the last passage's title
-    "same_title",  # both have one title
+    "names_candidate",  # the candidate's title is a keyword of the last passage
+    "names_last",  # the reverse
+    "same_title",  # both have the same title
 )
 """Columns of `edge_features`; the first three are those of equation 2."""
 
 
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
-    """How question, chain and candidate lie to each other. A row depends on its own chain and candidate only.
+    """Features of question, chain and candidate; a row depends on its own chain and candidate only.
 
     Returns:
         float32 `[c, len(PAIR_FEATURES)]`.
@@ -75,7 +78,7 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
     chains, nodes = graph.vectors[state.chains], graph.vectors[candidates]
     means = chains.mean(axis=1, dtype=np.float64)
     means /= np.maximum(np.linalg.norm(means, axis=1), 1e-9)[:, None]
-    # Not matrix products: einsum adds every row alone, so that a batch changes nothing.
+    # einsum, not matrix products: rows do not depend on the batch.
     question_chain = np.einsum("ad,d->a", means, state.question)[owners]
     near_chain = np.einsum("cd,cd->c", means[owners], nodes)
     closest = np.einsum("cld,cd->cl", chains[owners], nodes).max(axis=1, initial=-1.0)
@@ -95,7 +98,7 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
 
 
 def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> FloatArray:
-    """What joins the last passage of a chain with a candidate.
+    """Features of the edge from the last passage of a chain to a candidate.
 
     Returns:
         float32 `[c, len(EDGE_FEATURES)]`.
@@ -122,29 +125,29 @@ def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> Floa
 
 
 def title_keywords(graph: ChainGraph, view: View) -> IntArray:
-    """The keyword that is a node's own title, `[n]`; -1 where no passage has that keyword. Made once per snapshot."""
+    """Keyword number of every node's title, `[n]`, -1 if it is no keyword; made once per snapshot."""
 
     def find() -> IntArray:
         titles = [name_key(base_title(unit.title)) for unit in view.units(graph.positions)]
         return np.array([graph.keyword_of.get(title, -1) for title in titles], dtype=np.int64)
 
-    found: IntArray = view.derived("title keywords", find)
-    return found
+    keywords: IntArray = view.derived("title keywords", find)
+    return keywords
 
 
 def _shared_keywords(graph: ChainGraph, left: IntArray, right: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every keyword that both nodes of a pair hold: number of the pair, number of the keyword."""
+    """All shared keywords of pairs of nodes: numbers of the pair and of the keyword, `[shared]` each."""
     size = max(1, len(graph.keys))
     both = np.intersect1d(_codes(graph, left, size), _codes(graph, right, size))
     return both // size, both % size
 
 
 def _codes(graph: ChainGraph, nodes: IntArray, size: int) -> NDArray[np.int64]:
-    """`place * size + keyword` for every keyword of every node."""
+    """`row * size + keyword` for every keyword of every node."""
     starts, counts = graph.keyword_indptr[nodes], graph.keyword_indptr[nodes + 1] - graph.keyword_indptr[nodes]
-    places = np.repeat(np.arange(len(nodes)), counts)
+    rows = np.repeat(np.arange(len(nodes)), counts)
     numbers = np.arange(int(counts.sum())) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
-    return np.asarray(places * size + graph.keyword_numbers[numbers], dtype=np.int64)
+    return np.asarray(rows * size + graph.keyword_numbers[numbers], dtype=np.int64)
 
 
 _PAIRS, _EDGES = len(PAIR_FEATURES), len(EDGE_FEATURES)
@@ -152,11 +155,10 @@ _PAIRS, _EDGES = len(PAIR_FEATURES), len(EDGE_FEATURES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeuralScorer:
-    """The light scorer: an edge MLP and a scoring MLP over frozen vectors, beside a linear part.
+    """The light scorer: a linear model plus the paper's edge MLP and scoring MLP, over features of frozen vectors.
 
-    Of the paper's scorer it keeps both MLPs. The vectors of question, chain and candidate enter by how they lie to
-    each other (`pair_features`), not as they are: a few hundred questions teach a network what a cosine is worth, but
-    not 1,536 coordinates.
+    Vectors enter through their cosines (`pair_features`): a few hundred questions are enough to learn what a cosine is
+    worth, but not to learn from 1,536 coordinates.
 
     Attributes:
         weights: `edge.0`, `edge.2` (MLP of the edge), `score.0`, `score.2` (MLP of the step), each with `.weight`
@@ -169,7 +171,7 @@ class NeuralScorer:
 
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
-        """The scorer of a checkpoint."""
+        """Load the scorer of a checkpoint."""
         known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
         if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
             raise StorageError(
@@ -178,9 +180,8 @@ class NeuralScorer:
             )
         if not isinstance(card.get("embedder"), str) or type(card.get("dimension")) is not int:
             raise StorageError(
-                "does not say on which embedder's vectors it was trained (`embedder` and `dimension` of its card), so "
-                "that nobody can tell whether an index goes with it. Train it again with `sire train-chains DATASET "
-                "--to FILE`."
+                "does not name the embedder it was trained with (`embedder` and `dimension` of its card). Train it "
+                "again with `sire train-chains DATASET --to FILE`."
             )
         shapes = {name: array.shape for name, array in weights.items()}
         if not _fits(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
@@ -193,13 +194,13 @@ class NeuralScorer:
         return f"neural/1:{self.card.get('digest', '')}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        """Score all candidates of all chains; a few products of short matrices."""
+        """Score all candidates of all chains."""
         self._check(view.embedder_fingerprint, graph.vectors.shape[1])
         pair, edge = pair_features(state, graph), edge_features(state, graph, title_keywords(graph, view))
         return score_features(self.weights, pair, edge)
 
     def check_embedder(self, embedder: Embedder) -> None:
-        """Refuse an embedder before anything is embedded."""
+        """Raise EmbedderMismatchError for another embedder than that of the training."""
         self._check(embedder.fingerprint, embedder.dimension)
 
     def _check(self, given: str, found: int) -> None:
@@ -227,13 +228,13 @@ def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray,
 
 
 def _linear(weights: Mapping[str, NDArray[np.float32]], name: str, rows: NDArray[Any]) -> NDArray[np.float64]:
-    # Not a matrix product: einsum adds every row alone, so that a batch changes nothing.
+    # einsum, not a matrix product: rows do not depend on the batch.
     product = np.einsum("cf,of->co", rows, weights[f"{name}.weight"].astype(np.float64))
     return np.asarray(product + weights[f"{name}.bias"])
 
 
 def _fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether weights fit one another and the features."""
+    """Whether shapes of weights match each other and the features."""
     try:
         (inner, edges), (outer, between) = shapes["edge.0.weight"], shapes["edge.2.weight"]
         (hidden, joined), (one, last) = shapes["score.0.weight"], shapes["score.2.weight"]
@@ -248,23 +249,23 @@ def _fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
 
 
 def _family(fingerprint: str) -> str:
-    """What a scorer depends on: the default embedder is fitted to its corpus, and its digest is the corpus's."""
+    """Fingerprint without the digest of the corpus, which the default embedder adds."""
     return fingerprint.partition(":")[0] if fingerprint.startswith("lexical-") else fingerprint
 
 
-_KEPT = 50_000
-"""Vectors of passages that are kept between questions; more are forgotten together."""
+_CACHE_SIZE = 50_000
+"""Maximum vectors of passages in the cache between questions; then it is cleared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderChainScorer:
-    """Question, path, candidate and edge as four vectors, and an MLP over them. Needs torch and transformers.
+    """The paper's scorer: question, path, candidate and edge as four vectors, and an MLP over them.
 
-    It reads texts, so that an index of any embedder can walk with it. A passage is encoded once per snapshot.
+    Needs torch and transformers. It encodes texts, once per snapshot, and works with an index of any embedder.
 
     Attributes:
-        model: An `EncoderScorer` of `sire_core.recipes.iier.networks`, ready to walk with.
-        card: See `checkpoint`; without a digest, as in training, no vector is kept.
+        model: An `EncoderScorer` of `sire_core.recipes.iier.networks`.
+        card: Card of the checkpoint; without a digest, as in training, no vector is cached.
     """
 
     model: Any
@@ -272,7 +273,7 @@ class EncoderChainScorer:
 
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> EncoderChainScorer:
-        """The scorer of a checkpoint."""
+        """Load the scorer of a checkpoint."""
         if not all(np.isfinite(array).all() for array in weights.values()):
             raise StorageError("holds weights that are no numbers: its training failed. Train it again.")
         try:
@@ -289,7 +290,7 @@ class EncoderChainScorer:
         return f"encoder/1:{self.card.get('digest', '')}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        """Score all candidates of all chains: one pass of the encoder for the paths, one for passages not seen yet."""
+        """Score all candidates: one pass of the encoder for the paths, one for passages that are not cached."""
         import asyncio
 
         return await asyncio.to_thread(self._scores, state, graph, view)
@@ -297,27 +298,27 @@ class EncoderChainScorer:
     def _scores(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
         question: FloatArray = self.model.vectors([state.query])[0]
         paths = ["\n".join(_texts(graph, view, chain)) for chain in state.chains]
-        found: FloatArray = self.model.scores(
+        scores: FloatArray = self.model.scores(
             question,
             self.model.vectors(paths, keep_end=True),
             self._passages(state.candidates, graph, view),
             state.features.astype(np.float32),
             state.owners,
         )
-        return found
+        return scores
 
     def _passages(self, nodes: IntArray, graph: ChainGraph, view: View) -> FloatArray:
         """Vectors of passages, `[c, size]`."""
         digest = self.card.get("digest", "")
-        kept: dict[int, FloatArray] = view.derived(f"chain encoder {digest}", dict) if digest else {}
+        cached: dict[int, FloatArray] = view.derived(f"chain encoder {digest}", dict) if digest else {}
         wanted = np.unique(nodes).tolist()
-        known = {node: kept[node] for node in wanted if node in kept}
+        known = {node: cached[node] for node in wanted if node in cached}
         new = [node for node in wanted if node not in known]
         if new:
             known.update(zip(new, self.model.vectors(_texts(graph, view, np.array(new))), strict=True))
-            if len(kept) + len(new) > _KEPT:
-                kept.clear()
-            kept.update((node, known[node]) for node in new)
+            if len(cached) + len(new) > _CACHE_SIZE:
+                cached.clear()
+            cached.update((node, known[node]) for node in new)
         return np.stack([known[node] for node in nodes.tolist()])
 
 
@@ -326,13 +327,13 @@ def _texts(graph: ChainGraph, view: View, nodes: IntArray) -> list[str]:
 
 
 FORMAT = "chain-scorer/1"
-"""`format` of every card; another one is another meaning of the weights."""
+"""`format` of every card; it changes with the meaning of the weights."""
 _CARD = "card"
 _AGAIN = "Train it again with `sire train-chains DATASET --to FILE`."
 
 
 def load_chain_scorer(path: str | Path) -> ChainScorer:
-    """Read a trained scorer, of whichever kind."""
+    """Load a trained scorer of either kind."""
     weights, card = read_checkpoint(path)
     try:
         return scorer_of(weights, card)
@@ -341,28 +342,25 @@ def load_chain_scorer(path: str | Path) -> ChainScorer:
 
 
 def scorer_of(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> ChainScorer:
-    """The scorer that weights and card describe."""
-    if card.get("kind") == "encoder":
-        return EncoderChainScorer.of(weights, card)
-
-    return NeuralScorer.of(weights, card)
+    """Make the scorer of weights and card."""
+    return EncoderChainScorer.of(weights, card) if card.get("kind") == "encoder" else NeuralScorer.of(weights, card)
 
 
 def scorer_digest(weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> str:
-    """Digest of the weights and of all that the card says besides it; the same training gives the same one."""
+    """Digest of the weights and the rest of the card; equal for equal trainings."""
     rest = {name: value for name, value in card.items() if name != "digest"}
-    found = hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=16)
+    digest = hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=16)
     for name in sorted(weights):
         array = np.ascontiguousarray(weights[name], dtype="<f4")
-        found.update(f"\0{name}\0{array.shape}\0".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
+        digest.update(f"\0{name}\0{array.shape}\0".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def write_checkpoint(
     path: str | Path, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write a scorer; the file appears whole or not at all."""
+    """Write a scorer in one step, and return the card with `format` and `digest`."""
     library = _safetensors()
     full = {**json.loads(json.dumps(card)), "format": FORMAT}
     full["digest"] = scorer_digest(weights, full)
@@ -371,7 +369,7 @@ def write_checkpoint(
     arrays = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
     try:
         try:
-            # One entry: with several, the library writes them in no fixed order.
+            # One entry: the library writes several in random order.
             library.save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
             part.replace(path)
         finally:
@@ -382,7 +380,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]], Mapping[str, Any]]:
-    """Read a scorer: weights by name and the card."""
+    """Read and verify a scorer: weights by name, and the card."""
     if not Path(path).is_file():
         raise StorageError(
             f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
@@ -407,7 +405,7 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
 
 
 class _Library:
-    """The three names of safetensors that are used here."""
+    """The parts of safetensors that are used here."""
 
     def __init__(self) -> None:
         from safetensors import SafetensorError, safe_open

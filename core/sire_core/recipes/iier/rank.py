@@ -39,7 +39,6 @@ __all__ = [
     "FORMATS",
     "SEED",
     "WHOLE",
-    "Chain",
     "ChainLines",
     "ChainQuestion",
     "ChainReasons",
@@ -116,14 +115,12 @@ class Seeds:
         keywords: Keywords of the question that each covers; none for a seed taken by similarity.
         query_keywords: All keywords of the question, at most 64.
         coverage: Bit set of the keywords that a node contains, uint64 `[n]`.
-        fallback: Whether no passage contains a keyword, so that all seeds were taken by similarity.
     """
 
     nodes: Sequence[int]
     keywords: Sequence[Sequence[str]]
     query_keywords: Sequence[str]
     coverage: NDArray[np.uint64]
-    fallback: bool
 
 
 def find_seeds(
@@ -152,7 +149,7 @@ def find_seeds(
     keywords = [tuple(query_keywords[number] for number in cover) for cover in covers]
     nearest = cosines.best(similar if seeds else max(fallback, similar), allowed)
     extra = [node for node in nearest.tolist() if node not in seeds]
-    return Seeds([*seeds, *extra], [*keywords, *(() for _ in extra)], query_keywords, coverage, not seeds)
+    return Seeds([*seeds, *extra], [*keywords, *(() for _ in extra)], query_keywords, coverage)
 
 
 _DECIMALS = 6
@@ -178,14 +175,6 @@ class ChainQuestion:
     coverage: NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Nodes of a chain, the seed first, and the score with which each was taken (the seed's is its cosine)."""
-
-    nodes: tuple[int, ...]
-    scores: tuple[float, ...]
-
-
 async def walk_chains(
     graph: ChainGraph,
     view: View,
@@ -194,7 +183,7 @@ async def walk_chains(
     scorer: ChainScorer,
     max_length: int,
     allowed: BoolArray | None = None,
-) -> list[Chain]:
+) -> list[tuple[int, ...]]:
     """Grow one chain per seed, all at once; every chain takes its best neighbour that it does not contain yet.
 
     Chains may share passages; a chain without a further neighbour ends early.
@@ -207,9 +196,11 @@ async def walk_chains(
         scorer: Chooses the next node.
         max_length: Maximum nodes of a chain, including its seed.
         allowed: Nodes that may be taken, `[n]`; None for all.
+
+    Returns:
+        Nodes of every chain, the seed first.
     """
     chains = [[seed] for seed in seeds]
-    scores = [[float(question.cosines[seed])] for seed in seeds]
     active = np.arange(len(chains))
     while len(active) and len(chains[active[0]]) < max_length:
         state, alive = frontier(graph, question, np.array([chains[i] for i in active], dtype=np.int64), allowed)
@@ -221,8 +212,7 @@ async def walk_chains(
         for chain, (start, stop) in zip(active.tolist(), pairwise(bounds), strict=True):
             best = start + int(values[start:stop].argmax())  # of equal scores the smallest node
             chains[chain].append(int(state.candidates[best]))
-            scores[chain].append(float(values[best]))
-    return [Chain(tuple(nodes), tuple(values)) for nodes, values in zip(chains, scores, strict=True)]
+    return [tuple(nodes) for nodes in chains]
 
 
 def frontier(
@@ -298,14 +288,14 @@ class ChainResult:
         graph: The graph.
         cosines: Cosines of the question with all units.
         seeds: Where the chains start.
-        chains: One per seed.
+        chains: Nodes of each, one chain per seed.
         failure: Why the model did not find the keywords; empty if it did or was not asked.
     """
 
     graph: ChainGraph
     cosines: Similarities
     seeds: Seeds
-    chains: Sequence[Chain]
+    chains: Sequence[tuple[int, ...]]
     failure: str
 
     @cached_property
@@ -313,7 +303,7 @@ class ChainResult:
         """By node its chain and its step there: the earliest step, then the earliest chain."""
         steps: dict[int, tuple[int, int]] = {}
         for number, chain in enumerate(self.chains):
-            for step, node in enumerate(chain.nodes):
+            for step, node in enumerate(chain):
                 if node not in steps or step < steps[node][1]:
                     steps[node] = (number, step)
         return steps
@@ -340,13 +330,13 @@ class ChainReasons:
     def _whole(self, node: int) -> Iterator[PathStep]:
         """Yield every chain that contains a passage."""
         for number, chain in enumerate(self._result.chains, 1):
-            if node in chain.nodes:
-                positions = self._result.graph.positions[list(chain.nodes)].tolist()
+            if node in chain:
+                positions = self._result.graph.positions[list(chain)].tolist()
                 yield PathStep(WHOLE, tuple(map(self._id, positions)), f"chain of evidence {number}")
 
     def chain(self, number: int, length: int) -> EvidenceChain:
         """Return the first passages of a chain."""
-        nodes = self._result.chains[number].nodes[:length]
+        nodes = self._result.chains[number][:length]
         positions = self._result.graph.positions[list(nodes)].tolist()
         keywords = self._result.seeds.keywords[number]
         start = (
@@ -484,7 +474,7 @@ class EvidenceChains:
             return []
         result = await self._walk(query, view, where)
         reasons = ChainReasons(view, result)
-        return [reasons.chain(number, len(chain.nodes)) for number, chain in enumerate(result.chains)]
+        return [reasons.chain(number, len(chain)) for number, chain in enumerate(result.chains)]
 
     async def gold_on_chains(self, questions: Sequence[Question], view: PoolView) -> list[float]:
         """Share of each question's gold passages that are on a chain, 0..1; see `sire eval`.
@@ -547,7 +537,7 @@ class EvidenceChains:
             return scores
         query_seed = int.from_bytes(hashlib.blake2b(query.encode(), digest_size=8).digest(), "little")
         rng = np.random.default_rng([self.seed, query_seed])
-        groups = arrange_chains([chain.nodes for chain in result.chains], self.order, rng)
+        groups = arrange_chains(result.chains, self.order, rng)
         nodes = list(dict.fromkeys(concatenated.from_iterable(groups)))
         scores[positions[nodes]] = 2.0 - np.arange(len(nodes)) / max(1, len(nodes))  # above every cosine
         return scores

@@ -1,4 +1,7 @@
-"""Scorers of chain steps: which passage should come next (IIER section 3.2, equations 1-4)."""
+"""Scorers of chain steps: which passage comes next (IIER, section 3.2, equations 1-4).
+
+The paper trains its scorer (`neural`); those of this file need no training.
+"""
 
 from __future__ import annotations
 
@@ -31,27 +34,26 @@ _ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
 _PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
     [0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101], dtype=np.uint64
 )
-"""Shifts and masks that add bits in pairs, pairs in nibbles, nibbles in octets, and octets."""
+"""Shifts and masks for counting bits in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkState:
-    """All chains that can still grow, at one step of the walk, and every node that each could take next.
+    """All chains that can grow at one step of the walk, and their candidates.
 
-    The chains of one state have the same length, because all seeds are walked together, one node at a time; a chain
-    that came to a dead end is not in the state any more. Nodes are numbers of `ChainGraph`.
+    All chains of a state have the same length. Nodes are numbers of `ChainGraph`.
 
     Attributes:
         query: The question.
         question: Its unit-length vector, float32 `[d]`.
-        cosines: Cosine of the question with every node, read like an array (`cosines[candidates]`), float32 `[n]`.
-        coverage: Bit set of the question's keywords that a node covers, uint64 `[n]`.
-        keywords: Number of the question's keywords, at most 64; bit j of `coverage` is keyword j.
+        cosines: Cosines of the question with all nodes, read like an array, float32 `[n]`.
+        coverage: Bit set of the question's keywords that a node contains, uint64 `[n]`; bit j is keyword j.
+        keywords: Number of the question's keywords, at most 64.
         chains: Nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1.
-        owners: Row of `chains` that a candidate would extend, int64 `[c]`, ascending; every chain has at least one.
-        candidates: The node that would be added, int64 `[c]`: an allowed neighbour of the chain's last node that is not
-            in the chain; ascending within a chain.
-        features: The edge from the chain's last node to the candidate, float32 `[c, 3]`, see `chain_graph.FEATURES`.
+        owners: Row of `chains` of every candidate, int64 `[c]`, ascending; every chain has at least one.
+        candidates: Allowed neighbours of the last node that are not in the chain, int64 `[c]`, ascending within a
+            chain.
+        features: Weights of the edge to the candidate, float32 `[c, 3]`, see `graph.FEATURES`.
     """
 
     query: str
@@ -66,25 +68,23 @@ class WalkState:
 
 
 class ChainScorer(Protocol):
-    """Says how well each candidate continues its chain. Holds settings and weights, never the state of a query."""
+    """Scores candidates for the next passage of a chain; has settings and weights, but no state of a query."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the method and everything that decides its scores."""
+        """Name of the method with everything that changes its scores."""
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
         """Score all candidates of all chains in one batch.
 
-        The score of a candidate may depend on its own chain and on the question only, not on what else is in the batch:
-        walking all seeds together gives what walking one by one gives. The walk rounds scores to six decimals and takes
-        the largest of a chain, ties by node number; scores of different chains are not compared when walking, but the
-        ranking shows them, so a probability or a similarity is better than a raw logit.
+        A score depends on the question and the candidate's own chain only, not on the rest of the batch. The walk
+        rounds scores to six decimals and takes the highest of a chain, ties by node number.
 
         Args:
             state: Chains and candidates.
-            graph: Vectors and edges by node number; `graph.positions` leads to the view.
-            view: The pool, for texts (`view.units(graph.positions[nodes])`) and the language model. No passage but
-                those of the state may be shown to a model: others may be shut out by a filter.
+            graph: Vectors and edges by node number.
+            view: The pool, for texts (`view.units(graph.positions[nodes])`) and the language model. A model may see
+                passages of the state only: a filter may forbid others.
 
         Returns:
             float32 `[c]`, finite, larger is better.
@@ -93,11 +93,11 @@ class ChainScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeuristicScorer:
-    """A weighted sum of similarities, newly covered keywords and edge weights; needs no training (IIER).
+    """A weighted sum of similarities, newly covered keywords and edge weights (ours).
 
-    The specification weighs shared keywords with 0.1. With edges of one shared keyword, a name that another passage is
-    titled by, links of that kind have to win: 2.0 was chosen on the even questions of a development set of
-    2WikiMultihopQA, where it finds 10 points more of the evidence.
+    The weight of shared keywords is high because an edge of one keyword is often the title of the other passage; it was
+    chosen on the even questions of a development set of 2WikiMultihopQA, where 2.0 finds 10 points more of the evidence
+    than 0.1.
 
     Attributes:
         question: Weight of the cosine between question and candidate.
@@ -122,7 +122,7 @@ class HeuristicScorer:
         return "heuristic/1:" + ",".join(f"{weight:g}" for weight in weights)
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
-        """Score all candidates; a few products of short matrices."""
+        """Score all candidates."""
         structural, similarity, shared = state.features.T.astype(np.float64)
         scores = (
             self.question * state.cosines[state.candidates]
@@ -137,7 +137,7 @@ class HeuristicScorer:
 
 
 def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
-    """Cosine of every candidate with the mean of its chain, `[c]`; chain by chain, so that a batch changes nothing."""
+    """Cosine of every candidate with the mean of its chain, `[c]`; computed by chain, independent of the batch."""
     near = np.empty(len(state.candidates), dtype=np.float32)
     bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1)).tolist()
     for chain, (start, stop) in zip(state.chains, pairwise(bounds), strict=True):
@@ -149,31 +149,23 @@ def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class DisabledScorer:
-    """The scorer of a checkpoint that only an index folder names: changes and figures need none, a search says so.
-
-    Attributes:
-        checkpoint: The file.
-    """
+    """Replaces a checkpoint that only an index folder names, which is not read; a search raises an error."""
 
     checkpoint: str
 
     @property
     def fingerprint(self) -> str:
-        """The file's name."""
+        """Name of the file."""
         return f"neural/1:unread:{self.checkpoint}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:  # noqa: ARG002 - the protocol's
-        """Raises ConfigurationError."""
+        """Raise ConfigurationError."""
         raise untrusted_error("checkpoint", self.checkpoint)
 
 
 @dataclass(frozen=True, slots=True)
 class RandomScorer:
-    """Random but repeatable: a hash of seed, question, chain and candidate; the lower bound for scorers.
-
-    Attributes:
-        seed: Another seed, another walk.
-    """
+    """A hash of seed, question, chain and candidate: a repeatable lower bound for scorers."""
 
     seed: int = 0
 
@@ -195,7 +187,7 @@ class RandomScorer:
 
 
 def newly_covered(state: WalkState) -> NDArray[np.float64]:
-    """Share of the question's keywords open in a candidate's chain that the candidate covers, `[c]`; 0 if none is."""
+    """Share of the keywords that the chain does not contain but the candidate does, `[c]`; 0 if none is open."""
     holds = state.coverage[state.candidates]
     if not holds.any():
         return np.zeros(len(holds))
@@ -221,11 +213,11 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ModelScorer:
-    """Asks the language model once per chain and step; without a model the heuristic decides.
+    """Asks the language model once per chain and step (ours); without a model the heuristic scores.
 
     Attributes:
-        shown: Candidates that the model sees, the best by the heuristic; it ranks the others behind.
-        heuristic: Chooses what is shown, and orders what the model does not name.
+        shown: Maximum candidates in a prompt, the best by the heuristic.
+        heuristic: Selects these candidates, and scores all others.
     """
 
     shown: int = 8
@@ -237,7 +229,7 @@ class ModelScorer:
         return f"llm/1:{self.shown}:{self.heuristic.fingerprint}"
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        """Score all candidates: heuristic scores, and 1 more for what the model names."""
+        """Score all candidates by the heuristic, plus 1 for the choice of the model."""
         scores = np.array(await self.heuristic.score(state, graph, view))
         model = view.language_model
         if model is None:
@@ -248,17 +240,17 @@ class ModelScorer:
             for own in (np.arange(start, stop) for start, stop in pairwise(bounds))
         ]
         calls = []
-        for chain, places in zip(state.chains, shown, strict=True):
-            nodes = np.concatenate((chain, state.candidates[places]))
+        for chain, rows in zip(state.chains, shown, strict=True):
+            nodes = np.concatenate((chain, state.candidates[rows]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
             calls.append(_ask(model, state.query, texts[: len(chain)], texts[len(chain) :]))
-        for places, chosen in zip(shown, await _together(calls), strict=True):
-            scores[places[chosen]] += 1.0
+        for rows, choice in zip(shown, await _together(calls), strict=True):
+            scores[rows[choice]] += 1.0
         return scores
 
 
 async def _together(calls: Sequence[Awaitable[int]]) -> list[int]:
-    """What all calls answer; when one of them fails nobody pays for the others."""
+    """Await all calls; if one fails the others are cancelled."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return await asyncio.gather(*tasks)
@@ -268,7 +260,7 @@ async def _together(calls: Sequence[Awaitable[int]]) -> list[int]:
 
 
 async def _ask(model: LanguageModel, query: str, chain: Sequence[str], candidates: Sequence[str]) -> int:
-    """Place of the candidate that the model chooses; one call."""
+    """Return the index of the candidate that the model chooses; one call."""
     data = {"question": query, "chain": list(chain), "passages": numbered(candidates)}
     text = json.dumps(data, ensure_ascii=False, indent=1)
     answer = await model.complete(Prompt(_INSTRUCTIONS, text), max_tokens=10)

@@ -1,4 +1,4 @@
-"""Training the scorers of evidence chains: over frozen vectors, or with the paper's text encoder (IIER 3.2)."""
+"""Training of chain scorers: the light one over frozen vectors, or the paper's with a text encoder (IIER, 3.2)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ __all__ = [
 
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
-"""The heuristic that training starts as. Not the weights that `HeuristicScorer` was tuned to since: its large weight of
-shared keywords leaves training little to decide (3 points less of the evidence in cross-validation)."""
+"""Initial weights of the light scorer. Not those of `HeuristicScorer`: its large weight of shared keywords leaves
+little to learn (3 points less of the evidence in cross-validation)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,11 @@ class TrainingConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrainedScorer:
-    """What training made.
+    """A trained scorer.
 
     Attributes:
         weights: See `NeuralScorer` and `EncoderScorer`.
-        card: Says how they came about; `write_checkpoint` adds format and digest.
+        card: Data, settings and metrics of the training; `write_checkpoint` adds format and digest.
     """
 
     weights: Mapping[str, NDArray[np.float32]]
@@ -146,7 +146,7 @@ class TrainedScorer:
 
     @property
     def scorer(self) -> ChainScorer:
-        """Ready to walk with."""
+        """The scorer of weights and card."""
         return scorer_of(self.weights, {**self.card, "digest": scorer_digest(self.weights, self.card)})
 
 
@@ -218,13 +218,13 @@ async def train_scorer(
     data: Mapping[str, Any] | None = None,
     progress: ProgressLike = None,
 ) -> TrainedScorer:
-    """Train on shortest paths between gold passages, keep the weights of the best match rate on held-back questions.
+    """Train on shortest paths between gold passages; keep the weights with the best match rate on validation questions.
 
     Args:
         view: A pool with an `InteractionGraph`.
-        questions: With their evidence.
-        config: How.
-        data: What the card says of the data.
+        questions: Questions with their gold passages.
+        config: How to train.
+        data: Description of the data for the card.
         progress: Called as `progress("epochs", done, total)`, for an encoder also as `progress("steps", done, total)`;
             True draws bars.
 
@@ -237,18 +237,18 @@ async def train_scorer(
     learn, check = _split(questions, config)
     say = progress_of(progress)
     if config.encoder is None:
-        lessons = _light(view, learn, config)
+        training = _light(view, learn, config)
     else:
-        lessons = _encoder(view, learn, config, config.encoder, partial(say, "steps"))
+        training = _encoder(view, learn, config, config.encoder, partial(say, "steps"))
     best: tuple[float, int, Mapping[str, NDArray[np.float32]]] = (-1.0, 0, {})
-    for epoch, (scorer, weights) in enumerate(lessons.passes):
+    for epoch, (scorer, weights) in enumerate(training.passes):
         rate = await match_rate(view, check, scorer, config.max_length)
         if rate > best[0]:
             best = rate, epoch, weights()
         say("epochs", epoch, config.epochs)
         if epoch - best[1] >= config.patience:
             break
-    card = lessons.card
+    card = training.card
     rates = {"neural": best[0]}
     for name, scorer in (("heuristic", HeuristicScorer()), ("random", RandomScorer(config.seed))):
         rates[name] = await match_rate(view, check, scorer, config.max_length)
@@ -256,22 +256,22 @@ async def train_scorer(
         **(data or {}),
         "questions": len(learn),
         "validation_questions": len(check),
-        **lessons.counts,
+        **training.counts,
     }
     card["metrics"] = {"epoch": best[1], "validation_match_rate": {name: round(r, 2) for name, r in rates.items()}}
     return TrainedScorer(best[2], card)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lessons:
-    """A scorer before its first pass over what it learns from, and after each, with a way to keep its weights."""
+class _Passes:
+    """A scorer before the first epoch and after each, with a function that copies its weights."""
 
     card: dict[str, Any]
     counts: Mapping[str, int]
     passes: Iterator[tuple[ChainScorer, Callable[[], Mapping[str, NDArray[np.float32]]]]]
 
 
-def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Lessons:
+def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfig) -> _Passes:
     from sire_core.recipes.iier.networks import train_epochs
 
     examples = make_examples(view, learn, config.labels, config.max_hops)
@@ -288,16 +288,10 @@ def _light(view: PoolView, learn: Sequence[KnownQuestion], config: TrainingConfi
         examples.positive,
         examples.owners,
         FIRST_WEIGHTS,
-        epochs=config.epochs,
-        batch=config.batch,
-        rate=config.rate,
-        hold=config.hold,
-        hidden=config.hidden,
-        loss=config.loss,
-        seed=config.seed,
+        config,
     )
     counts = _counts(examples.decisions, len(examples.owners), examples.unreachable)
-    return _Lessons(card, counts, ((NeuralScorer(weights, card), partial(dict, weights)) for weights in passes))
+    return _Passes(card, counts, ((NeuralScorer(weights, card), partial(dict, weights)) for weights in passes))
 
 
 def _encoder(
@@ -306,7 +300,7 @@ def _encoder(
     config: TrainingConfig,
     encoder: EncoderConfig,
     progress: Callable[[int, int], None],
-) -> _Lessons:
+) -> _Passes:
     from sire_core.recipes.iier.networks import EncoderScorer, train_encoder
     from sire_core.recipes.iier.neural import EncoderChainScorer
 
@@ -314,18 +308,9 @@ def _encoder(
     steps, unreachable = text_steps(view, learn, config.labels, config.max_hops, encoder.candidates, rng)
     model = EncoderScorer.from_folder(encoder.folder, encoder.tokens, config.seed)
     card = {"kind": "encoder", "encoder": model.about(), "config": asdict(config)}
-    passes = train_encoder(
-        model,
-        steps,
-        epochs=config.epochs,
-        batch=config.batch,
-        rates=(encoder.rate, config.rate),
-        loss=config.loss,
-        seed=config.seed,
-        progress=progress,
-    )
+    passes = train_encoder(model, steps, config, encoder.rate, progress)
     counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
-    return _Lessons(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
+    return _Passes(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
 
 
 def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:
@@ -335,7 +320,7 @@ def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]
 def _split(
     questions: Sequence[KnownQuestion], config: TrainingConfig
 ) -> tuple[list[KnownQuestion], list[KnownQuestion]]:
-    """Questions to learn from and to stop by, both in their order."""
+    """Split questions into those for training and those for early stopping."""
     if len(questions) < 2:
         raise CorpusError(f"A scorer needs at least two questions with gold passages, not {len(questions)}.")
     order = np.random.default_rng(config.seed).permutation(len(questions))
