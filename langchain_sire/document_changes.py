@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
-from langchain_sire.documents import from_langchain
+from langchain_sire.documents import from_langchain, to_langchain, with_ids
 from langchain_sire.opening import remember_title_key
 from sire_core.corpus.stored import asked_of
-from sire_core.errors import ConfigurationError, RefusedUnitsError
+from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError
 from sire_core.filters.conditions import passes
+from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
 from sire_core.types import BuildReport
@@ -38,18 +39,24 @@ class DocumentChanges:
         def narrowed(self, *more: FilterLike) -> Filter | None:
             """See `SireRetriever.narrowed`."""
 
-    def add_documents(self, documents: Iterable[Document]) -> list[str]:
+    def add_documents(self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None) -> list[str]:
         """Add documents, or replace those with the same id, like a vector store; returns their ids.
+
+        Args:
+            documents: Not modified.
+            ids: Replace the documents' own ids; a list as long as that of the documents.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON; nothing is added.
             BuildError: Too many passages failed.
         """
-        return run_sync(self.aadd_documents(documents))
+        return run_sync(self.aadd_documents(documents, ids=ids))
 
-    async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
+    async def aadd_documents(
+        self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None
+    ) -> list[str]:
         """See `add_documents`."""
-        given = self._given(documents)
+        given = self._given(documents if ids is None else with_ids(documents, ids))
         await self._follow(await self.index.aupdate(given))
         return [document.id for document in given]
 
@@ -103,6 +110,19 @@ class DocumentChanges:
         await self._follow(report)
         return report
 
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Documents as they were added, in the order of the ids; unknown ids are ignored."""
+        wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        try:
+            found = {document.id: document for document in self.index.documents(wanted)}
+        except IndexMissingError:
+            return []
+        return [to_langchain(found[name]) for name in wanted if name in found]
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """See `get_by_ids`."""
+        return await asyncio.to_thread(self.get_by_ids, ids)
+
     async def _passing(self, where: FilterLike) -> list[str]:
         """Ids of the documents of which every passage passes a filter."""
         wanted = self.narrowed(where)
@@ -121,7 +141,9 @@ class DocumentChanges:
         return found
 
     def _given(self, documents: Iterable[Document]) -> list[Any]:
-        return from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+        given = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+        warn_of_first_cost(self.index, len(given))
+        return given
 
     async def _follow(self, report: BuildReport) -> None:
         remember_title_key(self.index.path, self.title_key)

@@ -12,10 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 
-from langchain_sire.documents import to_langchain
 from langchain_sire.opening import remember_title_key
 from langchain_sire.retriever import SireRetriever
-from sire_core import types
 from sire_core.errors import IndexMissingError
 
 if TYPE_CHECKING:
@@ -93,7 +91,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
         if ids is None:
             raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
         ids = [ids] if isinstance(ids, str) else ids
-        gone = [document.id for document in self._documents(ids)]
+        gone = [str(document.id) for document in self.get_by_ids(ids)]
         if gone and self.index.allow is not None:
             self.index.delete(gone, missing_ok=True, visible_only=True)
         else:
@@ -127,7 +125,7 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
         """Documents by id, including pending ones; unknown ids are ignored."""
-        return [to_langchain(document) for document in self._documents([ids] if isinstance(ids, str) else ids)]
+        return self.get_by_ids(ids)
 
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """See `get`."""
@@ -139,11 +137,3 @@ class SireDocumentIndex(SireRetriever, DocumentIndex):
             return await super()._hits(query, options)
         except IndexMissingError:  # an empty store finds nothing
             return []
-
-    def _documents(self, ids: Sequence[str]) -> list[types.Document]:
-        """Documents of these ids as they will be after the next flush, in the order of the ids."""
-        try:
-            found = {document.id: document for document in self.index.documents(ids)}
-        except IndexMissingError:
-            return []
-        return [found[name] for name in dict.fromkeys(ids) if name in found]

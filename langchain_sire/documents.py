@@ -26,6 +26,7 @@ __all__ = [
     "keep_user_keys",
     "pool_document",
     "to_langchain",
+    "with_ids",
 ]
 
 KEY = "sire"
@@ -156,6 +157,18 @@ def from_texts(
         )
         for at, text in enumerate(listed)
     ]
+
+
+def with_ids(documents: Iterable[LangChainDocument], ids: Sequence[str | None]) -> list[LangChainDocument]:
+    """Copies of documents with other ids.
+
+    Raises:
+        CorpusError: There are more or fewer ids than documents.
+    """
+    listed = list(documents)
+    if len(ids) != len(listed):
+        raise CorpusError(f"There are {len(listed)} documents but {len(ids)} ids; give one for each, or none.")
+    return [document.model_copy(update={"id": name}) for document, name in zip(listed, ids, strict=True)]
 
 
 def to_langchain(document: Document) -> LangChainDocument:

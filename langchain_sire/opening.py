@@ -12,7 +12,7 @@ from langchain_sire.embeddings import as_embedder
 from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
 from sire_core.index import Index
-from sire_core.recipes.registry import recipe_of
+from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.json_files import read_checked, write_checked
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ SPELLINGS = {
     "embed_model": "embedding",
     "language_model": "llm",
     "model": "llm",
+    "extraction_llm": "llm",
     "vectorstore": "vector_store",
     "folder": "path",
     "persist_directory": "path",
@@ -69,7 +70,10 @@ def open_index(
     Raises:
         TypeError: A keyword is unknown, or one argument was given twice.
     """
-    found = named(called, {k: v for k, v in given.items() if v is not None}, (*_NAMES, *others), SPELLINGS)
+    words = {k: v for k, v in given.items() if v is not None}
+    folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
+    words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
+    found = named(called, words, (*_NAMES, *others), SPELLINGS)
     rest = {name: found.pop(name) for name in others if name in found}
     if "chunker" in given:
         chunker = given["chunker"]

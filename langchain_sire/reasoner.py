@@ -21,6 +21,7 @@ from typing_extensions import Self
 from langchain_sire.any_retriever import retriever_source, to_document
 from langchain_sire.chat import as_language_model
 from langchain_sire.document_index import SireDocumentIndex
+from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.steps import atraced, step_to_dict, traced
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
@@ -220,7 +221,8 @@ class ReasoningRetriever(SireRetriever):
     Each step is a custom event `sire_step`, so `astream_events` shows the progress.
 
     Attributes:
-        llm: Reasons: a LangChain chat model or a `LanguageModel`. None uses that of the index.
+        llm: Reasons: a LangChain chat model or a `LanguageModel`. None uses that of the index. To extract and summarize
+            with a model as well, `from_documents` and `load` take `extraction_llm`.
         options: Settings and limits of the strategy, as in `create_ircot_chain` and `create_self_ask_chain`.
     """
 
@@ -228,6 +230,19 @@ class ReasoningRetriever(SireRetriever):
 
     llm: Any = None
     options: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
+        """Open an index with `extraction_llm`; `llm` reasons only."""
+        reasons = {word for word in given if SPELLINGS.get(word, word) == "llm" and word != "extraction_llm"}
+        models = [given[word] for word in given if word in reasons and given[word] is not None]
+        if len(models) > 1:
+            raise TypeError(
+                f"{cls.__name__}.{called}() got {' and '.join(sorted(reasons))}: two words for one argument."
+            )
+        retriever = super()._over(called, {word: value for word, value in given.items() if word not in reasons})
+        retriever.llm = models[0] if models else None
+        return retriever
 
     @model_validator(mode="after")
     def _known_options(self) -> Self:

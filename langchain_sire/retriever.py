@@ -106,6 +106,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
+        ids: Sequence[str | None] | None = None,
         **options: Any,
     ) -> Self:
         """Add documents to a new or existing index, and return a retriever over it.
@@ -122,9 +123,11 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             recipe: A name or a `Recipe`; None means the recipe saved with the retriever, or the folder's latest, or the
                 default.
             path: Folder of the index; None keeps it in memory.
-            **options: `vector_store` (or a `VectorStoreMirror` of it), which is kept up to date and searched; fields of
-                the class (`k`, `filter`, `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars,
-                and arguments of `Index`: `chunker`, `seed`, `workers`, `limits` and others.
+            ids: Replace the documents' own ids.
+            **options: Settings of the recipe (`ranker="hybrid"`, or all in `recipe_settings={...}`), `vector_store` (or
+                a `VectorStoreMirror` of it), which is kept up to date and searched; fields of the class (`k`, `filter`,
+                `search_kwargs`, `title_key`, ...), `show_progress=True` for progress bars, and arguments of `Index`:
+                `chunker`, `seed`, `workers`, `limits` and others.
 
         Raises:
             CorpusError: Documents contradict each other, or have metadata that is not JSON.
@@ -133,7 +136,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         """
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("from_documents", given)
-        retriever.add_documents(documents)
+        retriever.add_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
 
@@ -146,12 +149,13 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         llm: BaseChatModel | LanguageModel | None = None,
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
+        ids: Sequence[str | None] | None = None,
         **options: Any,
     ) -> Self:
         """See `from_documents`."""
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over("afrom_documents", given)
-        await retriever.aadd_documents(documents)
+        await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
 

@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sire.document_index import SireDocumentIndex
-from langchain_sire.documents import from_texts, hit_to_langchain
+from langchain_sire.documents import from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import LangChainEmbedder
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.models.sync import run_sync
@@ -266,10 +266,5 @@ def _identified(
     if others:
         raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids and batch_size.")
     listed = list(documents)
-    names: Sequence[str | None] = [document.id for document in listed] if ids is None else list(ids)
-    if len(names) != len(listed):
-        raise ValueError(f"There are {len(listed)} documents but {len(names)} ids.")
-    return [
-        Document(id=name or uuid.uuid4().hex, page_content=document.page_content, metadata=document.metadata)
-        for name, document in zip(names, listed, strict=True)
-    ]
+    names = [document.id for document in listed] if ids is None else ids
+    return with_ids(listed, [name or uuid.uuid4().hex for name in names])

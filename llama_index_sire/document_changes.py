@@ -16,6 +16,7 @@ from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.filters import passage_ids
 from llama_index_sire.opening import CUT_BY, RECIPE, TITLE, TOP_K, read_settings, write_settings
 from sire_core.errors import IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
+from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.storage.uuids import to_uuid
 
@@ -179,6 +180,7 @@ class DocumentChanges:
 
     def _given(self, documents: Nodes, *, everything: bool = False) -> tuple[list[Document], list[str]]:
         nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
+        warn_of_first_cost(self.index, len(nodes))
         return cut(
             nodes,
             self.index,

@@ -18,7 +18,7 @@ from sire_core.arguments import named, parameters
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.index import Index
 from sire_core.models.base import check_language_model
-from sire_core.recipes.registry import recipe_of
+from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.folder import Folder
 from sire_core.storage.json_files import read_checked, write_checked
 from sire_core.storage.manifest import Manifest
@@ -116,6 +116,7 @@ SPELLINGS = {
     "embedder": "embed_model",
     "embeddings": "embed_model",
     "language_model": "llm",
+    "extraction_llm": "llm",
     "path": "persist_dir",
     "folder": "persist_dir",
     "top_k": "similarity_top_k",
@@ -141,6 +142,9 @@ def read_arguments(
     Raises:
         TypeError: A keyword is unknown, or one argument was given twice.
     """
+    if not fields_only:
+        folder = next((given[word] for word in given if SPELLINGS.get(word, word) == "persist_dir"), None)
+        given = take_settings(given, folder, {*_NAMES, *FIELDS, *SPELLINGS})
     fields = (*FIELDS, "recipe") if fields_only else FIELDS
     found = named(called, given, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
     return {k: v for k, v in found.items() if k not in fields}, {k: v for k, v in found.items() if k in fields}

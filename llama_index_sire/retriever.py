@@ -135,7 +135,8 @@ class SireRetriever(DocumentChanges, Engines):
             documents: Documents, or nodes from a splitter, which are not split again.
             **options: `persist_dir` (the index folder; without it, the index is in memory), `recipe` (a name or a
                 `Recipe`; by default the recipe saved with the retriever, the folder's latest or the default), `llm`
-                (see `resolve_llm`; without one, no model is called), `embed_model` (see `resolve_embed_model`),
+                (also `extraction_llm`, see `resolve_llm`; without one, no model is called), settings of the recipe
+                (`ranker="hybrid"`, or all in `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`),
                 `vector_store` (your store, or a `VectorStoreMirror` of it, which is kept up to date and searched),
                 `show_progress=True` for progress bars, arguments of the class (`similarity_top_k`, `filters`,
                 `transformations`, ...) and of `sire_core.Index`: `chunker`, `seed`, `workers`, `limits` and others.

@@ -47,8 +47,9 @@ class Index:
         recipe: A `Recipe` or a name; None means the folder's latest, or `sire` for a first build. This object keeps the
             recipe of its first search, even if another recipe is built in the folder later.
         language_model: Extracts and summarises; None works without a model.
-        embedder: An `Embedder` or what `resolve_embedder` reads (`st:NAME_OR_FOLDER`, `openai:MODEL`, ...); None means
-            what the folder was built with, or the default embedder, which needs no download, for a first build.
+        embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
+            ...); None means what the folder was built with, or the default embedder, which needs no download, for a
+            first build.
         extractor: Makes extraction records; None chooses one according to `language_model`.
         chunker: Splits documents into passages, by default at sentence boundaries; with None a document is a passage.
         seed: Random seed.

@@ -62,7 +62,8 @@ Embedder = Annotated[
     typer.Option(
         "--embedder",
         metavar="SPEC",
-        help="The embedder: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
+        help="The embedder: `lexical` (no download), `semantic` (a model in the ONNX format on this machine), "
+        "`onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
         "`file:PATH` (precomputed vectors). Default: that of the folder, or `lexical` for a new folder.",
     ),
 ]

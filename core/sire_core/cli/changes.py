@@ -100,6 +100,8 @@ def run_change(
             _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
         if also:
             say(also)
+        if not before.embedder and options.embedder in (None, "semantic"):
+            _note_embedder(options.embedder is not None)
     say_usage(report)
     _list_failures(
         report.failures,
@@ -161,7 +163,11 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
     note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
     if options.folder is not None:
         _warn_of_taken(taken_names((found.id for found in corpus.documents), sources, options.folder))
-    _list_failures(corpus.failures, "could not be read and was skipped", "could not be read and were skipped")
+    lists: tuple[list[Failure], list[Failure]] = ([], [])
+    for failure in corpus.failures:
+        lists[failure.reason.startswith("an attachment")].append(failure)
+    _list_failures(lists[0], "could not be read and was skipped", "could not be read and were skipped")
+    _list_failures(lists[1], "attachment of a mail was left out", "attachments of mails were left out")
     return _split_media(corpus, options) if options.media else corpus
 
 
@@ -216,6 +222,20 @@ def _say(result: _Result, folder: Path | None) -> None:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
     say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')}{kinds(report.units)} in {_seconds(report)}.")
+
+
+def _note_embedder(semantic: bool) -> None:
+    """After a first build, where a model is on this machine: which embedder was taken, and why."""
+    from sire_core.models.onnx_embedder import semantic_choice
+
+    choice = semantic_choice()
+    if choice is None:
+        return
+    spec, why = choice
+    if semantic:
+        note(f"Embedder {spec}: {why}.")
+    else:
+        note(f"Embedder lexical, the default. --embedder semantic takes {spec}: {why}.")
 
 
 def _seconds(report: BuildReport) -> str:

@@ -135,7 +135,7 @@ def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[
     with open_index(IndexOptions(folder=sources[0], embedder=embedder)) as index:
         documents = index.documents()
     spec = embedder or manifest_of(sources[0]).embedder_spec
-    if not embedder and not spec.startswith(("lexical", "st:")):
+    if not embedder and not spec.startswith(("lexical", "onnx:", "st:")):
         note(
             f"The index was embedded by {spec or 'an embedder of your own'}, which may cost money, so the recipes are "
             "compared with the embedder `lexical`. Use --embedder to select another one."

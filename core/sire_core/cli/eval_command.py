@@ -180,9 +180,9 @@ class ComparisonOptions:
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="The embedder of all rows: `lexical` (no download), `st:NAME_OR_FOLDER` (sentence-transformers), "
-            "`openai:MODEL`, or `file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was "
-            "built with.",
+            help="The embedder of all rows: `lexical` (no download), `semantic` (a model in the ONNX format on this "
+            "machine), `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
+            "`file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was built with.",
         ),
     ] = None
     extractions: arguments.Extractions = None

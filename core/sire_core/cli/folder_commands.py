@@ -94,7 +94,8 @@ def reembed(
         typer.Option(
             "--embedder",
             metavar="SPEC",
-            help="The new embedder: `lexical`, `st:NAME_OR_FOLDER`, `openai:MODEL` or `file:PATH`.",
+            help="The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER`, "
+            "`openai:MODEL` or `file:PATH`.",
         ),
     ],
     spending: SpendingOptions,

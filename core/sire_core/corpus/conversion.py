@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,11 +15,11 @@ from sire_core.corpus.markdown_escapes import undo_escapes
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
-__all__ = ["CONVERTED", "convert_file", "refuse_expanding"]
+__all__ = ["CONVERTED", "convert_file", "refuse_expanding", "with_extra"]
 
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
-    *(".rst", ".org", ".tex", ".typ", ".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml", ".djot"),
+    *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml"),
 )
 """Suffixes that need the extra `files`."""
 
@@ -29,9 +28,16 @@ _UNDERLINE = re.compile(r"\n{3,}")
 
 
 _READERS = {
+    ".pdf": ("pdf", "read_pdf"),
     ".docx": ("word", "read_docx"),
     ".pptx": ("slides", "read_pptx"),
     ".xlsx": ("sheets", "read_xlsx"),
+    ".epub": ("xml_files", "read_epub"),
+    **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
+    ".opml": ("xml_files", "read_opml"),
+    ".xml": ("xml_files", "read_xml"),
+    ".fb2": ("xml_files", "read_xml"),
+    ".ipynb": ("notebooks", "read_notebook"),
 }
 """Modules and functions that read a file with the library made for its format."""
 
@@ -53,17 +59,7 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     refuse_expanding(path, max_bytes)
     suffix = path.suffix.lower()
     module, name = _READERS.get(suffix, ("conversion", "_by_kreuzberg"))
-    try:
-        read = getattr(import_module(f"sire_core.corpus.{module}"), name)
-        title, text = read(path)
-    except ImportError as error:
-        raise CorpusError(
-            f'files of type {suffix} need the extra "files", as new as this version: pip install -U "sire-rag[files]"'
-        ) from error
-    except CorpusError:
-        raise
-    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
+    title, text = with_extra(suffix, lambda: getattr(import_module(f"sire_core.corpus.{module}"), name)(path))
     if len(text) > max_bytes:
         raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
     text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
@@ -73,24 +69,40 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
 
 
+def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """What a reader returns that needs the extra `files`.
+
+    Args:
+        suffix: Of the file, for messages.
+        read: The reader.
+
+    Raises:
+        CorpusError: A library is missing or too old, or the file cannot be read; the message is the reason alone.
+    """
+    try:
+        return read()
+    except ImportError as error:
+        raise CorpusError(
+            f'files of type {suffix} need the extra "files", as new as this version: pip install -U "sire-rag[files]"'
+        ) from error
+    except CorpusError:
+        raise
+    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
+        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
+
+
 def _by_kreuzberg(path: Path) -> tuple[str, str]:
     """Title and Markdown of a file of one of the rarer formats."""
     # Before 4.8 there is no ContentFilterConfig.
-    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
+    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
 
     # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
     everything = ContentFilterConfig(
         include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
     )
 
-    def pdf_as(raw: bytes, form: str) -> str:
-        config = ExtractionConfig(output_format=form, content_filter=everything)
-        return str(extract_bytes_sync(raw, "application/pdf", config=config).content)
-
     found = extract_file_sync(str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything))
     text = str(found.content)
-    if path.suffix.lower() == ".pdf" and text.strip():
-        text = _with_words_apart(text, path.read_bytes(), pdf_as)
     metadata = dict(found.metadata)
     return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
 
@@ -172,62 +184,3 @@ def _check_block(tail: bytes, block: bytes) -> bytes:
     if _ENTITY in content:
         raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
     return content[-len(_ENTITY) :]
-
-
-_STRUCTURE = b"/StructTreeRoot"
-_NO_STRUCTURE = b"/NoStructTree__"
-_FEW = 20
-"""Of so many lines one may seem to be glued: an address that goes over the end of a line is one word."""
-_WITHOUT_SPACES = "\u0e00"
-"""From here on there are scripts that write lines on without a space: Thai, Chinese, Japanese."""
-_ENDS_WORD = ",.;:!?)\"'\u201d\u2019"
-
-
-def _with_words_apart(markdown: str, raw: bytes, convert: Callable[[bytes, str], str]) -> str:
-    """The Markdown of a PDF, from its words alone where the tree of its structure has lines without a space between.
-
-    PDF files with tags (browsers print them) name the text of each paragraph; the converter joins its lines as they
-    stand, and loses letters on the way. Without the tree it finds lines by where they are on the page. Its plain text
-    has them in any case, and stands in where the tree cannot be taken out.
-
-    Args:
-        markdown: What the converter made of the file.
-        raw: The file.
-        convert: Text of a PDF in an output format of the converter.
-    """
-    plain = convert(raw, "plain")
-    glued, lines = _glued(markdown, plain)
-    if not glued:
-        return markdown
-    bare = _without_structure(raw)
-    if bare != raw:
-        again = convert(bare, "markdown")
-        left, _ = _glued(again, plain)
-        if left < glued and again.strip():
-            markdown, glued = again, left
-    return plain if glued * _FEW > lines else markdown
-
-
-def _without_structure(raw: bytes) -> bytes:
-    """A PDF that does not say which text is a paragraph or heading; every byte else stays in its place."""
-    return raw.replace(_STRUCTURE, _NO_STRUCTURE)
-
-
-def _glued(markdown: str, plain: str) -> tuple[int, int]:
-    """How many ends of lines have their two words written as one, which the plain text nowhere has; and of how many.
-
-    Args:
-        markdown: A text.
-        plain: The same, line by line.
-    """
-    known = set(plain.split())
-    found = set(markdown.split())
-    rows = [row for line in plain.split("\n") if (row := line.split())]
-    ends = [(before[-1], after[0]) for before, after in pairwise(rows) if _apart(before[-1], after[0])]
-    return sum(a + b in found and a + b not in known for a, b in ends), len(ends)
-
-
-def _apart(last: str, first: str) -> bool:
-    """Whether there is a space between two words: not within a word that a hyphen or an address cuts."""
-    ends = last[-1].isalnum() or last[-1] in _ENDS_WORD
-    return ends and first[0].isalnum() and max(last[-1], first[0]) < _WITHOUT_SPACES

@@ -26,6 +26,7 @@ __all__ = [
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
@@ -176,7 +177,7 @@ def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool 
         raw = path.read_bytes()
     except OSError as error:
         raise CorpusError(f"cannot be read: {error.strerror}") from error
-    marked = raw.startswith((_BOM, *_UTF16_BOMS))
+    marked = raw.startswith((_BOM, *_UTF16_BOMS, *_UTF32_BOMS))
     declared = declared_encoding(raw) if declares and not marked else ""
     text = decode_as(raw, declared) if declared else None
     text = clean_text(_decode(raw, 0, declared) if text is None else text).replace("\r\n", "\n").replace("\r", "\n")
@@ -196,7 +197,7 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
     try:
         with path.open("rb") as handle:
             for number, raw in enumerate(handle, start=1):
-                if number == 1 and raw.startswith(_UTF16_BOMS):
+                if number == 1 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
                     _decode(raw, 0)
                 try:
                     text = _decode(raw, offset)
@@ -226,8 +227,9 @@ def parse_json(text: str) -> Any:
 
 def _decode(raw: bytes, offset: int, declared: str = "") -> str:
     """Decode a part of a file that starts at byte `offset`; for errors, the encoding that it declares."""
-    if offset == 0 and raw.startswith(_UTF16_BOMS):
-        raise CorpusError("byte 0 is not UTF-8: the file is UTF-16; convert it (iconv -f UTF-16 -t UTF-8)")
+    if offset == 0 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
+        name = "UTF-32" if raw.startswith(_UTF32_BOMS) else "UTF-16"
+        raise CorpusError(f"byte 0 is not UTF-8: the file is {name}; convert it (iconv -f {name} -t UTF-8)")
     skipped = len(_BOM) if offset == 0 and raw.startswith(_BOM) else 0
     try:
         return raw[skipped:].decode("utf-8")

@@ -210,7 +210,8 @@ class _Reader(LinearParser):
             else:
                 self._text.append(" ")
         elif tag == "img" and attributes.get("alt") and attributes.get("src"):
-            self._text.append(f"![{attributes['alt']}]({attributes['src']})")
+            inline = str(attributes["src"]).lstrip()[:5].lower() == "data:"
+            self._text.append(str(attributes["alt"]) if inline else f"![{attributes['alt']}]({attributes['src']})")
         elif tag == "hr":
             self._flush()
 

@@ -10,6 +10,7 @@ from sire_core.corpus.html_parser import without_comment_marks
 __all__ = ["list_item", "plain_text", "table"]
 
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
+_LINE = re.compile(r"(?<=\n)(?=[^\n])")
 _SPACE = re.compile(r"[^\S\n]+")
 
 
@@ -29,7 +30,7 @@ def plain_text(text: str) -> str:
 def list_item(text: str, label: str, level: int) -> str:
     """An item of a list, with its own label (`-`, `3.`, `b)`), two columns further in for each level."""
     indent = "  " * level
-    return f"{indent}{label} {text}".replace("\n", f"\n{indent}  ")
+    return f"{indent}{label} " + _LINE.sub(f"{indent}  ", text)
 
 
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Union
 
 from sire_core.algorithms.wording import count
 from sire_core.clean_text import clean_text
-from sire_core.corpus.conversion import CONVERTED, convert_file
+from sire_core.corpus.conversion import CONVERTED, convert_file, with_extra
 from sire_core.corpus.files import (
     DEFAULT_MAX_BYTES,
     SourceFile,
@@ -22,13 +22,15 @@ from sire_core.corpus.files import (
     read_text,
 )
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.hyphenation import without_hyphenation
 from sire_core.corpus.mail import read_mail
-from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter
 from sire_core.corpus.markdown_escapes import undo_escapes, undo_inline
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
+from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.sections import first_heading
 from sire_core.corpus.sheets import read_values
+from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
@@ -38,8 +40,13 @@ __all__ = ["LoadedDocuments", "read_documents"]
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
 _RECORDS = (".jsonl", ".json")
+_RST = (".rst", ".rest")
 _VALUES = {".csv": "", ".tsv": "\t"}
-_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS)
+_VERBATIM = (
+    *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
+    *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
+)
+_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
 _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
 _SHOWN = 10
@@ -85,20 +92,20 @@ def read_documents(
     max_bytes: int = DEFAULT_MAX_BYTES,
     roots: Sequence[str | Path] = (),
 ) -> LoadedDocuments:
-    """Read text, Markdown, HTML, JSON Lines and JSON files, and folders of them; with the extra `files` many more.
+    """Read text, Markdown, HTML, source code, JSON Lines and JSON files, and folders of them; others with an extra.
 
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
     that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
     (a field `source` in the front matter of a page becomes `page_source`).
-    In text files words that a hyphen cuts at the end of a line are put together again.
-    Markdown loses comments, front matter, anchors and lines of navigation, HTML whatever is not content. Mails (EML)
-    bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are named in `failures`. PDF,
-    DOCX, PPTX, XLSX, CSV, RST, EPUB and others are converted (`sire_core.corpus.conversion.CONVERTED`); page numbers of
-    PDF, and headers and footers of the pages of DOCX, are left out. Lines of a JSON Lines file (items of a JSON list)
-    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
-    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
-    passages. Files must be UTF-8, or HTML that declares its encoding. What cannot
-    be used is listed in `failures` and the rest is read.
+    In text files words that a hyphen cuts at the end of a line are put together again. Markdown loses comments, front
+    matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
+    headings. Mails (EML) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
+    named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
+    (`sire_core.corpus.conversion.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
+    once. Lines of a JSON Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks",
+    "metadata"}`; further scalar keys and flat lists become metadata; without an id it is `<file>:<line>`. The official
+    HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares
+    its encoding. What cannot be used is listed in `failures` and the rest is read.
 
     Args:
         sources: Files and folders.
@@ -183,8 +190,18 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
         if "source" in fields:  # a filter for the path has to find every page
             fields.setdefault("page_source", fields.pop("source"))
         title, text = undo_inline(str(fields.pop("title", ""))), undo_escapes(clean_markdown(text))
+    elif suffix in _RST:
+        title, text = with_extra(suffix, lambda: read_rst(text))
+    elif suffix in NOTATIONS:
+        title, text = read_notation(text, suffix)
+    elif suffix in SOURCES:
+        title, text = file.path.name, read_source(text, suffix)
+    elif suffix in _VERBATIM:
+        return _titled(file, text, file.path.name, headings=False)
     else:
-        return _titled(file, _without_hyphenation(text), "", headings=False)
+        return _titled(file, without_hyphenation(text), "", headings=False)
+    if not text.strip():
+        text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():
         raise CorpusError("holds nothing but markup")
     return _titled(file, text, title, fields)
@@ -245,46 +262,3 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
         yield Failure(_place(file), f"{asked}, not documents: for `sire eval --questions`, or read_questions in Python")
     if not total:
         yield Failure(_place(file), "the file holds no records")
-
-
-_LETTERS = r"[^\W\d_]"
-# From the beginning of a word only, so that a line without an end is read once.
-_CUT = re.compile(
-    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
-)
-_BREAK = re.compile(r"[\u2010-]\n *")
-_WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
-_JOINING = frozenset(
-    "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
-)
-"""Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
-
-
-def _without_hyphenation(text: str) -> str:
-    """The text with words that end on the next line put together again; the line ends behind them.
-
-    A word goes on in small letters. It keeps its hyphen where the text writes it with one in the middle of a line, or
-    has both halves as words of their own and nowhere the whole: "long-term". Fenced code stays as it is.
-
-    Args:
-        text: Without marks of its own: in Markdown people wrap lines themselves.
-    """
-    if not _CUT.search(text):
-        return text
-    known = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
-
-    def whole(match: re.Match[str]) -> str:
-        parts = _BREAK.split(match["word"])
-        return f"{''.join(parts)}{match['rest']}{match['end'] and chr(10)}" if _is_cut(parts, known) else match[0]
-
-    runs = block_runs(text.split("\n"))
-    return "\n".join(
-        ["\n".join(lines) if kind == "code" else _CUT.sub(whole, "\n".join(lines)) for kind, lines in runs]
-    )
-
-
-def _is_cut(parts: list[str], known: set[str]) -> bool:
-    halves = [part.lower() for part in parts]
-    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
-        return False
-    return "".join(halves) in known or not known.issuperset(halves)

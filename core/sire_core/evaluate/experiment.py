@@ -348,7 +348,7 @@ def _missing(experiment: Experiment, ablation: Ablation) -> str:
     if ablation.answer and experiment.config.answer is None:
         return "it is about answers: --answer single --llm MODEL"
     if ablation.needs == "tokens" and not hasattr(experiment.embedder, "embed_tokens"):
-        return "it needs an embedder with token vectors: --embedder st:NAME_OR_FOLDER"
+        return "it needs an embedder with token vectors: --embedder onnx:NAME_OR_FOLDER"
     if ablation.needs == "model" and experiment.language_model is None:
         return "it needs a language model: --llm MODEL"
     if ablation.needs == "torch" and find_spec("torch") is None:

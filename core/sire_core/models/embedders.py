@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 _FORMS = (
-    '"lexical" (the default, nothing to download), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
+    '"lexical" (the default, nothing to download), "semantic" (an ONNX model of this machine), "onnx:NAME_OR_FOLDER" '
+    '(no torch), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '
     '"openai:MODEL" (any OpenAI-compatible server), "file:PATH" (vectors of write_precomputed), or an object with '
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
@@ -51,6 +52,9 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
         spec: None or one of the forms below; an embedder is returned as it is.
 
             - `lexical`: `LexicalEmbedder`
+            - `semantic`: the `OnnxEmbedder` of a model that is on this machine; see `semantic_choice`
+            - `onnx:NAME_OR_FOLDER`: `OnnxEmbedder`; `?pooling=`, `?query_prompt=`, `?document_prompt=` and
+              `?max_length=` may follow, joined by `&`
             - `st:NAME_OR_FOLDER`, or the path of an existing folder: `SentenceTransformerEmbedder`
             - `file:PATH`: `PrecomputedEmbedder`
             - `openai:MODEL`: `OpenAIEmbedder`
@@ -69,37 +73,67 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
 
 
 def _by_name(spec: str) -> Embedder:
-    if spec == "lexical":
-        from sire_core.models.lexical_embedder import LexicalEmbedder
-
-        return LexicalEmbedder()
+    if spec in _PLAIN:
+        return _PLAIN[spec]()
     theirs = is_from_folder(spec)
     form, _, rest = spec.partition(":")
-    if theirs and is_elsewhere(rest if form in ("st", "file") else spec):
+    if theirs and is_elsewhere(rest if form in _NAMED else spec):
         raise ConfigurationError(
             f"This index names the embedder {str(spec)!r}, which is on another machine, and a folder does not decide "
             "where one is asked for. If you want it, give it yourself: --embedder, or Index(path, embedder=...)."
         )
-    if rest and form in ("st", "file", "openai"):
-        if form == "file":
-            from sire_core.models.precomputed import PrecomputedEmbedder
-
-            return PrecomputedEmbedder(rest)
-        if form == "openai":
-            from sire_core.models.openai.embedder import OpenAIEmbedder
-
-            return OpenAIEmbedder(rest)
-        return _sentence_transformer(rest, theirs=theirs)
+    if rest and form in _NAMED:
+        return _NAMED[form](rest, theirs)
     if spec and Path(spec).expanduser().is_dir():
-        return _sentence_transformer(spec, theirs=theirs)
+        return _sentence_transformer(spec, theirs)
     raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
 
 
-def _sentence_transformer(rest: str, *, theirs: bool) -> Embedder:
+def _lexical() -> Embedder:
+    from sire_core.models.lexical_embedder import LexicalEmbedder
+
+    return LexicalEmbedder()
+
+
+def _semantic() -> Embedder:
+    from sire_core.models.onnx_embedder import semantic_embedder
+
+    return semantic_embedder()
+
+
+def _onnx(rest: str, theirs: bool) -> Embedder:
+    from sire_core.models.onnx_embedder import OnnxEmbedder
+
+    return OnnxEmbedder.from_spec(rest, careful=theirs)
+
+
+def _sentence_transformer(rest: str, theirs: bool) -> Embedder:
     from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 
     name, mark, prompt = rest.partition("?query_prompt=")
     return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None, careful=theirs)
+
+
+def _openai(rest: str, _: bool) -> Embedder:
+    from sire_core.models.openai.embedder import OpenAIEmbedder
+
+    return OpenAIEmbedder(rest)
+
+
+def _file(rest: str, _: bool) -> Embedder:
+    from sire_core.models.precomputed import PrecomputedEmbedder
+
+    return PrecomputedEmbedder(rest)
+
+
+_PLAIN: Mapping[str, Callable[[], Embedder]] = {"lexical": _lexical, "semantic": _semantic}
+_NAMED: Mapping[str, Callable[[str, bool], Embedder]] = {
+    "onnx": _onnx,
+    "st": _sentence_transformer,
+    "openai": _openai,
+    "file": _file,
+}
+"""By the word before the colon: creates an embedder from the rest, and whether only an index folder names it."""
 
 
 T = TypeVar("T")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["hub_folder", "hub_options"]
+__all__ = ["cached_models", "hub_folder", "hub_options"]
 
 _TIMEOUT = 10.0
 """Seconds that the hub has to answer whether it knows a model."""
@@ -118,3 +118,17 @@ def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[
     except (OSError, ValueError, ConfigurationError):  # LocalEntryNotFoundError is both of the first two
         return None
     return folder
+
+
+def cached_models() -> Iterator[tuple[str, Path]]:
+    """Names and folders of the models in the cache of the hub on this machine, by name."""
+    try:
+        import huggingface_hub as hub
+        from huggingface_hub.constants import HF_HUB_CACHE
+    except ImportError:
+        return
+    root = Path(HF_HUB_CACHE)
+    for place in sorted(root.glob("models--*--*")):
+        name = place.name.removeprefix("models--").replace("--", "/")
+        if (folder := _cached_folder(hub, name, list)) is not None:
+            yield name, folder

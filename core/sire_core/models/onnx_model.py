@@ -25,7 +25,7 @@ from sire_core.models.model_files import MODEL_SETTINGS, files_digest, local_fol
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["OnnxGraph", "OnnxModel", "available_cores"]
+__all__ = ["OnnxGraph", "OnnxModel", "available_cores", "graph_size"]
 
 _MISSING = 'Models in the ONNX format need onnxruntime and tokenizers: pip install "sire-rag[onnx]"'
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
@@ -215,6 +215,15 @@ class OnnxGraph:
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def graph_size(folder: Path) -> int:
+    """Bytes of the graph that a folder's model is loaded from.
+
+    Raises:
+        ConfigurationError: The folder holds no model in the ONNX format.
+    """
+    return sum((folder / name).stat().st_size for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name)
 
 
 def _room(folder: Path) -> int:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 
-__all__ = ["CostRange", "Price", "load_prices", "price_of"]
+if TYPE_CHECKING:
+    from sire_core.index import Index
+
+__all__ = ["CostRange", "Price", "load_prices", "price_of", "warn_of_first_cost"]
+
+_logger = logging.getLogger(__name__)
 
 _EDITION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4}|\d{8}|latest)\Z")
 
@@ -99,3 +107,30 @@ def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
 
 def _sum(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
     return left[0] + right[0], left[1] + right[1]
+
+
+_warned: WeakSet[Index] = WeakSet()
+
+
+def warn_of_first_cost(index: Index, documents: int) -> None:
+    """Warn once of a first build that calls a language model, whose price nobody has been shown.
+
+    Args:
+        index: The index.
+        documents: Number of documents that it is about to get.
+    """
+    model = index.language_model
+    if model is None or not documents or index in _warned:
+        return
+    _warned.add(index)
+    try:
+        index.stats()
+    except IndexMissingError:
+        _logger.warning(
+            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
+            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
+            documents,
+            model.fingerprint,
+        )
+    except SireError:  # it is built
+        return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
@@ -30,6 +30,7 @@ __all__ = [
     "registered_recipe",
     "remember",
     "split_settings",
+    "take_settings",
 ]
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
@@ -209,6 +210,41 @@ def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str
         if recipes and key not in known:
             raise UnknownSettingError(key, known, list(configs))
     return {name: {key: value for key, value in given.items() if key in config} for name, config in configs.items()}
+
+
+def take_settings(
+    arguments: Mapping[str, Any], folder: str | os.PathLike[str] | None, known: Collection[str]
+) -> dict[str, Any]:
+    """Arguments in which `recipe` has the settings of a recipe that were given beside it.
+
+    Args:
+        arguments: Perhaps with `recipe` (a name or a `Recipe`), `recipe_settings` (a mapping) and settings of the
+            recipe under their own names.
+        folder: The index folder; its latest recipe is meant where none is named.
+        known: Names of arguments that are no settings.
+
+    Raises:
+        ConfigurationError: There is no such recipe or setting, or settings were given beside a `Recipe`.
+    """
+    rest = {key: value for key, value in arguments.items() if key != "recipe_settings"}
+    settings, given = dict(arguments.get("recipe_settings") or {}), rest.get("recipe")
+    others = [key for key in rest if key not in known]
+    if not (settings or others):
+        return rest
+    if not (given is None or isinstance(given, str)):
+        if settings:
+            raise ConfigurationError(f"Give the settings to the recipe: {given.name}({', '.join(settings)}=...).")
+        return rest
+    from sire_core.storage.folder import Folder
+    from sire_core.storage.manifest import Manifest
+
+    built = [] if folder is None else Manifest.from_json(Folder(folder).read_manifest()).recipes
+    name = given or (built[-1].name if built else DEFAULT_RECIPE)
+    settings |= {key: rest.pop(key) for key in others if key in recipe_by_name(name).config}
+    if settings:
+        is_built = any(one.name == name for one in built)
+        rest["recipe"] = recipe_of(folder, name, **settings) if is_built else recipe_by_name(name, **settings)
+    return rest
 
 
 def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settings: Any) -> Recipe:

@@ -148,7 +148,7 @@ class PoolView(PoolContent):
         if embed is None:
             raise ConfigurationError(
                 f"The embedder {self._embedder.fingerprint} has no vectors of single tokens, which late interaction "
-                "needs. Give a sentence-transformers model: st:NAME_OR_FOLDER."
+                "needs. Give a model: onnx:NAME_OR_FOLDER or st:NAME_OR_FOLDER."
             )
         found: list[FloatArray] = await embed(texts, kind)
         return found

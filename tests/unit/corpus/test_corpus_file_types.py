@@ -192,7 +192,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path, name, conten
 
 def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "kreuzberg", None)
-    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "a.rtf").write_bytes(b"{\\rtf1 a}")
     with pytest.raises(CorpusError, match=r'pip install -U "sire-rag\[files\]"'):
         read_documents(tmp_path)
 

@@ -1,0 +1,317 @@
+"""PDF files as Markdown, by pypdfium2: lines in their order, paragraphs, and headings by the size of their letters."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from statistics import median
+from threading import Lock
+from typing import Any
+
+from sire_core.corpus.hyphenation import without_hyphenation
+from sire_core.corpus.markdown_writing import plain_text
+from sire_core.corpus.titles import first_title
+from sire_core.errors import CorpusError
+
+__all__ = ["read_pdf"]
+
+_LOCK = Lock()  # PDFium works in one thread at a time
+_HEADING_WORDS = 12
+_TITLE_WORDS = 30
+_LARGER = 1.12
+"""So many times as large as the text are the letters of a heading that is not bold."""
+_EDGE = 3
+"""So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
+_EXPANSION = 20
+_FREE = 500_000
+"""A file may have as many letters, and `_EXPANSION` more for each of its bytes."""
+_STREAM = 64 << 20
+_BULLET = re.compile(r"[\u2022\u2023\u25aa\u25cf\u25e6\u2043\uf0b7\u25a0]\s*|[-\u2013]\s+(?=[^\W\d])")
+_ITEM = re.compile(r"(?:\d{1,2}|[a-z])[.)]\s")
+_NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[A-Z]\.?)\s+(?=\S)")
+_NO_HEADING = re.compile(r"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\W*$|[\d\W]*$", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?\W*", re.IGNORECASE
+)
+_CUT = "\x02"
+"""Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
+_HYPHENS = "\x02\ufffe\u00ad"
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line of a page: its words, the size of its letters in points, whether all are bold, and its place."""
+
+    text: str
+    size: float
+    bold: bool
+    left: float
+    base: float
+    running: bool = False
+    upright: bool = True
+
+
+def read_pdf(path: Path) -> tuple[str, str]:
+    """Title and Markdown of a file.
+
+    Lines that stand at the edge of several pages are read once, numbers of pages are left out. A title is that of the
+    properties, else what the largest letters of the first page say.
+
+    Raises:
+        CorpusError: The file expands to more than any document; the message is the reason alone.
+        Exception: Whatever pypdfium2 raises for a broken file.
+    """
+    import pypdfium2
+
+    raw = path.read_bytes()
+    _refuse_expanding(raw)
+    with _LOCK:
+        document = pypdfium2.PdfDocument(raw)
+        try:
+            properties = document.get_metadata_dict()
+            pages = list(_pages(document, _FREE + _EXPANSION * len(raw)))
+        finally:
+            document.close()
+    _mark_running(pages)
+    body = _body_size(pages)
+    title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
+    blocks = [block for page in pages for block in _blocks(page)]
+    return title, without_hyphenation("\n\n".join(_written(_joined(blocks), body)))
+
+
+def _refuse_expanding(raw: bytes) -> None:
+    """Refuse streams that unpack to far more than text does; pictures are not unpacked."""
+    place, left = raw.find(b"stream"), 4 * _STREAM
+    while place >= 0:
+        head = raw[max(0, place - 400) : place].rpartition(b" obj")[2]
+        start = place + 6 + (2 if raw[place + 6 : place + 8] == b"\r\n" else 1)
+        end = raw.find(b"endstream", start)
+        if b"Flate" in head and b"/Image" not in head:
+            try:
+                unpacked = len(
+                    zlib.decompressobj().decompress(memoryview(raw)[start : end if end > 0 else None], _STREAM)
+                )
+            except zlib.error:
+                unpacked = 0
+            left -= unpacked
+            if unpacked >= _STREAM or left < 0:
+                raise CorpusError("the file expands to more than a document does; print it to a new PDF to read it")
+        place = raw.find(b"stream", end + 9) if end > 0 else -1
+
+
+def _pages(document: Any, most: int) -> Iterator[list[_Line]]:
+    for number in range(len(document)):
+        page = document[number]
+        text = page.get_textpage()
+        try:
+            most -= text.count_chars()
+            if most < 0:
+                raise CorpusError(
+                    "the file has more letters than a document of its size; print it to a new PDF to read it"
+                )
+            yield list(_lines(text))
+        finally:
+            text.close()
+            page.close()
+
+
+def _lines(page: Any) -> Iterator[_Line]:
+    import pypdfium2.raw as pdfium
+
+    handle = page.raw
+    letters: list[str] = []
+    places: list[int] = []
+    for place in range(page.count_chars() + 1):
+        code = pdfium.FPDFText_GetUnicode(handle, place) if place < page.count_chars() else 10
+        if code == 10:
+            words = " ".join("".join(letters).split())
+            if words:
+                yield _measured(
+                    handle, words, [at for at, letter in zip(places, letters, strict=True) if not letter.isspace()]
+                )
+            letters.clear()
+            places.clear()
+        elif code not in (0, 13):
+            letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
+            places.append(place)
+
+
+def _measured(page: Any, words: str, places: Sequence[int]) -> _Line:
+    """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    asked = [places[0], places[len(places) // 2], places[-1]]
+    sizes = []
+    for place in asked:
+        matrix = pdfium.FS_MATRIX()
+        size = pdfium.FPDFText_GetFontSize(page, place)
+        known = pdfium.FPDFText_GetMatrix(page, place, matrix)
+        sizes.append(size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if known else size)
+    weights = [_is_bold(page, place) for place in asked]
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(page, places[0], x, y)
+    upright = abs(pdfium.FPDFText_GetCharAngle(page, places[0])) < 0.1
+    return _Line(words, round(2 * median(sizes)) / 2, all(weights), x.value, y.value, upright=upright)
+
+
+def _is_bold(page: Any, place: int) -> bool:
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    if pdfium.FPDFText_GetFontWeight(page, place) >= 600:
+        return True
+    name = ctypes.create_string_buffer(128)
+    flags = ctypes.c_int()
+    length = pdfium.FPDFText_GetFontInfo(page, place, name, 128, flags)
+    return 0 < length <= 128 and re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", name.value.lower()) is not None
+
+
+def _mark_running(pages: Sequence[list[_Line]]) -> None:
+    """Mark lines at the edges of pages that several pages have; take out those behind the first, and page numbers."""
+
+    def edges(page: list[_Line]) -> list[_Line]:
+        ordered = sorted(page, key=lambda line: line.base)
+        gaps = [line.base - below.base for below, line in pairwise(ordered)]
+        wide = 1.6 * median(gaps) if gaps else 0.0
+        below = next((place + 1 for place, gap in enumerate(gaps[:_EDGE]) if gap > wide), 0)
+        above = next((place + 1 for place, gap in enumerate(gaps[: -_EDGE - 1 : -1]) if gap > wide), 0)
+        return ordered[:below] + ordered[max(below, len(ordered) - above) :]
+
+    def key(line: _Line) -> tuple[str, float]:
+        number = _PAGE_NUMBER.fullmatch(line.text) is not None
+        return ("0", 0.0) if number else (re.sub(r"\d+", "0", line.text.lower()), line.size)
+
+    if len(pages) < 2:
+        return
+    seen = Counter(name for page in pages for name in {key(line) for line in edges(page)})
+    known: set[object] = set()
+    for page in pages:
+        outer = {id(line) for pick in (min, max) for line in page[:1] and [pick(page, key=lambda line: line.base)]}
+        names = {id(line): key(line) for line in edges(page)}
+        kept = []
+        for line in page:
+            name = names.get(id(line))
+            line.running = name is not None and seen[name] > max(1, len(pages) // 10)
+            # with another number it may be "Chapter 2": only the outermost lines count pages
+            again = line.text in known or (name in known and id(line) in outer)
+            if not (line.running and (again or name == ("0", 0.0))):
+                kept.append(line)
+            known.update([name, line.text] if name else [])
+        page[:] = kept
+
+
+def _body_size(pages: Sequence[list[_Line]]) -> float:
+    """The size of most letters."""
+    letters: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            letters[line.size] += len(line.text)
+    return max(letters, key=lambda size: (letters[size], -size), default=0.0)
+
+
+def _title(pages: Sequence[list[_Line]], body: float) -> str:
+    """What the largest letters in the upper half of the first page say, if they are larger than the text."""
+    lines = [line for line in (pages[0] if pages else []) if line.upright and not line.running]
+    if not lines:
+        return ""
+    middle = (max(line.base for line in lines) + min(line.base for line in lines)) / 2
+    lines = [line for line in lines if line.base >= middle and not _NO_HEADING.match(line.text)]
+    largest = max((line.size for line in lines), default=0.0)
+    first = next((list(group) for size, group in groupby(lines, key=lambda line: line.size) if size == largest), [])
+    words = _whole(" ".join(line.text for line in first))
+    return words if largest > _LARGER * body and 0 < len(words.split()) <= _TITLE_WORDS else ""
+
+
+def _blocks(page: list[_Line]) -> Iterator[list[_Line]]:
+    """Lines of one size and weight that stand closely below each other."""
+    gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
+    usual = median(gaps) if gaps else 0.0
+    block: list[_Line] = []
+    for line in page:
+        if block and _begins_block(block[-1], line, usual):
+            yield block
+            block = []
+        block.append(line)
+    if block:
+        yield block
+
+
+def _begins_block(above: _Line, line: _Line, usual: float) -> bool:
+    gap = above.base - line.base
+    same = abs(above.size - line.size) <= 0.1 * max(above.size, line.size) and above.running == line.running
+    if not same or above.bold != line.bold or _BULLET.match(line.text) or _ITEM.match(line.text):
+        return True
+    if gap < -2 * line.size:  # a column or page further on
+        return above.text[-1:] in ".!?:"
+    return gap > max(1.45 * usual, 1.3 * line.size) if usual else gap > 1.8 * line.size
+
+
+def _joined(blocks: list[list[_Line]]) -> list[list[_Line]]:
+    """Blocks, with paragraphs that go on in the next column or on the next page put together."""
+    found: list[list[_Line]] = []
+    for block in blocks:
+        last = found[-1][-1] if found else None
+        if (
+            last
+            and not (last.running or block[0].running or last.bold or block[0].bold)
+            and last.size == block[0].size
+            and last.base < block[0].base
+            and last.text[-1:] not in ".!?:"
+            and block[0].text[:1].islower()
+        ):
+            found[-1] += block
+        else:
+            found.append(block)
+    return found
+
+
+def _written(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
+    """Blocks as Markdown; the headings of a file in which most is one are none."""
+    headings = {number for number, block in enumerate(blocks) if _is_heading(block, body)}
+    letters = [sum(len(line.text) for line in block) for block in blocks]
+    if sum(letters[number] for number in headings) > 0.4 * sum(letters):
+        headings = set()
+    sizes = sorted({blocks[number][0].size for number in headings}, reverse=True)[:4]
+    for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
+        if is_list:
+            yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}" for _, block in group)
+            continue
+        for number, block in group:
+            if number in headings:
+                level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
+                yield f"{'#' * level} {_whole(' '.join(_text(block).split()))}"
+            else:
+                yield plain_text(_text(block))
+
+
+def _is_heading(block: Sequence[_Line], body: float) -> bool:
+    first, words = block[0], " ".join(line.text for line in block)
+    if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright:
+        return False
+    if _NO_HEADING.match(words) or words[-1] in ".,;" or not any(map(str.isalpha, words)) or words[0].islower():
+        return False
+    if first.size > _LARGER * body:
+        return True
+    return first.bold and first.size >= 0.95 * body and (len(block) == 1 or _NUMBERED.match(words) is not None)
+
+
+def _text(block: Sequence[_Line]) -> str:
+    """Lines of a block; they stay lines where a hyphen ends one, so that words can be put together again."""
+    text = block[0].text
+    for above, line in pairwise(block):
+        cut = above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha()
+        text += ("\n" if cut else " ") + line.text
+    return text.replace(_CUT, "-\n")
+
+
+def _whole(words: str) -> str:
+    """A heading with words put together that a hyphen cuts."""
+    return re.sub(r"(?<=[a-z])(?:\x02|- )(?=[a-z])", "", words).replace(_CUT, "-")

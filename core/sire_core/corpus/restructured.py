@@ -1,0 +1,321 @@
+"""reStructuredText as Markdown, by docutils; what Sphinx adds to the language is read without Sphinx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sire_core.corpus.html_parser import fence_around
+from sire_core.corpus.markdown_writing import list_item, plain_text, table
+
+__all__ = ["read_rst"]
+
+_LONGEST_PARAGRAPH = 20_000
+"""docutils looks for the end of each mark in all that follows in its paragraph."""
+_DIRECTIVE = re.compile(
+    r"^(?P<mark>[ \t]*(?:[-*+][ \t]+)?\.\. )(?P<name>[A-Za-z][\w:.+-]{0,60}?)[ ]?::(?=[ \t\n]|$)", re.MULTILINE
+)
+_OURS = "sire-directive"
+_BACK = re.compile(rf"{_OURS}:: ([\w:.+-]+)")
+_ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`")
+_TARGET = re.compile(r"(?P<title>.+?)\s*<[^<>]*>", re.DOTALL)
+_PROBLEM = re.compile(r"^(?::[\w:.+-]+:)?[`|*]*(.*?)[`|*]*_{0,2}$", re.DOTALL)
+_HEADER = re.compile(r"(?:[A-Z][\w-]{0,40}:(?:[ \t].*)?\n(?:[ \t]+\S.*\n)*){2,}(?=\s*\n|\Z)")
+_HEADER_TITLE = re.compile(r"^Title:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_CODE_ROLES = frozenset(
+    "attr attribute c class cls command confval const cpp data dec envvar exc file func function kbd macro member meth "
+    "method mod module obj option paramref program py regexp samp setting type var code".split()
+)
+_STANDARD = frozenset(
+    "admonition attention caution class compound contents container csv-table danger date epigraph error figure footer "
+    "header highlights hint image important line-block list-table math note parsed-literal pull-quote replace role "
+    "rubric sectnum sidebar table tip title topic unicode warning".split()
+)
+"""Directives that docutils reads as Sphinx does."""
+_LEFT_OUT = frozenset(
+    "toctree index currentmodule module py:module py:currentmodule highlight default-role tabularcolumns program "
+    "include raw meta literalinclude sectionauthor moduleauthor codeauthor target-notes".split()
+)
+_LITERAL = frozenset(
+    "code code-block sourcecode prompt console doctest testcode testoutput testsetup productionlist graphviz digraph "
+    "mermaid uml plantuml ipython parsed-code plot jinja".split()
+)
+_LABELS = {
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+    "seealso": "See also:",
+}
+_SIGNATURES = _CODE_ROLES | frozenset("cmdoption cppvar describe enum envvar exception object struct".split())
+_NOTES = frozenset("attention caution danger error hint important note tip warning".split())
+
+
+def read_rst(text: str) -> tuple[str, str]:
+    """Title and Markdown of a text.
+
+    The title is that of a header (`Title: ...` above the text, as enhancement proposals have it), of a field `:Title:`,
+    or the first heading. Roles and links are the words that readers see, comments and directives without words are
+    left out; other directives are their titles and their content.
+
+    Args:
+        text: In reStructuredText, whole; other files are not read, whatever it includes.
+    """
+    title, header = "", ""
+    match = _HEADER.match(text.lstrip("\n"))
+    if match and (found := _HEADER_TITLE.search(match[0])):
+        title, header = " ".join(found[1].split()), match[0].rstrip()
+        text = text.lstrip("\n")[match.end() :]
+    if any(len(paragraph) > _LONGEST_PARAGRAPH for paragraph in re.split(r"\n[ \t]*\n", text)):
+        return title, f"{header}\n\n{text}" if header else text
+    try:
+        document = _parsed(text)
+        writer = _Writer()
+        body = writer.blocks(document)
+    except RecursionError:
+        return title, f"{header}\n\n{text}" if header else text
+    body = _BACK.sub(r"\1::", body)
+    whole = f"{plain_text(header)}\n\n{body}" if header else body
+    return title or writer.title, whole
+
+
+def _parsed(text: str) -> Any:
+    """The tree of a document, with the words of directives and roles that docutils does not know."""
+    from docutils.core import publish_doctree
+    from docutils.parsers.rst import directives, roles
+
+    directives.register_directive(_OURS, _directive_class())
+    for name in {role.lower() for role in _ROLE.findall(text)}:
+        if name not in (
+            "pep",
+            "rfc",
+            "sub",
+            "sup",
+            "subscript",
+            "superscript",
+            "math",
+            "emphasis",
+            "strong",
+            "literal",
+        ):
+            roles.register_local_role(name, partial(_role, is_code=not _CODE_ROLES.isdisjoint(name.split(":"))))
+    settings = {
+        "file_insertion_enabled": False,
+        "raw_enabled": False,
+        "report_level": 3,
+        "halt_level": 5,
+        "warning_stream": False,
+        "syntax_highlight": "none",
+        "doctitle_xform": False,
+        "smart_quotes": False,
+        "_disable_config": True,
+        "line_length_limit": 10 * _LONGEST_PARAGRAPH,
+    }
+    return publish_doctree(_DIRECTIVE.sub(_renamed, text), settings_overrides=settings)
+
+
+def _renamed(match: re.Match[str]) -> str:
+    """The line of a directive that docutils does not know, or knows fewer options of: it becomes ours."""
+    return match[0] if match["name"].lower() in _STANDARD else f"{match['mark']}{_OURS}:: {match['name']}"
+
+
+def _role(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any, is_code: bool, **__: Any
+) -> tuple[list[Any], list[Any]]:
+    """The words of a role: its title, else its target without what abbreviates it."""
+    del name, lineno, inliner
+    from docutils import nodes, utils
+
+    plain = utils.unescape(text)
+    titled = _TARGET.fullmatch(plain)
+    words = (
+        titled["title"]
+        if titled
+        else plain.lstrip("!").rpartition(".")[2]
+        if plain.startswith("~")
+        else plain.lstrip("!")
+    )
+    return [(nodes.literal if is_code and not titled else nodes.inline)(rawtext, words)], []
+
+
+class _AnyOption(dict[str, Callable[[str], str]]):
+    """Options of every name."""
+
+    def __missing__(self, name: str) -> Callable[[str], str]:
+        return str
+
+
+def _directive_class() -> type[Any]:
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    class Ours(Directive):  # type: ignore[misc, unused-ignore]
+        """Any directive of Sphinx: its name is the first word of the argument."""
+
+        required_arguments, optional_arguments = 1, 1
+        final_argument_whitespace = has_content = True
+        option_spec = _AnyOption({"class": str})  # docutils reads options where there is one
+
+        def run(self) -> list[Any]:
+            name = self.arguments[0].lower()
+            argument = self.arguments[1] if len(self.arguments) > 1 else ""
+            if name in _LEFT_OUT:
+                return []
+            if name in _LITERAL:
+                caption = [nodes.paragraph("", self.options["caption"])] if self.options.get("caption") else []
+                code = "\n".join(self.content) or ("" if name.startswith(("code", "source")) else argument)
+                return [*caption, nodes.literal_block(code, code)] if code else caption
+            holder = nodes.container()
+            words = f"{_LABELS.get(name, '')} {argument}".strip()
+            if name.startswith("auto") or not _SIGNATURES.isdisjoint(name.split(":")):
+                holder += [nodes.paragraph("", "", nodes.literal(line, line.strip())) for line in argument.split("\n")]
+            elif words:
+                inline, problems = self.state.inline_text(words, self.lineno)
+                holder += nodes.paragraph(words, "", *inline)
+                holder += problems
+            self.state.nested_parse(self.content, self.content_offset, holder)
+            return [holder]
+
+    return Ours
+
+
+class _Writer:
+    """Writes a tree as Markdown.
+
+    Attributes:
+        title: Of a field `Title`, else the first heading.
+    """
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._depth = 0
+
+    def blocks(self, node: Any) -> str:
+        """What stands below a node, block by block."""
+        return "\n\n".join(filter(None, (self._block(child) for child in node.children)))
+
+    def _block(self, node: Any) -> str:
+        write = getattr(self, f"_{node.tagname}", None)
+        if write is not None:
+            return str(write(node))
+        if node.tagname in _SILENT:
+            return ""
+        if node.tagname in _NOTES:
+            return f"{node.tagname.capitalize()}: {self.blocks(node)}"
+        if node.tagname in _PARAGRAPHS or not hasattr(node, "children") or not node.children:
+            return plain_text(_inline(node))
+        return self.blocks(node)
+
+    def _section(self, node: Any) -> str:
+        self._depth += 1
+        text = self.blocks(node)
+        self._depth -= 1
+        return text
+
+    def _title(self, node: Any) -> str:
+        words = " ".join(_inline(node).split())
+        if node.parent.tagname != "section":
+            return plain_text(words)
+        self.title = self.title or words.replace("`", "")
+        return f"{'#' * min(self._depth, 6)} {words}"
+
+    def _literal_block(self, node: Any) -> str:
+        code = node.astext()
+        fence = fence_around(code)
+        return f"{fence}\n{code}\n{fence}" if code.strip() else ""
+
+    _doctest_block = _math_block = _literal_block
+
+    def _bullet_list(self, node: Any) -> str:
+        return "\n".join(list_item(self.blocks(item), "-", 0) for item in node.children)
+
+    def _enumerated_list(self, node: Any) -> str:
+        lines = []
+        for number, item in enumerate(node.children, start=int(node.get("start", 1))):
+            kind = node.get("enumtype", "arabic")
+            letter = chr(ord("a") + (number - 1) % 26)
+            name = letter if kind == "loweralpha" else letter.upper() if kind == "upperalpha" else str(number)
+            lines.append(list_item(self.blocks(item), f"{node.get('prefix', '')}{name}{node.get('suffix', '.')}", 0))
+        return "\n".join(lines)
+
+    def _field(self, node: Any) -> str:
+        name, body = _inline(node.children[0]).strip(), self.blocks(node.children[1])
+        if name.lower() == "title" and not self.title:
+            self.title = " ".join(body.split())
+        return f"{name}: {body}" if body else ""
+
+    def _docinfo(self, node: Any) -> str:
+        lines = [
+            self._block(child)
+            if child.tagname in ("field", "authors")
+            else f"{child.tagname.capitalize()}: {_inline(child)}"
+            for child in node.children
+        ]
+        return "\n".join(filter(None, lines))
+
+    def _line_block(self, node: Any) -> str:
+        return "\n".join(self._block(child) for child in node.children)
+
+    def _footnote(self, node: Any) -> str:
+        label = next((child.astext() for child in node.children if child.tagname == "label"), "")
+        return f"[{label}] {self.blocks(node)}"
+
+    _citation = _footnote
+
+    def _image(self, node: Any) -> str:
+        return plain_text(str(node.get("alt", "")))
+
+    def _system_message(self, node: Any) -> str:
+        """Text that docutils could not read, such as a heading on the wrong level or a broken table."""
+        return "\n\n".join(plain_text(child.astext()) for child in node.children if child.tagname == "literal_block")
+
+    def _table(self, node: Any) -> str:
+        spans: dict[int, int] = {}  # rows that a cell above still takes, by column
+        rows = [list(self._cells(row, spans)) for row in node.findall(lambda found: found.tagname == "row")]
+        titles = [self._block(child) for child in node.children if child.tagname == "title"]
+        header = any(True for _ in node.findall(lambda found: found.tagname == "thead"))
+        return "\n\n".join(filter(None, [*titles, table(rows, header=header)]))
+
+    def _cells(self, row: Any, spans: dict[int, int]) -> Iterator[str]:
+        column = 0
+        for entry in row.children:
+            while spans.get(column, 0):
+                spans[column] -= 1
+                column += 1
+                yield ""
+            wide = 1 + int(entry.get("morecols", 0))
+            yield from [self.blocks(entry), *[""] * (wide - 1)]
+            for place in range(column, column + wide):
+                spans[place] = int(entry.get("morerows", 0))
+            column += wide
+
+
+_SILENT = frozenset(
+    "comment target substitution_definition pending raw transition colspec label meta generated decoration".split()
+)
+_PARAGRAPHS = frozenset(
+    "paragraph term classifier line rubric caption attribution subtitle option_group reference".split()
+)
+
+
+def _inline(node: Any) -> str:
+    """Words of a paragraph, code between backticks."""
+    parts: Sequence[Any] = node.children
+    if not parts:
+        return "" if node.tagname in _SILENT else node.astext() if node.tagname != "image" else str(node.get("alt", ""))
+    return "".join(_phrase(child) for child in parts)
+
+
+def _phrase(node: Any) -> str:
+    kind = node.tagname
+    if kind == "#text":
+        return str(node.astext())
+    if kind == "literal":
+        return f"`{node.astext()}`" if "`" not in node.astext() else str(node.astext())
+    if kind in ("footnote_reference", "citation_reference"):
+        return f"[{node.astext()}]"
+    if kind == "problematic":
+        return _PROBLEM.sub(r"\1", node.astext())
+    return _inline(node)

@@ -1,0 +1,161 @@
+"""Source code with its definitions as headings, and notations like Markdown (Org, AsciiDoc, LaTeX, Typst)."""
+
+from __future__ import annotations
+
+import re
+
+from sire_core.corpus.html_parser import fence_around
+
+__all__ = ["NOTATIONS", "SOURCES", "read_notation", "read_source"]
+
+SOURCES = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".tsx", ".mts"), "typescript"),
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp"), "cpp"),
+    **dict.fromkeys((".sh", ".bash", ".zsh"), "bash"),
+    **dict.fromkeys((".kt", ".kts"), "kotlin"),
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+    ".swift": "swift",
+    ".scala": "scala",
+    ".lua": "lua",
+    ".pl": "perl",
+    ".r": "r",
+    ".jl": "julia",
+    ".ps1": "powershell",
+    ".sql": "sql",
+    ".vue": "vue",
+    ".svelte": "svelte",
+    ".css": "css",
+    ".scss": "scss",
+    ".ex": "elixir",
+    ".hs": "haskell",
+    ".dart": "dart",
+    ".tf": "hcl",
+    ".groovy": "groovy",
+    ".zig": "zig",
+    ".m": "objectivec",
+}
+"""Languages of files, by suffix."""
+
+_BEFORE = (
+    "abstract|async|const|default|defp?|export|extern|final|inline|internal|open|override|private|protected|pub|public|"
+    "sealed|static|unsafe|virtual|create|or|replace|declare|data|partial"
+)
+_KINDS = (
+    "class|def|defmodule|enum|fn|fun|func|function|impl|interface|macro_rules!|mod|module|namespace|object|package|"
+    "procedure|protocol|record|resource|struct|sub|table|trait|type|union|view"
+)
+_DEFINITION = re.compile(
+    rf"(?P<indent>[ \t]{{0,8}})(?P<words>(?:(?:{_BEFORE})(?:\([a-z]{{1,10}}\))?\s+){{0,5}}"
+    rf"(?:{_KINDS})\s+(?:\([^()]{{0,80}}\)\s*)?"
+    r"[\w$.:\"'<>?!@/-]{1,100})|(?P<sized>[\w:<>*&,\s]{1,80}?\b\w{1,80}\([^;{}]{0,200}\)\s*\{)",
+    re.IGNORECASE,
+)
+_INNER = ("python", "ruby", "java", "csharp", "kotlin", "scala", "swift", "php", "dart", "elixir")
+"""Languages in which what is defined within a class has a heading, too."""
+_BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")
+"""Languages whose functions have no word in front."""
+_MARKS = re.compile(r"[*<&\[\\]")
+"""What Markdown may take for marks; between backticks it is none."""
+_CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
+
+
+def read_source(text: str, suffix: str) -> str:
+    """Source code as Markdown: each definition a section with its code.
+
+    Every line stands in the text once, and its definition once more as a heading (`class Queue`, `def claim`), so that
+    passages are named by what they are of.
+
+    Args:
+        text: Of a file.
+        suffix: Of its name, one of `SOURCES`.
+    """
+    language = SOURCES[suffix]
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    waiting = 0  # lines of decorators and comments at the end of a part: they belong to what follows
+    for line in text.rstrip().split("\n"):
+        heading = _heading(line, language)
+        if heading:
+            lines = parts[-1][1]
+            above = lines[len(lines) - waiting :]
+            del lines[len(lines) - waiting :]
+            parts.append((heading, [*above, line]))
+            waiting = 0
+            continue
+        parts[-1][1].append(line)
+        waiting = waiting + 1 if line.lstrip()[:1] in ("@", "#", "/", "*") and line.strip() else 0
+    return "\n\n".join(filter(None, (_section(heading, "\n".join(lines), language) for heading, lines in parts)))
+
+
+def _heading(line: str, language: str) -> str:
+    if len(line) > 500 or not line.strip():
+        return ""
+    found = _DEFINITION.match(line)
+    if not found:
+        return ""
+    if found["sized"]:
+        if language not in _BRACES or line[:1].isspace() or _CALLS.match(line):
+            return ""
+        words = found["sized"].rstrip("{ ").partition("(")[0]
+        return f"## {' '.join(words.split())}"
+    indent = len(found["indent"].expandtabs(4))
+    if indent > (4 if language in _INNER else 0):
+        return ""
+    words = " ".join(found["words"].rstrip(":").split())
+    words = f"`{words}`" if _MARKS.search(words) else words
+    return f"{'###' if indent else '##'} {words}"
+
+
+def _section(heading: str, code: str, language: str) -> str:
+    code = code.strip("\n")
+    if not code.strip():
+        return heading
+    fence = fence_around(code)
+    return "\n\n".join(filter(None, [heading, f"{fence}{language}\n{code}\n{fence}"]))
+
+
+NOTATIONS = (".org", ".adoc", ".asciidoc", ".tex", ".latex", ".typ", ".djot")
+"""Suffixes of texts with marks of their own."""
+
+_MARKED = {
+    ".org": re.compile(r"(\*{1,6})[ \t]+(?=\S)"),
+    **dict.fromkeys((".adoc", ".asciidoc", ".typ"), re.compile(r"(={1,6})[ \t]+(?=\S)")),
+}
+_SECTIONS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_SECTION = re.compile(
+    r"[ \t]*\\(part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\[\]]{0,200}\])?\{([^{}]{1,300})\}"
+)
+_TITLE = re.compile(
+    r"^(?:#\+title:[ \t]*(?P<org>.+)|[ \t]*\\title(?:\[[^\[\]]{0,200}\])?\{(?P<tex>[^{}]{1,500})\})",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def read_notation(text: str, suffix: str) -> tuple[str, str]:
+    """Title and text, with its headings as Markdown has them; all else stays as it is written.
+
+    Args:
+        text: Of a file.
+        suffix: Of its name, one of `NOTATIONS`.
+    """
+    found = _TITLE.search(text)
+    title = " ".join((found["org"] or found["tex"] or "").replace("\\\\", " ").split()) if found else ""
+    marked = _MARKED.get(suffix)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        section = _SECTION.match(line) if suffix in (".tex", ".latex") else None
+        mark = marked.match(line) if marked else None
+        if section:
+            lines += ["", f"{'#' * _SECTIONS[section[1]]} {section[2]}", "", line[section.end() :]]
+        elif mark:
+            lines += ["", f"{'#' * len(mark[1])} {line[mark.end() :]}", ""]
+        else:
+            lines.append(line)
+    return title, re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")

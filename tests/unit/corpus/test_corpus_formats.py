@@ -1,0 +1,283 @@
+"""Files of many formats keep their words, titles and headings: RST, PDF, source code, XML, notebooks and others."""
+
+import json
+import os
+import re
+import time
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from sire_core.corpus.readers import read_documents
+from sire_core.corpus.sections import sections_of_markdown
+from sire_core.errors import CorpusError
+
+pytest.importorskip("docutils")
+pytest.importorskip("pypdfium2")
+
+DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
+
+
+def read(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (document,) = read_documents(path).documents
+    return document
+
+
+def headings(text):
+    return [heading for section in sections_of_markdown(text) for heading in section.path[-1:]]
+
+
+RST = """
+.. _start:
+
+Lease & pool
+============
+
+See :pep:`12`, :func:`~queue.Queue.claim`, :ref:`the guide <guide>`, |version| and [1]_ by <ann@hask.org>.
+A `link <https://a.example>`_, ``a_b`` and \\*stars\\*.
+
+.. note:: Mind *this*.
+
+.. code-block:: python
+   :caption: A caption
+   :emphasize-lines: 1
+
+   x = "<b>"  # .. note:: kept
+
+.. versionadded:: 2.0 Claims wait.
+
+.. py:method:: claim(a, *, b=1)
+
+   Claims a job.
+
+.. toctree::
+
+   other
+
+- one
+
+  more of it
+- two
+
+3. third
+
+======  ======
+Pool    Jobs
+======  ======
+lease   2|3
+======  ======
+
+Wrong level
+~~~~~~~~~~~
+
+Text.
+
+Deeper
+------
+
+.. image:: a.png
+   :alt: A chart
+
+.. [1] The foot note.
+
+.. a comment
+"""
+RST_WORDS = (
+    "Lease & pool See PEP 12, `claim`, the guide, version and [1] by <ann@hask.org>. A link, `a_b` and *stars*. "
+    'Note: Mind this. A caption ``` x = "<b>" # .. note:: kept ``` Added in version 2.0 Claims wait. `claim(a, *, b=1)` '
+    "Claims a job. - one more of it - two 3. third | Pool | Jobs | | --- | --- | | lease | 2\\|3 | Wrong level Text. "
+    "Deeper A chart [1] The foot note."
+)
+
+
+def test_rst_is_read_as_its_readers_see_it(tmp_path):
+    document = read(tmp_path / "a.rst", RST)
+    assert document.title == "Lease & pool"
+    assert " ".join(re.sub(r"^#+ ", "", document.text, flags=re.MULTILINE).split()) == RST_WORDS
+    assert headings(document.text) == ["Lease & pool", "Wrong level", "Deeper"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["PEP: 12\nTitle: Sample & more\nAuthor: Ann <a@b.c>\n", ":Title: Sample & more\n:Author: Ann\n", ":PEP: 1\n:Title: Sample & more\n"],
+)  # fmt: skip
+def test_the_title_of_a_header_is_that_of_the_document(tmp_path, head):
+    document = read(tmp_path / "a.rst", f"{head}\nAbstract\n========\n\nText.\n")
+    assert document.title == "Sample & more"
+    assert "Ann" in document.text or "PEP" in document.text
+
+
+@pytest.mark.data
+def test_real_rst_has_the_titles_that_people_gave():
+    if not DATA.is_dir():
+        pytest.skip("SIRE_DATA is not there")
+    wrong, total = [], 0
+    for path in sorted((DATA / "frameworks" / "docs").rglob("*.rst")):
+        (document,) = read_documents(path).documents
+        lines = path.read_text(encoding="utf-8").split("\n")
+        rules = (
+            n
+            for n, line in enumerate(lines)
+            if n and re.fullmatch(r"([=\-~^*#+\"'`.:_])\1{2,}\s*", line) and lines[n - 1].strip()
+        )
+        title = lines[next(rules) - 1].strip()
+        total += 1
+        plain = re.sub(r":[\w.:-]+:`([^`<]*)(?: <[^>]*>)?`|`", lambda match: (match[1] or "").strip(), title)
+        if plain.split() != document.title.split():
+            wrong.append((path.name, title, document.title))
+    assert total > 200
+    assert len(wrong) <= 0.02 * total, wrong
+
+
+@pytest.mark.parametrize("piece", ["*a ", "`a ", "|a ", "- ", "a\n=\n\n", ".. a::\n\n", "  " * 50 + "a\n\n"])
+def test_hostile_rst_ends(tmp_path, piece):
+    start = time.process_time()
+    try:
+        read(tmp_path / "a.rst", piece * (60_000 // len(piece)) + "\n\nEnd.")
+    except CorpusError as error:
+        assert "cannot be converted" in str(error) or "no text" in str(error)  # noqa: PT017
+    assert time.process_time() - start < 20
+
+
+def pdf(*pages, fonts=("Helvetica", "Helvetica-Bold"), repeat=1, title=""):
+    """Pages of lines `(font, size, x, y, words)`."""
+    named = b" ".join(b"/F%d << /Type/Font/Subtype/Type1/BaseFont/%s >>" % (n, f.encode()) for n, f in enumerate(fonts))
+    streams = [
+        b"".join(
+            b"BT /F%d %d Tf %d %d Td (%s) Tj ET\n" % (f, size, x, y, words.encode()) for f, size, x, y, words in page
+        )
+        for page in pages
+    ]
+    kids = b" ".join(b"%d 0 R" % (3 + len(pages) + n % len(pages)) for n in range(repeat * len(pages)))
+    parts = [b"<< /Type/Catalog/Pages 2 0 R >>", b"<< /Type/Pages/Count %d/Kids[%s] >>" % (repeat * len(pages), kids)]
+    parts += [
+        b"<< /Filter/FlateDecode/Length %d >>stream\n%s\nendstream" % (len(z), z) for z in map(zlib.compress, streams)
+    ]
+    parts += [
+        b"<< /Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<<%s>>>> >>" % (3 + n, named)
+        for n in range(len(pages))
+    ]
+    made = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, start=1))
+    info = b"/Info << /Title (%s) >>" % title.encode() if title else b""
+    return made + b"trailer << /Root 1 0 R %s>>\n%%%%EOF\n" % info
+
+
+PROSE = [
+    "A coordinator that fails between the two phases leaves its participants",
+    "waiting for an answer that may never come, so that they fail to observe",
+    "the acknowledged write until another coordinator has taken over and read",
+]
+
+
+def column(top, lines, x=72):
+    return [(0, 10, x, top - 12 * number, line) for number, line in enumerate(lines)]
+
+
+def paper():
+    page = [
+        (1, 18, 72, 720, "Commit without a coordinator"),
+        *column(660, PROSE),
+        (1, 11, 72, 600, "4.7 Coordinator Availability"),
+        *column(580, PROSE),
+        (0, 9, 72, 40, "To appear in OSDI 2006 1"),
+    ]
+    return pdf(page, [*column(700, PROSE), (0, 9, 72, 40, "To appear in OSDI 2006 2")], [*column(700, PROSE), (0, 9, 72, 40, "To appear in OSDI 2006 3")])  # fmt: skip
+
+
+def test_headings_of_a_pdf_are_its_headings(tmp_path):
+    document = read(tmp_path / "a.pdf", paper())
+    assert document.title == "Commit without a coordinator"
+    assert headings(document.text) == ["Commit without a coordinator", "4.7 Coordinator Availability"]
+    assert document.text.count("To appear in OSDI") == 1
+    assert " ".join(PROSE) in document.text
+
+
+def test_a_pdf_keeps_every_letter_and_puts_words_together_that_a_hyphen_cuts(tmp_path):
+    lines = [
+        "Yahoo! Research & others <50 | a_b *c* #1 [d] of the depart-",
+        "ment wrote a well-known text; p<0.05 for R&D.",
+    ]
+    document = read(tmp_path / "a.pdf", pdf(column(700, lines)))
+    assert " ".join(document.text.split()) == " ".join(lines).replace("- ", "")
+
+
+def test_pages_and_streams_of_a_pdf_are_bounded(tmp_path):
+    line = [(0, 10, 72, 700, "words and words " * 200)]
+    (tmp_path / "many.pdf").write_bytes(pdf(line * 100, repeat=2_000))
+    bomb = zlib.compress(bytes(200 << 20), 9)
+    (tmp_path / "bomb.pdf").write_bytes(b"%%PDF-1.4\n1 0 obj\n<< /Filter/FlateDecode/Length %d >>stream\n%s\nendstream\nendobj\n" % (len(bomb), bomb))  # fmt: skip
+    (tmp_path / "good.txt").write_text("Good.")
+    start = time.process_time()
+    found = read_documents(tmp_path)
+    assert time.process_time() - start < 20
+    assert [document.id for document in found.documents] == ["good.txt"]
+    assert all("than a document" in failure.reason for failure in found.failures)
+
+
+SOURCES = {
+    "a.py": ("import x\n\n\n@cached\nclass Queue:\n    def claim(self):\n        return 1\n\n\ndef run():\n    pass\n", ["class Queue", "def claim", "def run"]),
+    "a.go": ("package q\n\n// Claim claims.\nfunc (q *Queue) Claim(n int) error {\n\treturn nil\n}\n", ["package q", "func (q *Queue) Claim"]),
+    "a.ts": ("export class Queue {\n}\nexport async function claim() {\n}\n", ["export class Queue", "export async function claim"]),
+    "a.c": ("static int claim(int a) {\n  if (a) {\n  }\n  return 1;\n}\n", ["static int claim"]),
+    "a.sql": ("CREATE TABLE jobs (\n  id int\n);\n", ["CREATE TABLE jobs"]),
+    "a.rs": ("pub fn claim() {\n}\n\nimpl Queue {\n}\n", ["pub fn claim", "impl Queue"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_source_code_is_read_line_by_line_under_its_definitions(tmp_path, name):
+    code, expected = SOURCES[name]
+    document = read(tmp_path / name, code)
+    assert (document.title, headings(document.text)) == (name, expected)
+    lines = [line for line in document.text.split("\n") if line.strip() and not line.startswith(("```", "## ", "### "))]
+    assert lines == [line for line in code.split("\n") if line.strip()]
+
+
+OTHERS = {
+    "a.xml": ("<shop><item><name>R&amp;D kit</name><price>&lt;50</price></item><p>By <b>Marsh</b> &amp; Reed.</p></shop>", "a", "name: R&D kit price: <50 By Marsh & Reed."),
+    "a.fb2": ('<F xmlns="x"><body><section><title><p>One &amp; two</p></title><p>After &lt;50 end.</p></section></body><binary>QUJD</binary></F>', "One & two", "## One & two After <50 end."),
+    "a.opml": ('<opml><head><title>Plan</title></head><body><outline text="A &amp; B"><outline text="C"/></outline></body></opml>', "Plan", "- A & B - C"),
+    "a.org": ("#+TITLE: Lease pool\n* First\nText.\n** Second\nMore.\n", "Lease pool", "#+TITLE: Lease pool # First Text. ## Second More."),
+    "a.tex": ("\\title{Lease pool}\n\\section{First}\nText.\n", "Lease pool", "\\title{Lease pool} ## First Text."),
+    "a.adoc": ("= Lease pool\n\n== First\n\nText.\n", "Lease pool", "# Lease pool ## First Text."),
+    "a.yaml": ("# comment\nkey: a_b\n", "a.yaml", "# comment key: a_b"),
+    "a.log": ("12:00 well-\nknown\n", "a.log", "12:00 well- known"),
+    "a.md": ("---\ntitle: Queues\ndescription: All about them.\n---\n<br/>\n", "Queues", "All about them."),
+    "a.ipynb": (json.dumps({"cells": [{"cell_type": "markdown", "source": ["# My\\_note\n"]}, {"cell_type": "code", "source": "x = 1", "outputs": [{"text": ["one\n"]}, {"data": {"image/png": "QUJD"}}]}], "metadata": {"language_info": {"name": "python"}}}), "My_note", "# My_note ```python x = 1 ``` ``` one ```"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files_keep_their_words(tmp_path, name):
+    content, title, words = OTHERS[name]
+    document = read(tmp_path / name, content)
+    assert (document.title, " ".join(document.text.split())) == (title, words)
+
+
+def test_an_open_document_keeps_its_words(tmp_path):
+    names = 'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:dc="d"'
+    cells = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in ("a|b", "R&amp;D"))
+    content = (
+        f"<office:document-content {names}><office:body><office:text><text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="2">First &amp; only</text:h><text:p>No.<text:tab/>4<text:s/>is &lt;50<text:line-break/>now'
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Noted.</text:p></text:note-body></text:note>.</text:p>"
+        f"<text:list><text:list-item><text:p>one</text:p></text:list-item></text:list><table:table><table:table-row>{cells}"
+        "</table:table-row></table:table></office:text></office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(tmp_path / "a.odt", "w") as packed:
+        packed.writestr("content.xml", content)
+        packed.writestr(
+            "meta.xml", f"<office:document-meta {names}><dc:title>Lease &amp; pool</dc:title></office:document-meta>"
+        )
+    (document,) = read_documents(tmp_path / "a.odt").documents
+    expected = "## First & only No. 4 is <50 now. Noted. - one | a\\|b | R&D | | --- | --- |"
+    assert (document.title, " ".join(document.text.split())) == ("Lease & pool", expected)
+
+
+def test_utf_32_is_called_by_its_name(tmp_path):
+    (tmp_path / "a.txt").write_bytes("Good.".encode("utf-32"))
+    with pytest.raises(CorpusError, match="the file is UTF-32"):
+        read_documents(tmp_path / "a.txt")
