@@ -174,7 +174,7 @@ class SireRetriever(DocumentChanges, Engines):
 
         Raises:
             IndexMissingError: There is no index.
-            EmbedderMismatchError: At the first search: the index was built with another embedding model.
+            EmbedderMismatchError: The index was built with another embedding model.
             TypeError: An argument is unknown.
         """
         from sire_core.build.mirroring import catch_up
@@ -190,6 +190,7 @@ class SireRetriever(DocumentChanges, Engines):
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
         saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == TOP_K}
         retriever = cls(open_index(**settings), **{**saved, **fields})
+        retriever.searched().snapshot()  # another embedder or recipe is said here, not by the first search
         catch_up(retriever.index.push)
         return retriever
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -392,6 +393,8 @@ class Reader:
         return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
+        from sire_core.corpus.chunker import SentenceChunker
+        from sire_core.corpus.chunks import joined
         from sire_core.corpus.stored import given_back
         from sire_core.storage.index_files import require_built
 
@@ -402,7 +405,10 @@ class Reader:
             documents = store.documents()
             passages = store.chunks(documents)
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
-        return given_back(selected, passages, self._configuration.allow)
+        settings = files.manifest().chunker
+        chunker = SentenceChunker(**settings) if settings else None
+        documents = given_back(selected, passages, self._configuration.allow)
+        return [replace(document, text=joined(document.passages, chunker)) for document in documents]
 
     def stats(self) -> dict[str, Any]:
         """Return counts of the recipe's units as far as they are allowed, and what the index was built with."""

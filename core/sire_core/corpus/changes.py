@@ -244,7 +244,7 @@ def _content_hash(document: Document, chunker: SentenceChunker | None) -> str:
     metadata = json.dumps(dict(document.metadata), sort_keys=True, ensure_ascii=False)
     cut = "as given" if document.chunks or chunker is None else chunker.fingerprint_of(document.text)
     passages = [chunk if isinstance(chunk, str) else _passage_hash(chunk) for chunk in document.chunks]
-    return digest(document.title, document.text, *passages, metadata, cut)
+    return digest(document.title, "" if document.chunks else document.text, *passages, metadata, cut)
 
 
 def _passage_hash(passage: Passage) -> str:
