@@ -407,8 +407,8 @@ class Reader:
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
         settings = files.manifest().chunker
         chunker = SentenceChunker(**settings) if settings else None
-        documents = given_back(selected, passages, self._configuration.allow)
-        return [replace(document, text=joined(document.passages, chunker)) for document in documents]
+        found = given_back(selected, passages, self._configuration.allow)
+        return [replace(document, text=joined(document.passages, chunker)) for document in found]
 
     def stats(self) -> dict[str, Any]:
         """Return counts of the recipe's units as far as they are allowed, and what the index was built with."""
