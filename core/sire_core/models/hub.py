@@ -33,12 +33,18 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
         return {}
     places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
     for place in places:
-        if any(isinstance(hub.try_to_load_from_cache(place, file), str) for file in ("modules.json", "config.json")):
+        cached = (hub.try_to_load_from_cache(place, file) for file in ("modules.json", "config.json"))
+        if any(isinstance(path, str) and _has_weights(Path(path).parent) for path in cached):
             return {"local_files_only": True}
     if not download:
         raise ConfigurationError(_refused(name, "st"))
     _known_model(hub, name, places)
     return {}
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether a folder of the cache holds weights for torch: it may have been filled for an ONNX graph only."""
+    return any(path.suffix in (".safetensors", ".bin") for path in folder.rglob("*"))
 
 
 def _refused(name: str, form: str) -> str:
@@ -47,6 +53,10 @@ def _refused(name: str, form: str) -> str:
         f"decide what is downloaded. If you know it, give it once yourself: --embedder {form}:NAME, or Index(path, "
         f"embedder='{form}:NAME')."
     )
+
+
+def _said(error: Exception) -> str:
+    return str(error).rstrip(". \n")
 
 
 def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[str]]:
@@ -63,8 +73,8 @@ def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[
             continue
         except Exception as error:
             raise ConfigurationError(
-                f"The model {name} is not on this machine, and the hub cannot be asked for it: {error}. Check the "
-                "name and the network, or name a folder that holds a model."
+                f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. Check "
+                "the name and the network, or name a folder that holds a model."
             ) from error
         return place, [file.rfilename for file in getattr(found, "siblings", None) or ()]
     raise ConfigurationError(
@@ -106,16 +116,20 @@ def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, downl
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The model {name} cannot be downloaded: {error}. Check the network, or name a folder that holds a model."
+            f"The model {name} cannot be downloaded: {_said(error)}. Check the network, or name a folder that holds a "
+            "model."
         ) from error
 
 
 def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
     """Where the wanted files are on this machine; None if some are missing."""
+    path = hub.try_to_load_from_cache(place, "tokenizer.json")
+    if not isinstance(path, str):
+        return None
+    folder = Path(path).parent
     try:
-        folder = Path(hub.snapshot_download(place, local_files_only=True))
         choose([path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()])
-    except (OSError, ValueError, ConfigurationError):  # LocalEntryNotFoundError is both of the first two
+    except ConfigurationError:
         return None
     return folder
 

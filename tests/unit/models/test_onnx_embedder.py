@@ -195,6 +195,24 @@ def test_semantic_takes_an_embedder_of_this_machine_and_says_which(alone, folder
     assert embedded(embedder, ["cat"])[0] == pytest.approx(expected([SPECIAL]), abs=1e-6)
 
 
+@pytest.mark.parametrize("framework", ["langchain_sire", "llama_index_sire"])
+def test_adapters_take_the_word(alone, folder, tmp_path, framework):
+    adapter = pytest.importorskip(framework)
+    folder.rename(tmp_path / "models" / "all-MiniLM-L6-v2")
+    if framework == "langchain_sire":
+        from langchain_core.documents import Document as Text
+
+        retriever = adapter.SireRetriever.from_documents([Text("cat"), Text("rock")], "semantic", k=1, recipe="flat")
+        found = retriever.invoke("kitten")[0].page_content
+    else:
+        from llama_index.core import Document as Text
+
+        documents = [Text(text="cat"), Text(text="rock")]
+        options = {"embed_model": "semantic", "similarity_top_k": 1, "recipe": "flat"}
+        found = adapter.SireRetriever.from_documents(documents, **options).retrieve("kitten")[0].text
+    assert found == "cat"
+
+
 def test_semantic_reads_the_cache_of_the_hub(alone, folder, tmp_path):
     cached = tmp_path / "hub" / "models--org--bge-small-en"
     shutil.copytree(folder, cached / "snapshots" / "abc")
