@@ -11,7 +11,7 @@ from typing import Any
 from sire_core.errors import QueryError
 from sire_core.index import Index
 from sire_core.protocols import Recipe
-from sire_core.recipes.smart.context import BESIDE
+from sire_core.recipes.smart.select import BESIDE
 from sire_core.testing.contents import sample_corpus, two_tenants
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor

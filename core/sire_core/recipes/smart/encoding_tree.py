@@ -64,11 +64,7 @@ class UndirectedGraph:
     def from_edges(
         cls, size: int, edges: NDArray[np.int64], weights: NDArray[np.float64] | None = None
     ) -> UndirectedGraph:
-        """Build a graph: loops are dropped, weights of parallel edges are added up.
-
-        Raises:
-            ConfigurationError: A weight is not positive or not finite, a vertex does not exist, or shapes do not fit.
-        """
+        """Build a graph: loops are dropped, weights of parallel edges are added up."""
         ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
         values = np.ones(len(ends)) if weights is None else np.asarray(weights, dtype=np.float64)
         if size < 0 or values.shape != (len(ends),):
@@ -99,11 +95,7 @@ class UndirectedGraph:
         return 2.0 * float(self.weights.sum())
 
     def with_weights(self, weights: NDArray[np.float64]) -> UndirectedGraph:
-        """Return the graph with other weights `[m]`, at least 0; edges of weight 0 are left out.
-
-        Raises:
-            ConfigurationError: A weight is negative or not finite, or their number is wrong.
-        """
+        """Return the graph with other weights `[m]`, at least 0; edges of weight 0 are left out."""
         values = np.asarray(weights, dtype=np.float64)
         if values.shape != self.weights.shape or not np.isfinite(values).all() or (values < 0).any():
             raise ConfigurationError(f"Give one finite weight of at least 0 for each of the {len(self.weights)} edges.")
@@ -261,9 +253,6 @@ def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
 
     Every edge saves log2(vol / V) of the smallest node that contains both its ends, weighted by its share of the
     volume.
-
-    Raises:
-        ConfigurationError: The tree has another number of vertices.
     """
     _check(graph, tree)
     volume = graph.volume()
@@ -367,9 +356,6 @@ def modularity(graph: UndirectedGraph, labels: Ints) -> float:
     """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees.
 
     Labels `[n]`, -1 for a vertex alone; at most 1, and 0 for a single cluster or a graph without edges.
-
-    Raises:
-        ConfigurationError: Labels of a wrong length.
     """
     if np.shape(labels) != (graph.size,):
         raise ConfigurationError(f"Give one label for each of the {graph.size} vertices.")
@@ -388,11 +374,7 @@ def label_entropy(labels: Ints) -> float:
 
 
 def mutual_information(first: Ints, second: Ints) -> float:
-    """Return the mutual information of two partitions in bits.
-
-    Raises:
-        ConfigurationError: Different numbers of labels.
-    """
+    """Return the mutual information of two partitions in bits."""
     one, two, both = _cluster_sizes(first, second)
     return max(0.0, _entropy(one) + _entropy(two) - _entropy(both))
 
@@ -401,9 +383,6 @@ def normalized_mutual_information(first: Ints, second: Ints) -> float:
     """Return the mutual information over the mean of both entropies: 0 independent, 1 equal (also two single clusters).
 
     The lower, the more diverse (SMART).
-
-    Raises:
-        ConfigurationError: Different numbers of labels.
     """
     one, two, both = _cluster_sizes(first, second)
     entropies = _entropy(one) + _entropy(two)
@@ -415,9 +394,6 @@ def information_beyond_chance(first: Ints, second: Ints) -> float:
 
     Two unrelated partitions of n vertices into a and b clusters share about (a - 1) (b - 1) / (2 n ln 2) bits. Chance
     is measured on shuffled labels; the shuffles are deterministic.
-
-    Raises:
-        ConfigurationError: Different numbers of labels.
     """
     if np.shape(first) != np.shape(second):
         raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
@@ -435,9 +411,6 @@ def corrected_information(first: Ints, second: Ints) -> float:
     """Return the adjusted mutual information (Vinh et al. 2010): 0 for chance or single clusters, 1 if equal.
 
     Chance is measured as in `information_beyond_chance`.
-
-    Raises:
-        ConfigurationError: Different numbers of labels.
     """
     beyond = information_beyond_chance(first, second)
     if beyond == 0:

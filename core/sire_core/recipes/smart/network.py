@@ -101,13 +101,7 @@ class NetworkTable:
         mentioned: Mapping[str, PassageRows],
         stated: Mapping[str, PassageRows],
     ) -> NetworkTable:
-        """Return the table after a change.
-
-        Args:
-            units: All passages, in corpus order.
-            mentioned: Rows of the passages whose mentions changed, new ones included.
-            stated: Rows of the passages that were read again.
-        """
+        """Return the table after a change."""
         parts = self._parts(units, mentioned, _MENTIONED) | self._parts(units, stated, _SAID)
         return replace(
             self,

@@ -51,8 +51,7 @@ def smart(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.recipes.smart.context import ReportLines
-    from sire_core.recipes.smart.select import ReportSelector
+    from sire_core.recipes.smart.select import ReportLines, ReportSelector
 
     own = settings.get("base")
     if own is not None and callable(getattr(own, "rank", None)):

@@ -147,14 +147,7 @@ def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[
 
 
 def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view: EvidenceView) -> ReportNodes:
-    """Return the nodes of one tree; a cluster with a single part is that part (contraction).
-
-    Args:
-        labels: Cluster of every vertex at each level, finest first, nested, without -1 (`EncodingTree.filled`).
-        tree: Number of the tree.
-        network: Vertices and statements.
-        view: The view that the tree groups.
-    """
+    """Return the nodes of one tree; a cluster with a single part is that part (contraction)."""
     finer = np.arange(network.size, dtype=np.int64)
     below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
     lowest = below

@@ -132,14 +132,7 @@ def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStat
 def strongest(
     weights: Mapping[int, float], statements: Statements, candidates: Sequence[int], max_tokens: int
 ) -> list[int]:
-    """Choose the statements that say most about weighted vertices, within a length; in the order of choice.
-
-    Args:
-        weights: Weights of the vertices that matter.
-        statements: All statements.
-        candidates: Numbers of those to choose from; equal sentences count once.
-        max_tokens: Sum of the lengths; the first choice is made even if it is longer.
-    """
+    """Choose the statements that say most about weighted vertices, within a length; in the order of choice."""
     rows = np.array(candidates, dtype=np.int64)
     lengths, words = statements.tokens[rows].tolist(), statements.words[rows].tolist()
     gains = _Gains(weights, statements, rows)
@@ -354,9 +347,6 @@ class ModelReports:
         """Write a report on each community; one that fails gives a `Failure`.
 
         The provenance of a report is everything that the model was shown, since it may have used any of it.
-
-        Raises:
-            LimitExceededError: A usage limit was reached.
         """
         return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 

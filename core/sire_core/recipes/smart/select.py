@@ -15,7 +15,6 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
 from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.recipes.smart import REPORTS
-from sire_core.recipes.smart.context import BESIDE, WithoutReports
 from sire_core.recipes.smart.network import NETWORK, NetworkTable
 from sire_core.recipes.smart.report_nodes import ReportTable, tree_name
 from sire_core.settings import check_settings, setting
@@ -27,10 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
+    from sire_core.types import Hit
 
     Ids = NDArray[np.bytes_]
 
-__all__ = ["ReportSelector", "ReportTrees"]
+__all__ = ["BESIDE", "ReportLines", "ReportSelector", "ReportTrees"]
+
+BESIDE = "report_beside"
+"""Step of a passage's path that names a report behind it."""
 
 _BLOCKS = ((3, 1), (1, 1), (12, 6))
 """Hits and the reports behind them; each later block is three times the one before."""
@@ -135,12 +138,7 @@ class _ReportChooser:
         self._entities.update(dict.fromkeys(self._trees.named(position)))
 
     def choose(self, max_reports: int, per_tree: int | None) -> list[int]:
-        """Return the best reports that were not chosen before.
-
-        Args:
-            max_reports: Maximum number of reports.
-            per_tree: Maximum per tree, including those chosen before; None for no limit.
-        """
+        """Return the best reports that were not chosen before."""
         counts = self._trees.counts(self._entities)
         usable = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._used_trees)
         candidates = np.fromiter(usable, dtype=np.int64)
@@ -206,7 +204,7 @@ class _SelectedRanking:
         self._reports_after: dict[int, list[int]] = {}
         self._ended = False
         if not settings.bring:
-            self.of_passages = WithoutReports(self)
+            self.of_passages = _WithoutReports(self)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """Return the best `n` positions, and all reports with `cap=None`; a report has its hit's score."""
@@ -296,6 +294,35 @@ class _SelectedRanking:
                 self._leftover.add(position)
                 self._order.append(position)
                 self._scores.append(score)
+
+
+class _WithoutReports:
+    """The ranking without reports, for a search of passages; paths of hits name the reports behind them."""
+
+    def __init__(self, selected: _SelectedRanking) -> None:
+        self._selected = selected
+        self.scores_at = selected.scores_at
+
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """Return the best `n` units that are no reports."""
+        hits = await self._selected.hits(n)
+        positions, scores = zip(*hits, strict=True) if hits else ((), ())
+        return np.asarray(positions, dtype=np.int64), np.asarray(scores, dtype=np.float32)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Explain why the ranker chose a hit, and name the reports behind it."""
+        return (*self._selected.path(position), *self._selected.beside(position))
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLines:
+    """Lines of a context: the reports behind the hits of a search for passages."""
+
+    async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
+        """Return the texts of the reports, in the order of the hits."""
+        wanted = dict.fromkeys(step.ids[0] for hit in hits for step in hit.path if step.step == BESIDE)
+        positions = view.places()
+        return [unit.text for unit in view.units([positions[name] for name in wanted if name in positions])]
 
 
 @dataclass(frozen=True, slots=True)

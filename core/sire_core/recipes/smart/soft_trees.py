@@ -276,14 +276,7 @@ def soft_decoding_information(
 
 
 def soft_modularity_loss(adjacency: Tensor, level: Tensor, balance: float | None = None) -> Tensor:
-    """Return -Tr(Y'AY) + mu |Y'A1|^2 of one level, after equation (10) of SMART; less is better.
-
-    Args:
-        adjacency: Sparse symmetric `[n, n]`, raw or normalized.
-        level: Memberships `[n, d]`.
-        balance: mu; None is 1 / (sum of the matrix), with which the loss is minus modularity times that sum. The
-            paper's 0.001 is lowest when all vertices are in one cluster.
-    """
+    """Return -Tr(Y'AY) + mu |Y'A1|^2 of one level, after equation (10) of SMART; less is better."""
     sums = torch.sparse.mm(adjacency, torch.ones((level.shape[0], 1), dtype=level.dtype)).squeeze(1)
     factor = 1 / sums.sum() if balance is None else balance
     loss: Tensor = factor * ((level.T @ sums) ** 2).sum() - (level * torch.sparse.mm(adjacency, level)).sum()
@@ -381,16 +374,7 @@ class SoftTrees:
     def add_heads(
         self, means: Tensor, features: Tensor, count: int, sizes: Sequence[int], *, blind: float, nested: bool
     ) -> None:
-        """Start `count` heads from clusters.
-
-        Args:
-            means: Sparse `[n, n]`: every row averages over the neighbors.
-            features: `[n, p]`.
-            count: Number of heads.
-            sizes: Clusters of every level, the finest first.
-            blind: Share of the encoded features that a head does not see, others for every head.
-            nested: Whether every cluster has a learned parent (else levels are independent).
-        """
+        """Start `count` heads from clusters."""
         self._nested = nested
         with torch.no_grad():
             encoded = self._encode(means, features)

@@ -256,13 +256,7 @@ def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, i
 def mentioned_rows(
     mentions: Sequence[EntityMention], unnamed: Sequence[str], keys: Sequence[int] | None = None
 ) -> PassageRows:
-    """Return a passage's rows of `named` and `unnamed` entities.
-
-    Args:
-        mentions: Entities that it spells out, in order.
-        unnamed: Ids of entities that it refers to without a name.
-        keys: Hashes of the keys of the first names; None computes them.
-    """
+    """Return a passage's rows of `named` and `unnamed` entities."""
     hashes = [hash64(name_key(mention.first)) for mention in mentions] if keys is None else keys
     return {
         "named": [(m.entity.encode(), key, m.title) for m, key in zip(mentions, hashes, strict=True)],

@@ -78,11 +78,6 @@ def carried_over(
     edges in the tree's view; new ones without a path to an old one form a cluster per connected component. Then the
     finest clusters that contain an entity that is new, or named by other passages than before, are grouped again
     (`repaired_clusters`).
-
-    Args:
-        stored: Trees before the change, at least one.
-        network: The vertices now.
-        views: The view that each tree groups.
     """
     positions = positions_in(stored.keys, network.keys)
     known = positions >= 0
