@@ -186,7 +186,7 @@ def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, S
 def altered_leaves(state: Mapping[str, Any], copies: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the ids of chunk units whose passages differ from the stored state."""
     before = state.get("copies", {})
-    return {unit_id for unit_id in (*before, *copies) if before.get(unit_id) != copies.get(unit_id)}
+    return {name for name in (*before, *copies) if before.get(name) != copies.get(name)}
 
 
 _OFFICIAL_STOP = 11
