@@ -240,11 +240,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, an
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command for typer in which every parameter that is a dataclass stands for the options that are its fields.
-
-    Args:
-        command: Its dataclasses have the options' types (`Annotated[..., typer.Option(...)]`) and defaults as fields.
-    """
+    """A command for typer in which every parameter that is a dataclass stands for the options that are its fields."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
     options: list[inspect.Parameter] = []

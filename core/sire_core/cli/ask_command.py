@@ -49,15 +49,7 @@ class StrategyOptions:
     ] = None
 
     def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
-        """What `reason` takes: the strategy and its settings. Without a model one search, and no answer.
-
-        Args:
-            model: Who thinks and answers.
-            limits: Bounds.
-
-        Raises:
-            ConfigurationError: There is no such strategy or flavor, or a bound that is for models only.
-        """
+        """What `reason` takes: the strategy and its settings. Without a model one search, and no answer."""
         from sire_core.reason import settings_of
 
         settings = settings_of(self.via, self.flavor)
@@ -170,25 +162,14 @@ def say_step(step: ReasoningStep) -> None:
 
 
 def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
-    """Print a piece of an answer on a terminal, as it is written.
-
-    Args:
-        piece: The piece.
-        begins: Whether it is the first one.
-    """
+    """Print a piece of an answer on a terminal, as it is written."""
     if begins or piece.restart:
         say_part("\nAnswer: " if begins else "\n\nAnswer, asked for again: ", "bold")
     say_part(piece.text, "bold")
 
 
 def say_answer(answer: Answer, hint: str = "", *, shown: bool = False) -> None:
-    """Print an answer and the hits that it cites; all hits when it cites none.
-
-    Args:
-        answer: The last step.
-        hint: Why there is only evidence; empty when an answer was asked for.
-        shown: Whether the text has been printed piece by piece.
-    """
+    """Print an answer and the hits that it cites; all hits when it cites none."""
     from sire_core.reason.reader import INSUFFICIENT
 
     if shown:

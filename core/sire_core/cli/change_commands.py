@@ -11,10 +11,9 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.changes import run_change
-from sire_core.cli.file_names import ids_of, is_inside, left_out_sources, stored_ids
+from sire_core.cli.changes import ids_of, is_inside, left_out_sources, run_change, stored_ids
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
-from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, is_index, manifest_of, parse_settings
+from sire_core.cli.options import IndexOptions, ReadingOptions, RecipeOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
@@ -35,7 +34,6 @@ def add(
     sources: arguments.Sources,
     spending: SpendingOptions,
     reading: ReadingOptions,
-    embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Add documents to an index. Unchanged documents are skipped.
@@ -43,7 +41,7 @@ def add(
     All recipes of the folder are updated. It is an error if a document with the same id but a different text exists; to
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
-    options = existing_index(folder, sources[0], spending, embedder, reading)
+    options = existing_index(folder, sources[0], spending, reading)
     run_change(options, Index.add, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
@@ -53,7 +51,6 @@ def update(
     sources: arguments.Sources,
     spending: SpendingOptions,
     reading: ReadingOptions,
-    embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Replace documents by id, and add new ones.
@@ -61,7 +58,7 @@ def update(
     Other documents stay. All recipes of the folder are updated. With --llm, the expected cost is shown and you are
     asked before anything is spent.
     """
-    options = existing_index(folder, sources[0], spending, embedder, reading)
+    options = existing_index(folder, sources[0], spending, reading)
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
@@ -92,9 +89,8 @@ def delete(
     names = doc_ids or []
     if not names and not purge:
         raise ConfigurationError("Name the documents to remove (sire documents lists them), or give --purge alone.")
-    options = existing_index(
-        folder, names[0] if names else "", spending, embedder, ReadingOptions(extractions=extractions)
-    )
+    reading = ReadingOptions(embedder=embedder, extractions=extractions)
+    options = existing_index(folder, names[0] if names else "", spending, reading)
 
     def change(index: Index, _: Sequence[Document]) -> BuildReport:
         report = index.delete(ids_of(names, folder))
@@ -129,7 +125,6 @@ def sync(
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder.")],
     spending: SpendingOptions,
     reading: ReadingOptions,
-    embedder: arguments.Embedder = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Add, update and remove documents to match SRC.
@@ -139,7 +134,7 @@ def sync(
 
     Example: sire sync papers/ notes.jsonl --to my-index
     """
-    options = existing_index(to, sources[0], spending, embedder, reading)
+    options = existing_index(to, sources[0], spending, reading)
     pay = spending.approval()
 
     def approve(index: Index, documents: Sequence[Document]) -> None:
@@ -158,10 +153,8 @@ def _approve_removal(documents: Sequence[Document], sources: Sequence[Path], fol
         _list_removed("No longer in the sources, to be removed from the index", gone)
         for root in left_out_sources(gone, sources, folder):
             part = next((source for source in sources if is_inside(source, root)), None)
-            about = f"{part} is only a part of {root}" if part else f"{root} is not read now"
-            note(
-                f"{about}, from which this index was made, and some of them are still there. To keep them name {root}."
-            )
+            about = f"of which {part} is only a part" if part else "which is not among the sources"
+            note(f"Some of them still exist in {root}, {about}. To keep them, add {root} to the command.")
         ask_to_go_on(yes=yes)
 
 
@@ -185,37 +178,19 @@ def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Docu
 def approval(
     spending: SpendingOptions, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
 ) -> Callable[[Index, Sequence[Document]], bool] | None:
-    """Asks whether a change may be paid, see `approve_cost`; None where nothing is paid.
-
-    Args:
-        spending: What was said.
-        after: From the index and the given documents to those that it would hold.
-    """
+    """Asks whether a change may be paid, see `approve_cost`; None where nothing is paid."""
     approve = spending.approval()
     return None if approve is None else lambda index, documents: approve(index, after(index, documents))
 
 
-def existing_index(
-    folder: Path, first: str | Path, spending: SpendingOptions, embedder: str | None, reading: ReadingOptions
-) -> IndexOptions:
-    """Options of a change; the index must be there, so that a typing error does not start a new one.
-
-    Args:
-        folder: The index folder.
-        first: The argument behind it, which may be the index by mistake.
-        spending: What may be asked of a model.
-        embedder: Makes vectors.
-        reading: How documents are read.
-
-    Raises:
-        IndexMissingError: There is no index.
-    """
+def existing_index(folder: Path, first: str | Path, spending: SpendingOptions, reading: ReadingOptions) -> IndexOptions:
+    """Options of a change; the index must be there, so that a typing error does not start a new one."""
     model = spending.model()
     check_folder(folder, first)
     if not manifest_of(folder).generation:
         why = f"The index in {folder} was never finished" if is_index(folder) else f"There is no index in {folder}"
         raise IndexMissingError(f"{why}. Build it: sire index SRC... --to {folder}")
-    return _options(folder, model, spending, reading, embedder=embedder)
+    return _options(folder, model, spending, reading)
 
 
 def _options(
@@ -223,6 +198,7 @@ def _options(
 ) -> IndexOptions:
     return IndexOptions(
         folder=folder,
+        embedder=reading.embedder,
         extractions=reading.extractions,
         media=reading.media,
         language_model=model,
@@ -235,16 +211,12 @@ def _options(
 
 
 @grouped
-def index(  # noqa: PLR0917 - typer passes every option by name
+def index(
     sources: arguments.Sources,
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; created if it does not exist.")],
     reading: ReadingOptions,
     spending: SpendingOptions,
-    recipe: arguments.RecipeName = None,
-    settings: arguments.Settings = None,
-    embedder: arguments.Embedder = None,
-    chunk_tokens: arguments.ChunkTokens = None,
-    no_chunking: arguments.NoChunking = False,
+    built: RecipeOptions,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed. Default: 0.")] = None,
     runner: arguments.Runner = None,
     as_json: arguments.AsJson = False,
@@ -260,7 +232,5 @@ def index(  # noqa: PLR0917 - typer passes every option by name
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
     """
-    built = {"recipe": recipe, "settings": parse_settings(settings), "embedder": embedder, "seed": seed}
-    cut = {"chunk_tokens": chunk_tokens, "no_chunking": no_chunking}
-    options = _options(to, spending.model(), spending, reading, runner=runner, **built, **cut)
+    options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))

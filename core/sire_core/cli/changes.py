@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sire_core.algorithms.wording import shorten
-from sire_core.cli.file_names import stored_ids, taken_names
 from sire_core.cli.models import say_usage
 from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, reporting, say, say_json
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document, Failure
 
-__all__ = ["read_sources", "report_json", "run_change"]
+__all__ = ["ids_of", "is_inside", "left_out_sources", "read_sources", "report_json", "run_change", "stored_ids"]
 
 _SHOWN = 20
 _NAMED = 3
@@ -60,21 +59,7 @@ def run_change(
     whole: bool = False,
     also: str = "",
 ) -> None:
-    """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done.
-
-    Args:
-        options: Which index, made how.
-        change: Calls the method of the index that changes it, with the documents.
-        sources: Files and folders with documents; None when the change needs none.
-        as_json: Prints the report as JSON.
-        approve: Asked with the documents before the change; raises to prevent it.
-        whole: Whether documents that may be in what cannot be read are an error: they must not count as gone.
-        also: What else the change did, said after it.
-
-    Raises:
-        ConfigurationError: The options make no sense, or the index would lie where documents are read from.
-        CorpusError: Nothing can be read, or documents contradict each other.
-    """
+    """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done."""
     before = manifest_of(options.folder)
     corpus = None if approve is None else _approved(options, sources, approve, whole=whole)
     try:
@@ -142,16 +127,7 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 
 
 def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocuments:
-    """Read documents, and say on stderr what was read, repeated or skipped.
-
-    Args:
-        sources: Files and folders.
-        options: Where the index will be, and whether tables and images are passages of their own.
-
-    Raises:
-        ConfigurationError: The index would lie where documents are read from.
-        CorpusError: Nothing can be read, or documents contradict each other.
-    """
+    """Read documents, and say on stderr what was read, repeated or skipped."""
     from sire_core.corpus.readers import read_documents
 
     for source in sources:
@@ -294,3 +270,63 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
             f"The index {folder} would lie inside {source} and be read as documents. "
             "Name a folder outside, or one whose name starts with a dot."
         )
+
+
+def stored_ids(folder: Path) -> list[str]:
+    """Ids of the documents of an index; also of one that cannot be searched before the next change has mended it."""
+    from contextlib import closing
+
+    from sire_core.storage.index_files import IndexFiles
+
+    with closing(IndexFiles(folder)) as files:
+        return list(files.store.documents())
+
+
+def ids_of(given: Iterable[str], folder: Path) -> list[str]:
+    """Ids as they were given, or of the files that were named by their paths, which need not exist any more."""
+    from sire_core.storage.folder import Folder
+
+    known, roots = set(stored_ids(folder)), Folder(folder).sources()
+    return list(dict.fromkeys(_id_of(name, known, roots) for name in given))
+
+
+def _id_of(name: str, known: Collection[str], roots: Sequence[str]) -> str:
+    if name in known:
+        return name
+    place = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
+    below = [place.relative_to(root).as_posix() for root in roots if place.is_relative_to(root)]
+    # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
+    return next((found for found in (below if roots else [place.name]) if found in known), name)
+
+
+def left_out_sources(gone: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
+    """Folders that were read before, are not or not wholly read now, and still hold some of the documents."""
+    from sire_core.storage.folder import Folder
+
+    now, names = [PurePath(os.path.realpath(source)) for source in sources], list(gone)
+    roots = [root for root in Folder(folder).sources() if not any(PurePath(root).is_relative_to(one) for one in now)]
+    return [root for root in roots if any(Path(root, name).is_file() for name in names)]
+
+
+def is_inside(source: Path, root: str) -> bool:
+    """Whether a file or folder lies below a folder, and is not the folder itself."""
+    place = os.path.realpath(source)
+    return place != os.path.realpath(root) and PurePath(place).is_relative_to(os.path.realpath(root))
+
+
+def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
+    """Ids that two different files have: one in a folder that is read now, one in a folder that was read before."""
+    from sire_core.storage.folder import Folder
+
+    now = [os.path.realpath(source) for source in sources if source.is_dir()]
+    before = [root for root in Folder(folder).sources() if root not in now]
+    # Of folders inside each other ids are paths below the outer one: no name is taken twice.
+    pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
+    return [name for name in names if any(_both(Path(new, name), Path(old, name)) for new, old in pairs)]
+
+
+def _both(one: Path, other: Path) -> bool:
+    try:
+        return one.is_file() and other.is_file() and not one.samefile(other)
+    except (OSError, ValueError):  # an id of a record that is no name of a file
+        return False

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import with_documents
 from sire_core.cli.changes import read_sources
 from sire_core.cli.models import ModelOptions, find_price
-from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
+from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index
 from sire_core.cli.output import bar, note, reporting, say, say_json
 
 if TYPE_CHECKING:
@@ -170,8 +171,10 @@ def _say(found: Advice, sources: Sequence[Path]) -> None:
         say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
 
 
-def estimate(  # noqa: PLR0917 - typer passes every option by name
+@grouped
+def estimate(
     sources: arguments.Sources,
+    built: RecipeOptions,
     llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model to estimate for.")],
     to: Annotated[
         Path | None,
@@ -179,10 +182,6 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
             "--to", metavar="DIR", help="An existing index folder: include its documents, and subtract what is stored."
         ),
     ] = None,
-    recipe: arguments.RecipeName = None,
-    settings: arguments.Settings = None,
-    chunk_tokens: arguments.ChunkTokens = None,
-    no_chunking: arguments.NoChunking = False,
     media: arguments.Media = False,
     extractions: arguments.Extractions = None,
     native: arguments.Native = False,
@@ -200,15 +199,12 @@ def estimate(  # noqa: PLR0917 - typer passes every option by name
     """
     options = IndexOptions(
         folder=to,
-        recipe=recipe,
-        settings=parse_settings(settings),
         extractions=extractions,
-        chunk_tokens=chunk_tokens,
-        no_chunking=no_chunking,
         media=media,
         language_model=ModelOptions(llm, base_url).model(asks=False),
         native=native,
         writes=True,
+        **built.as_given(),
     )
     price = find_price(llm, prices)
     with open_index(options) as index:

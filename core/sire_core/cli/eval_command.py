@@ -39,11 +39,7 @@ __all__ = ["eval_", "read_questions_option"]
 
 
 def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
-    """What `--questions` says: a half, a file, or one of each.
-
-    Raises:
-        ConfigurationError: Two halves or two files.
-    """
+    """What `--questions` says: a half, a file, or one of each."""
     halves = [word for word in given or () if word in HALVES]
     files = [word for word in given or () if word not in HALVES]
     if len(halves) > 1 or len(files) > 1:
@@ -52,11 +48,7 @@ def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None
 
 
 def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
-    """Refuse options that do not go together with an index, or with a data set.
-
-    Raises:
-        ConfigurationError: They do not.
-    """
+    """Refuse options that do not go together with an index, or with a data set."""
     existing = is_index(place)
     if existing and asked.file is None:
         raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
@@ -73,11 +65,7 @@ def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
 
 
 def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
-    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations.
-
-    Raises:
-        ConfigurationError: One is unknown, or has no ablations when they are asked for.
-    """
+    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations."""
     from sire_core.recipes import REGISTRY, recipe_by_name
     from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
 
@@ -132,11 +120,7 @@ class QuestionOptions:
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuse what does not go together.
-
-        Raises:
-            ConfigurationError: Two halves or two files; or titles cannot be removed and written into the texts.
-        """
+        """Refuse what does not go together."""
         read_questions_option(self.questions)
         if self.untitled and self.titles_in_text:
             raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
@@ -223,12 +207,7 @@ class ComparisonOptions:
     def experiment(
         self, dataset: DataSet, models: EvalModels, calls: ModelOptions, builder: LanguageModel | None
     ) -> Experiment:
-        """The experiment that these options describe.
-
-        Raises:
-            ConfigurationError: Options do not go together, or do not fit what is in the folder of `--to`.
-            CorpusError: The recorded extractions cannot be read.
-        """
+        """The experiment that these options describe."""
         from sire_core.evaluate.experiment import Experiment
 
         folders = [models.folder]
@@ -312,16 +291,7 @@ class EvalAnswerOptions:
     ] = None
 
     def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
-        """How questions are answered; None where they are not.
-
-        Args:
-            model: Who answers.
-            workers: Questions under way at once.
-            k: Hits that an answer is read from; None for the usual number.
-
-        Raises:
-            ConfigurationError: There is no model, no such strategy, prompt or border, or nothing to read for a reader.
-        """
+        """How questions are answered; None where they are not."""
         from sire_core.reason.reader import ReaderConfig
 
         reader = ReaderConfig(
@@ -384,17 +354,7 @@ class MeasureOptions:
     def config(
         self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> EvalConfig:
-        """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N.
-
-        Args:
-            asked: Which sample.
-            answering: How questions are answered.
-            model: Who answers, and is asked by searches and analyses.
-            workers: Questions under way at once.
-
-        Raises:
-            ConfigurationError: Values make no sense, alone or together.
-        """
+        """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N."""
         from sire_core.evaluate.runner import EvalConfig
 
         usual = EvalConfig(
@@ -443,18 +403,7 @@ class ReportOptions:
         measured: MeasureOptions,
         llm: str | None,
     ) -> None:
-        """Refuse options that do not go together, and files that cannot be written, before anything is built.
-
-        Args:
-            compared: Other options,
-            asked: and these,
-            answering: and these,
-            measured: and these.
-            llm: `--llm`.
-
-        Raises:
-            ConfigurationError: They do not, or cannot.
-        """
+        """Refuse options that do not go together, and files that cannot be written, before anything is built."""
         _check_together(
             {
                 "--clusters": compared.clusters,
@@ -526,17 +475,7 @@ class Results:
         self._started: list[list[EvalRow]] = []
 
     def begin(self, dataset: DataSet, recipes: int, config: EvalConfig, *, cut: bool = False) -> None:
-        """Say on stderr what is measured on what.
-
-        Args:
-            dataset: What is asked.
-            recipes: How many are compared, the baselines apart.
-            config: What is measured.
-            cut: Whether documents are still to be cut into passages, so that these cannot be counted yet.
-
-        Raises:
-            ConfigurationError: What was asked for could not be shown in the end.
-        """
+        """Say on stderr what is measured on what."""
         from sire_core.evaluate.charts import check_chart
         from sire_core.evaluate.experiment import BASELINES
         from sire_core.evaluate.report import check_comparison

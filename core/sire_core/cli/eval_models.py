@@ -52,16 +52,6 @@ def eval_models(
     """The models, and the places where what they answer is kept: those that are named, else temporary ones.
 
     Temporary places stay where they are when the evaluation does not come to its end, and a line says how to go on.
-
-    Args:
-        calls: `--llm` and its companions; their limits hold for all models together.
-        judge: Name of the judge.
-        to: `--to`.
-        answers: `--answers`.
-        builds: Whether the model is asked by builds.
-
-    Raises:
-        ConfigurationError: The model cannot be asked, or the answers cannot be kept.
     """
     from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel

@@ -113,7 +113,7 @@ def reembed(
 
     Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
     """
-    options = existing_index(folder, embedder, spending, None, ReadingOptions(extractions=extractions))
+    options = existing_index(folder, embedder, spending, ReadingOptions(extractions=extractions))
     approve = approval(spending, with_documents)
     place = folder.resolve()
     target = to or place.with_name(f".{place.name}.reembed")
@@ -133,12 +133,7 @@ def reembed(
 
 
 def _take_place(place: Path, new: Path, generation: int) -> None:
-    """Put the new folder in the place of the old one.
-
-    Raises:
-        StorageError: The index was changed meanwhile.
-        IndexLockedError: Somebody writes to it.
-    """
+    """Put the new folder in the place of the old one."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.folder_swap import replace_folder
     from sire_core.storage.json_files import copy_adapter_files

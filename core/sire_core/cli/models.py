@@ -55,14 +55,7 @@ class ModelOptions:
     model_timeout: arguments.ModelTimeout = None
 
     def model(self, *, asks: bool = True) -> OpenAIChat | None:
-        """The model; None without `--llm`. The limits hold for all that it is asked.
-
-        Args:
-            asks: Whether it will be asked anything; only then it needs a key.
-
-        Raises:
-            ConfigurationError: There is no key, or an option makes no sense without a model.
-        """
+        """The model; None without `--llm`. The limits hold for all that it is asked."""
         if self.llm is None:
             given = {
                 "--base-url": self.base_url,
@@ -100,11 +93,7 @@ class SpendingOptions(ModelOptions):
     yes: arguments.Yes = False
 
     def approval(self) -> Callable[[Index, Sequence[Document]], bool] | None:
-        """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid.
-
-        Raises:
-            ConfigurationError: The price table cannot be read, or does not have the model; or there is no model.
-        """
+        """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid."""
         if self.llm is None:
             _refuse({"--prices": self.prices})
             return None
@@ -146,21 +135,13 @@ class LimitOptions:
     ] = None
 
     def of_reasoning(self) -> ReasoningLimits:
-        """As strategies take them.
-
-        Raises:
-            ConfigurationError: A limit makes no sense.
-        """
+        """As strategies take them."""
         from sire_core.reason.limits import ReasoningLimits
 
         return ReasoningLimits(self.max_steps, self.max_calls, self.max_tokens, self.timeout)
 
     def need_model(self, model: LanguageModel | None) -> None:
-        """Refuse limits of what will not be asked.
-
-        Raises:
-            ConfigurationError: There is no model, and a limit of requests or tokens.
-        """
+        """Refuse limits of what will not be asked."""
         given = {"--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
         if model is None:
             _refuse(given)
@@ -191,11 +172,7 @@ def _key(base_url: str | None, name: str) -> str | None:
 
 
 def find_price(llm: str, prices: Path | None) -> Price | None:
-    """The model's price from a table of the user's; None without one, which means the packaged table.
-
-    Raises:
-        ConfigurationError: The table cannot be read, or does not have the model.
-    """
+    """The model's price from a table of the user's; None without one, which means the packaged table."""
     if prices is None:
         return None
     from sire_core.models.prices import load_prices, price_of
@@ -210,15 +187,6 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
     """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
 
     Returns whether somebody agreed: False where nothing is paid.
-
-    Args:
-        index: What would be built or changed.
-        documents: What it would hold then.
-        price: Of the model; None means the packaged table's.
-        yes: Shows, and does not ask.
-
-    Raises:
-        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
     """
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:
@@ -230,14 +198,7 @@ def approve_cost(index: Index, documents: Sequence[Document], price: Price | Non
 
 
 def ask_to_go_on(*, yes: bool) -> None:
-    """Ask whether to go on.
-
-    Args:
-        yes: Whether that was agreed to before.
-
-    Raises:
-        Exit: With 1 when the answer is no, with 2 when nobody is there to answer, with 130 when interrupted.
-    """
+    """Ask whether to go on."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -22,6 +22,7 @@ _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add
 __all__ = [
     "IndexOptions",
     "ReadingOptions",
+    "RecipeOptions",
     "SearchOptions",
     "check_folder",
     "check_writing",
@@ -38,9 +39,29 @@ __all__ = [
 class ReadingOptions:
     """Options of a command that takes documents: how they are read."""
 
+    embedder: arguments.Embedder = None
     media: arguments.Media = False
     extractions: arguments.Extractions = None
     max_failure_ratio: arguments.MaxFailureRatio = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeOptions:
+    """Options of a command that builds: which recipe, and how documents are cut."""
+
+    recipe: arguments.RecipeName = None
+    settings: arguments.Settings = None
+    chunk_tokens: arguments.ChunkTokens = None
+    no_chunking: arguments.NoChunking = False
+
+    def as_given(self) -> dict[str, Any]:
+        """The same as fields of `IndexOptions`."""
+        return {
+            "recipe": self.recipe,
+            "settings": parse_settings(self.settings),
+            "chunk_tokens": self.chunk_tokens,
+            "no_chunking": self.no_chunking,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +123,7 @@ class SearchOptions:
     def options(
         self, folder: Path, language_model: LanguageModel | None = None, allow: str | None = None
     ) -> IndexOptions:
-        """All that is said about the index in a folder.
-
-        Args:
-            folder: The index folder.
-            language_model: What a recipe with a filter or reranker of its own may ask.
-            allow: What readers may see.
-
-        Raises:
-            ConfigurationError: A setting is not KEY=VALUE.
-        """
+        """All that is said about the index in a folder."""
         return IndexOptions(
             folder=folder,
             recipe=self.recipe,
@@ -124,17 +136,7 @@ class SearchOptions:
 
 
 def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:
-    """Make the index that options describe. A mistake in them is found here, before a folder is made.
-
-    Args:
-        options: What was said.
-        progress: Told about every batch.
-
-    Raises:
-        ConfigurationError: Options that make no sense, alone or for what is in the folder.
-        CorpusError: The recorded extractions cannot be read.
-        StorageError: The folder cannot be read.
-    """
+    """Make the index that options describe. A mistake in them is found here, before a folder is made."""
     from sire_core.index import Index
     from sire_core.models.embedders import resolve_embedder
 
@@ -165,15 +167,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
 
 
 def check_folder(folder: Path | None, other: str | Path = "") -> None:
-    """Refuse what is no index folder because the arguments are in the wrong order.
-
-    Args:
-        folder: Where the index should be.
-        other: The argument behind it.
-
-    Raises:
-        IndexMissingError: It is a file, or the index is the other one.
-    """
+    """Refuse what is no index folder because the arguments are in the wrong order."""
     if folder is not None and folder.is_file():
         raise IndexMissingError(
             f"{folder} is a file, not an index folder. {_ORDER} To make an index of the file: sire index {folder} "
@@ -194,11 +188,7 @@ def is_index(path: str | Path) -> bool:
 
 
 def manifest_of(folder: Path | None) -> Manifest:
-    """What an index folder says of itself; an empty manifest when there is no index.
-
-    Raises:
-        StorageError: There is something that cannot be read.
-    """
+    """What an index folder says of itself; an empty manifest when there is no index."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
@@ -213,11 +203,7 @@ def manifest_of(folder: Path | None) -> Manifest:
 
 
 def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
-    """What cuts documents: as options say, else as the folder was cut.
-
-    Raises:
-        ConfigurationError: Options contradict each other.
-    """
+    """What cuts documents: as options say, else as the folder was cut."""
     from sire_core.corpus.chunker import SentenceChunker
 
     if options.no_chunking and options.chunk_tokens is not None:
@@ -295,11 +281,7 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
 
 
 def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
-    """Read `key=value` words; a value is JSON, or else a string.
-
-    Raises:
-        ConfigurationError: A word has no `=` or no key, or a key is given twice.
-    """
+    """Read `key=value` words; a value is JSON, or else a string."""
     settings: dict[str, Any] = {}
     for word in given or ():
         key, mark, value = word.partition("=")
@@ -316,19 +298,7 @@ def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Manifest) -> Recipe | str | None:
-    """The recipe that a build makes; settings that are not given are those that the folder's has, or the defaults.
-
-    Args:
-        name: `--recipe`.
-        settings: `--set`.
-        manifest: Of the folder.
-
-    Returns:
-        A name, or None for the folder's latest, when no setting is given.
-
-    Raises:
-        ConfigurationError: There is no such recipe or setting, or a value makes no sense.
-    """
+    """The recipe that a build makes; settings that are not given are those that the folder's has, or the defaults."""
     if not settings and name is None:
         return None
     from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_with
@@ -345,21 +315,7 @@ def recipe_to_search(
     manifest: Manifest,
     beneath: Mapping[str, Any] | None = None,
 ) -> Recipe | str | None:
-    """The recipe that a search means; settings that are not given are those that it was built with.
-
-    Args:
-        name: `--recipe`.
-        settings: `--set`.
-        ranker: `--ranker`.
-        manifest: Of the folder.
-        beneath: Settings that hold in every recipe that has them, where `settings` say nothing else.
-
-    Returns:
-        As `recipe_to_build`.
-
-    Raises:
-        ConfigurationError: As `recipe_to_build`; or a setting decides what is built, and that was not built.
-    """
+    """The recipe that a search means; settings that are not given are those that it was built with."""
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
     if not (given or beneath) or not manifest.generation:
         return recipe_to_build(name, given, manifest)

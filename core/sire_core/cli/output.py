@@ -52,13 +52,7 @@ def prepare_streams() -> None:
 
 
 def say(text: str = "", style: str = "", *, indent: int = 0) -> None:
-    """Print a result.
-
-    Args:
-        text: Taken literally. On a terminal long lines are broken between words, elsewhere they stay whole.
-        style: A rich style such as `bold`, for terminals only.
-        indent: Spaces in front of every line.
-    """
+    """Print a result."""
     _print(text, style, indent, sys.stdout)
 
 
@@ -110,11 +104,7 @@ def some(items: Sequence[str], shown: int = 5) -> str:
 
 
 def check_writable(option: str, path: Path) -> None:
-    """Find out now, not after an hour's work, that a file can be neither made nor replaced here.
-
-    Raises:
-        ConfigurationError: There is no such folder, it may not be written to, or the path is a folder itself.
-    """
+    """Find out now, not after an hour's work, that a file can be neither made nor replaced here."""
     place = path.absolute().parent
     if path.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
         raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
@@ -144,11 +134,7 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 @contextmanager
 def reporting() -> Iterator[Progress]:
-    """Show progress while the block runs.
-
-    Yields:
-        The callback that an `Index` calls as `progress(stage, done, total)`.
-    """
+    """Show progress while the block runs."""
     if not sys.stderr.isatty():
         yield _Lines()
         return
@@ -208,20 +194,12 @@ class _Lines:
 
 
 def write_rows(path: str | Path, rows: Sequence[EvalRow | ClusterReport]) -> None:
-    """Write rows as a JSON list (`as_json`); the file is replaced in one step.
-
-    Raises:
-        ConfigurationError: The file cannot be written.
-    """
+    """Write rows as a JSON list (`as_json`); the file is replaced in one step."""
     write_text(path, json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=1) + "\n")
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file in one step.
-
-    Raises:
-        ConfigurationError: The file cannot be written.
-    """
+    """Write a file in one step."""
     path = Path(path)
     partial = ""
     try:

@@ -59,12 +59,6 @@ def classify_error(
 ) -> str:
     """Why not every gold passage of a question stands among the first two.
 
-    Args:
-        result: What the question found.
-        stated: Relations of the graph by document.
-        complete: By gold document whether its relations hold what the question needs, where a model was asked;
-            otherwise a document with relations counts as complete.
-
     Returns:
         Empty where nothing is missed; `graph` where a passage that is missed stands not among the first five and
         its relations are missing; `recall` where the graph has them; `rerank` where all stand among the first five.
@@ -82,12 +76,6 @@ def classify_error(
 
 async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: LanguageModel | None) -> dict[str, Any]:
     """Kinds of errors of a row, in percent of its errors (table 14), and their number.
-
-    Args:
-        index: With a recipe whose pool holds relations.
-        dataset: What was asked.
-        row: What it found.
-        model: Says whether the relations of a missed passage hold what the question needs; None takes any relation.
 
     Returns:
         Empty for a recipe without relations.
@@ -127,14 +115,6 @@ async def missing_triples(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator.
-
-    Args:
-        index: With a recipe whose pool holds relations.
-        dataset: Its passages.
-        model: One call per passage.
-        limit: So many passages, drawn at random.
-        seed: Of the draw.
-        progress: Called as `progress("missing relations", done, total)`.
 
     Returns:
         `missing` and `wrong`, shares in percent; counts. Empty for a recipe without relations.
@@ -225,9 +205,6 @@ async def judge_pair(
     """How often the first of two answers wins, by criterion: 1, .5 or 0 over both orders; two calls.
 
     Two equal answers win half each without a call.
-
-    Raises:
-        ModelError: A call failed.
     """
     if one.strip() == other.strip():
         return dict.fromkeys(CRITERIA, 0.5)
@@ -249,18 +226,9 @@ async def compare_answers(
 ) -> dict[str, float]:
     """Share of wins of the first answers over the second, 0..100 by criterion.
 
-    Args:
-        ones: Answers of one row.
-        others: Answers of another row to the same questions.
-        model: The judge.
-        progress: Called as `progress("judge", done, total)`.
-
     Returns:
         The shares, `questions` judged, and how many the judge `failed` on; `not judged`, how many a usage limit left
         out, where it did.
-
-    Raises:
-        ConfigurationError: The two did not answer the same questions.
     """
     theirs = {answered.id: answered.text for answered in others}
     if set(theirs) != {answered.id for answered in ones}:
@@ -292,16 +260,7 @@ async def judge_rows(
     progress: Progress | None = None,
     log: Callable[[str], None] | None = None,
 ) -> list[EvalRow]:
-    """Let a judge compare the answers of every row with those of the first recipe (MS-RAG table 4).
-
-    Args:
-        rows: Answered; the baselines among them are compared, too.
-        names: The recipes that were asked for; the others are compared with the first one, or with the first row where
-            none is among the rows.
-        model: The judge.
-        progress: Called as `progress("judge", done, total)`.
-        log: Called with a line about pairs that a usage limit left out.
-    """
+    """Let a judge compare the answers of every row with those of the first recipe (MS-RAG table 4)."""
     first = next((row for row in rows if names and row.setup.recipe == names[0]), rows[0])
     judged = []
     for row in rows:

@@ -101,22 +101,14 @@ def acc_at(prediction: str, gold: str, threshold: float) -> float:
 
 
 def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold: float = 0.5) -> float:
-    """Share of reference perspectives whose words the prediction covers (a lexical reading).
-
-    Raises:
-        ValueError: There are no perspectives; such questions must be left out of the mean.
-    """
+    """Share of reference perspectives whose words the prediction covers (a lexical reading)."""
     if not perspectives:
         raise ValueError("perspective_coverage needs at least one reference perspective; leave the question out")
     return sum(acc_at(prediction, perspective, threshold) for perspective in perspectives) / len(perspectives)
 
 
 def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
-    """The best value of a metric over all accepted answers of a question; blank ones accept nothing.
-
-    Raises:
-        ValueError: There are no accepted answers; such questions must be left out of the mean.
-    """
+    """The best value of a metric over all accepted answers of a question; blank ones accept nothing."""
     if not golds:
         raise ValueError("best_over_golds needs at least one gold answer; leave the question out")
     return max((metric(prediction, gold) for gold in golds if gold.strip()), default=0.0)
@@ -159,9 +151,6 @@ async def task_scores(text: str, question: Question, model: LanguageModel | None
 
     Returns:
         The scores, and for how many readings the model failed, which count as 0.
-
-    Raises:
-        LimitExceededError: A usage limit was reached.
     """
     if question.metadata.get("options"):
         return {"accuracy": float(text in question.answers)}, 0

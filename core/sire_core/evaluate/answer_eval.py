@@ -141,16 +141,6 @@ async def answer_questions(
 
     A question that the model fails on counts as answered with nothing; `stop` says why. One that nobody was asked
     because a limit was reached counts for nothing: it would be a wrong figure.
-
-    Args:
-        index: What is searched.
-        dataset: Questions without answers are not asked.
-        config: How.
-        progress: Called as `progress("answers", done, total)`; True draws a bar.
-
-    Raises:
-        ConfigurationError: Neither the configuration nor the index has a language model.
-        LimitExceededError: A usage limit was reached.
     """
     questions = [question for question in dataset.measurable if question.answers]
     # The official scripts of these two give no credit to a wrong yes or no; in our own format the name tells them.
@@ -319,17 +309,7 @@ def _covered(text: str, question: Question) -> float | None:
 async def read_alone(
     question: Question, passages: Sequence[Hit], reader: ReaderConfig, model: LanguageModel | None
 ) -> Answer:
-    """The answer of a model that searches nothing: it sees no passage, or gold ones (SiReRAG T9, IIER T1).
-
-    Args:
-        question: What is asked.
-        passages: What it reads.
-        reader: How; without passages always with the papers' prompt, since ours would have it say nothing.
-        model: Who reads.
-
-    Raises:
-        ConfigurationError: There is no model.
-    """
+    """The answer of a model that searches nothing: it sees no passage, or gold ones (SiReRAG T9, IIER T1)."""
     from sire_core.reason.calls import ModelCalls, StoppedError
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.reader import ReadAnswer, read

@@ -122,9 +122,5 @@ class AbsentModel(ModelBase):
         return self._fingerprint
 
     async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
-        """Nobody is there.
-
-        Raises:
-            ModelError: Always.
-        """
+        """Nobody is there."""
         raise ModelError("not answered yet")

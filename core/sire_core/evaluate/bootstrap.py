@@ -142,16 +142,6 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
 
     Questions are drawn with replacement, the same ones for both rows, and the 2.5 % and 97.5 % quantiles of the mean
     difference are taken (percentile bootstrap).
-
-    Args:
-        row: The row under test.
-        baseline: The row it is compared with; the difference is `row - baseline`.
-        k: Cut-off.
-        samples: Number of draws.
-        seed: The same seed gives the same interval.
-
-    Raises:
-        ConfigurationError: The rows do not stand on the same questions with gold passages.
     """
     ours, theirs = ({result.id: result.recall_passages(k) for result in part.with_gold} for part in (row, baseline))
     if not ours or ours.keys() != theirs.keys():
@@ -166,11 +156,7 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
-    """A mean of rates (0..1) in points, and its 95 % interval over the questions.
-
-    Raises:
-        ConfigurationError: There are no rates.
-    """
+    """A mean of rates (0..1) in points, and its 95 % interval over the questions."""
     import numpy as np
 
     if not rates:

@@ -59,15 +59,7 @@ class _Panel:
 
 
 def check_chart(rows: int, *, with_gold: bool) -> None:
-    """Refuse what no chart can show, before it is measured.
-
-    Args:
-        rows: How many there will be.
-        with_gold: Whether they are of one data set whose questions have gold passages.
-
-    Raises:
-        ConfigurationError: There are too many rows, or there is nothing to show of them.
-    """
+    """Refuse what no chart can show, before it is measured."""
     if not with_gold:
         raise ConfigurationError("A chart needs the rows of one data set whose questions have gold passages.")
     if rows > _MOST:
@@ -79,12 +71,6 @@ def chart(rows: Sequence[EvalRow]) -> str:
 
     R@k is that of passages; bars are 95 % intervals over the questions. The cost of an index is what a recipe takes
     beyond the vectors of the passages, plus those.
-
-    Args:
-        rows: Of one data set.
-
-    Raises:
-        ConfigurationError: There are no rows, too many, of several sets, or without gold passages.
     """
     one = bool(rows) and len({row.dataset for row in rows}) == 1
     check_chart(len(rows), with_gold=one and all(row.with_gold for row in rows))

@@ -96,16 +96,7 @@ def compare_clusters(
     passages: int,
     name: str = "",
 ) -> ClusterReport:
-    """Compare any two clusterings by the pairs they bring together.
-
-    Args:
-        similarity: Members by row number.
-        relatedness: Members by row number.
-        supporting: Per question, the rows that support it.
-        candidates: Per question, all rows that go with it; empty when unknown.
-        passages: Number of rows.
-        name: Of the data set.
-    """
+    """Compare any two clusterings by the pairs they bring together."""
     from sire_core.algorithms.cluster_pairs import coverage, overlap, pairs
 
     similar, related, gold, every = (pairs(group) for group in (similarity, relatedness, supporting, candidates))
@@ -130,18 +121,7 @@ async def evaluate_clusters(
     seed: int = 0,
     method: str = "leiden",
 ) -> ClusterReport:
-    """Cluster passages by their vectors, and by the vectors of their topics, as the trees do.
-
-    Args:
-        dataset: Passages and questions. Candidates of a question are the ids under `candidates` in its metadata.
-        embedder: Makes both kinds of vectors; fitted on the passages if it has to be.
-        topics: A topic per passage, for example a model's; `tfidf_topics` of the texts unless given.
-        seed: Of the clustering.
-        method: `leiden`, or `paper` for UMAP and Gaussian mixtures.
-
-    Raises:
-        ConfigurationError: No question has two gold passages, or the topics are not one per passage.
-    """
+    """Cluster passages by their vectors, and by the vectors of their topics, as the trees do."""
     import asyncio
 
     row = {document.id: i for i, document in enumerate(dataset.documents)}
@@ -164,12 +144,7 @@ async def evaluate_clusters(
 
 
 def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
-    """The words that tell a text from the others, best first, without any model: stands in for a model's topic.
-
-    Args:
-        texts: Passages without their titles.
-        words: How many of each.
-    """
+    """The words that tell a text from the others, best first, without any model: stands in for a model's topic."""
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -192,16 +167,7 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
 
 
 async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progress | None = None) -> list[str]:
-    """The topic of every passage in a model's words, one call each; empty where it fails, with a warning.
-
-    Args:
-        dataset: The passages.
-        model: Who reads them.
-        progress: Called as `progress("topics", done, total)`.
-
-    Raises:
-        LimitExceededError: A usage limit was reached.
-    """
+    """The topic of every passage in a model's words, one call each; empty where it fails, with a warning."""
     from functools import partial
 
     from sire_core.algorithms.worker_pool import map_all

@@ -33,12 +33,7 @@ def fold(text: str) -> str:
 
 
 def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
-    """Return what gold may call a passage: its ids, those of its documents, and the `source` of its metadata.
-
-    Args:
-        passage: The passage.
-        documents: Ids of its documents.
-    """
+    """Return what gold may call a passage: its ids, those of its documents, and the `source` of its metadata."""
     source = passage.metadata.get("source")
     named = {source} if isinstance(source, str) else set()
     return {passage.id, *passage.source_ids, *documents, *named} - {""}
@@ -49,15 +44,8 @@ async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
 
     Reads the passages once, and none at all where the gold of every question is ids of documents.
 
-    Args:
-        index: What is measured.
-        dataset: The questions, and the documents that gold ids may name.
-
     Returns:
         By id of the question; questions whose gold is ids of documents are left out.
-
-    Raises:
-        ConfigurationError: Questions have needs, and no passage of the index meets any of them.
     """
     known = {document.id for document in dataset.documents}
     alternatives = {q.id: _alternatives(q) for q in dataset.questions if q.needs or not known.issuperset(q.supporting)}

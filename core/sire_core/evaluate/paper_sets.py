@@ -28,15 +28,7 @@ _QUALITY_TOKENS = 100
 
 
 def paper_set(path: Path) -> LoadedSet | None:
-    """Documents and questions of a data set in its official form; None for anything else.
-
-    Args:
-        path: `QuALITY.*.dev` (JSON lines), `ASQA.json`, a folder with `MultiHopRAG.json` and `corpus.json`, a folder
-            with `context_articles.json` and `dev.json` (IIRC), or a JSON list with `title_chunks` (page pools).
-
-    Raises:
-        CorpusError: The file is one of these and malformed.
-    """
+    """Documents and questions of a data set in its official form; None for anything else."""
     try:
         return _read(path)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:

@@ -114,11 +114,7 @@ def format_analysis(rows: Sequence[EvalRow]) -> str:
 
 
 def format_ablations(rows: Sequence[EvalRow]) -> str:
-    """Markdown: what a paper prints for its rows, beside what ours found on one data set.
-
-    Args:
-        rows: With `Setup.paper`: `table`, `dataset`, and figures by metric.
-    """
+    """Markdown: what a paper prints for its rows, beside what ours found on one data set."""
     named = next((row.setup.paper["dataset"] for row in rows if row.setup.paper.get("dataset")), "")
     metrics = list(dict.fromkeys(key for row in rows for key in row.setup.paper if key not in ("table", "dataset")))
     lines = []
@@ -147,11 +143,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
 
 
 def check_comparison(dataset: str) -> None:
-    """Refuse a comparison with papers that measured something else, before it is made.
-
-    Raises:
-        ConfigurationError: No paper's figures are known for a data set of this name.
-    """
+    """Refuse a comparison with papers that measured something else, before it is made."""
     if not published_rows(dataset):
         raise ConfigurationError(
             f"No published figures for {dataset}; they are known for folders that begin with musique, 2wiki, hotpot or "
@@ -160,11 +152,7 @@ def check_comparison(dataset: str) -> None:
 
 
 def format_comparison(rows: Sequence[EvalRow]) -> str:
-    """Markdown: our rows and what papers print for a data set, with what both were measured with.
-
-    Raises:
-        ConfigurationError: No paper's figures are known for the data set.
-    """
+    """Markdown: our rows and what papers print for a data set, with what both were measured with."""
     name = rows[0].dataset if rows else "nothing"
     check_comparison(name)
     found = published_rows(name)

@@ -92,11 +92,7 @@ def literal_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | 
 
 
 def recall_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
-    """R@k: share of the needs that the first `k` distinct passages meet.
-
-    Raises:
-        ValueError: There is no gold; such questions must be left out of the mean.
-    """
+    """R@k: share of the needs that the first `k` distinct passages meet."""
     return sum(first_met(_first(ranking, k), gold)) / len(_needs(gold))
 
 
@@ -166,10 +162,6 @@ class ChainRanker(Protocol):
 async def evidence_match(index: Index, dataset: DataSet) -> float | None:
     """Share of the gold passages that are on a chain of their question, a mean over questions.
 
-    Args:
-        index: With a recipe whose ranker is a `ChainRanker`.
-        dataset: Questions; those without gold passages are ignored.
-
     Returns:
         0..100; None if the recipe has no chains, or no question has gold passages.
     """
@@ -212,15 +204,7 @@ class BudgetScorer:
     """
 
     def __init__(self, budget: int, passages: Mapping[str, str]) -> None:
-        """Remember what is to be found.
-
-        Args:
-            budget: Tokens of the context.
-            passages: Text of every passage by document id.
-
-        Raises:
-            ConfigurationError: The budget is below one.
-        """
+        """Remember what is to be found."""
         if budget < 1:
             raise ConfigurationError(f"A token budget must be at least 1, not {budget}.")
         self.budget = budget
@@ -252,13 +236,7 @@ class BudgetScorer:
         )
 
     def recall(self, context: BudgetedContext, gold: Collection[str], whole: Collection[str] = ()) -> float:
-        """Share of the gold passages (document ids) whose text is inside the context, 0..1.
-
-        Args:
-            context: What is read.
-            gold: Ids of documents or passages.
-            whole: Ids that have a whole passage inside; these count, too: nobody reads a manual within a budget.
-        """
+        """Share of the gold passages (document ids) whose text is inside the context, 0..1."""
         wanted = set(gold)
         return sum(doc_id in whole or self._is_inside(context, doc_id) for doc_id in wanted) / len(wanted)
 

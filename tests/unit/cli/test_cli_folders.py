@@ -131,7 +131,7 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
 def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
     result = run("sync", source / "deep", "--to", folder, code=2)
     assert "removed from the index: 2 documents." in result.stderr
-    assert f"{source / 'deep'} is only a part of {source}, from which this index was made" in result.stderr
+    assert f"still exist in {source}, of which {source / 'deep'} is only a part" in result.stderr
     (source / "press.md").unlink()
     (source / "ada.md").unlink()
     assert "only a part" not in run("sync", source / "deep", "--to", folder, "--yes").stderr
@@ -141,7 +141,7 @@ def test_sync_of_another_folder_says_which_one_is_not_read(source, folder, tmp_p
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mill.md").write_text("# Mill\n\nA mill on the Marl.")
     result = run("sync", tmp_path / "other", "--to", folder, code=2)
-    assert f"{source} is not read now, from which this index was made" in result.stderr
+    assert f"still exist in {source}, which is not among the sources" in result.stderr
 
 
 def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):

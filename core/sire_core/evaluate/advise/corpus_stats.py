@@ -92,11 +92,7 @@ class CorpusStats:
 
 
 def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
-    """Look at a corpus.
-
-    Args:
-        snapshot: Of a recipe with a `KnowledgeGraph`.
-    """
+    """Look at a corpus."""
     graph, view = EntityGraph.of(snapshot.view), snapshot.view
     units = view.units(graph.chunk_positions)
     titles = Counter(_title(unit) for unit in units if _title(unit))
@@ -169,13 +165,7 @@ _WORDS = 150
 
 
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
-    """Documents of about so many passages: half of them by chance, the others because one of those names them.
-
-    Args:
-        documents: The corpus.
-        passages: How many passages at most, about; a smaller corpus stays whole.
-        seed: Of the choice.
-    """
+    """Documents of about so many passages: half of them by chance, the others because one of those names them."""
     sizes = [_passages(document) for document in documents]
     if sum(sizes) <= passages:
         return list(documents)
