@@ -44,6 +44,8 @@ _WALLS = {
 """Elements that a tag inside of them ends nothing outside of."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
+_LISTS = ("ol", "ul")
+_ITEM = re.compile(r"- |\d+\. ")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -86,6 +88,7 @@ class _Reader(LinearParser):
         self._places: defaultdict[str, list[int]] = defaultdict(list)  # of the open elements, by name
         self._skips_from: int | None = None  # what is left out now is this open element, with what is inside
         self._prefix = ""
+        self._lists: list[int] = []  # the number of the next item in each open list; 0 where they have none
         self._in_title = False
         self._code: list[str] | None = None
         self._row: list[str] | None = None
@@ -114,7 +117,7 @@ class _Reader(LinearParser):
                 self._skips_from = len(self._open)
             else:
                 self.landmarks.begin(len(self._open), self._number, tag, attributes)
-                self._begin(tag)
+                self._begin(tag, attributes)
         for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
             self._places[name].append(len(self._open))
         self._open.append(tag)
@@ -135,12 +138,17 @@ class _Reader(LinearParser):
                 self._places[name].pop()
             if self._skips_from is None:
                 self._end(tag)
+                if tag in _LISTS:
+                    del self._lists[-1:]
             elif self._skips_from == len(self._open):
                 self._skips_from = None
         self.landmarks.close(place)
 
-    def _begin(self, tag: str) -> None:
+    def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         """Begin an element that is read."""
+        if tag in _LISTS:
+            start = attributes.get("start") or "1"
+            self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
         if tag == "title":
             self._in_title = True
         elif tag == "code" and self._code is None:
@@ -156,9 +164,17 @@ class _Reader(LinearParser):
                 self._end_row()  # of the table around this one
                 self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
             else:
-                self._prefix = "- " if tag == "li" else "#" * _HEADINGS[tag] + " "
+                self._prefix = self._label() if tag == "li" else "#" * _HEADINGS[tag] + " "
         elif tag in _BLOCKS:
             self._break()
+
+    def _label(self) -> str:
+        """What stands in front of the next item of the innermost list."""
+        number = self._lists[-1] if self._lists else 0
+        if not number:
+            return "- "
+        self._lists[-1] += 1
+        return f"{number}. "
 
     def handle_endtag(self, tag: str) -> None:
         """End an element; one that nobody closes (`<nav><p>..</nav>`) ends with the one around it."""
@@ -242,7 +258,7 @@ class _Reader(LinearParser):
     def _flush(self) -> None:
         text = self._taken()
         if text:
-            if not self._prefix.startswith("- ") or not self._lines or not self._lines[-1].startswith("- "):
+            if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")
             self._lines.append(self._prefix + text)
             self._prefix = ""

@@ -32,8 +32,6 @@ SOURCES = {
     ".sql": "sql",
     ".vue": "vue",
     ".svelte": "svelte",
-    ".css": "css",
-    ".scss": "scss",
     ".ex": "elixir",
     ".hs": "haskell",
     ".dart": "dart",

@@ -137,3 +137,10 @@ def test_no_piece_of_a_long_table_without_a_header_repeats_its_first_row():
     assert len(pieces) > 3
     assert [number for number, piece in enumerate(pieces) if "Station 0 " in piece] == [0]
     assert all(markdown_blocks(piece)[0].kind == "table" for piece in pieces)
+
+
+def test_items_of_lists_keep_their_numbers_and_pictures_in_base64_only_their_words():
+    page = (
+        "<ol start=3><li>a<ul><li>b</ul><li>c</ol><ul><li>d</ul><p><img alt='A chart' src='data:image/png;base64,QUJD'>"
+    )
+    assert html_to_markdown(page)[1] == "3. a\n- b\n4. c\n- d\n\nA chart"

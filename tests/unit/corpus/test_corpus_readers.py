@@ -68,7 +68,7 @@ def test_installed_packages_are_no_documents_of_a_folder(tmp_path):
     assert [document.id for document in corpus.documents] == ["docs/README.md"]
     assert reasons(corpus).keys() == {"node_modules", "env"}
     named = read_documents([tmp_path / "web" / "node_modules", tmp_path / "env"])
-    assert [document.id for document in named.documents] == ["left/README.md", "lib/README.md"]
+    assert [document.id for document in named.documents] == ["left/README.md", "lib/README.md", "pyvenv.cfg"]
 
 
 def test_jsonl_documents(tmp_path):
