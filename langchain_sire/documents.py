@@ -6,11 +6,13 @@ import copy
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.corpus.sections import title_of
+from sire_core.corpus.titles import header_title
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.storage.uuids import to_uuid
@@ -93,7 +95,9 @@ def from_langchain(
     """
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
-    found = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
+    found = _with_file_titles(
+        [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
+    )
     long = sum(len(passage.text) > _LONG for document in found for passage in document.passages) if whole else 0
     if long:
         _logger.warning(
@@ -104,6 +108,20 @@ def from_langchain(
             f"{_LONG:,}",
         )
     return found
+
+
+def _with_file_titles(documents: list[Document]) -> list[Document]:
+    """Give the parts of a file, which have one `source`, the title that stands in front of the first of them."""
+    titles: dict[str, str] = {}
+    for document in documents:
+        source = document.metadata.get("source")
+        text = document.passages[0].text if document.passages else document.text
+        if isinstance(source, str) and not document.title and (title := header_title(text)):
+            titles.setdefault(source, title)
+    if not titles:
+        return documents
+    named = [titles.get(str(document.metadata.get("source")), "") for document in documents]
+    return [replace(d, title=title) if title and not d.title else d for d, title in zip(documents, named, strict=True)]
 
 
 def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:

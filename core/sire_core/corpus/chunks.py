@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from sire_core.algorithms.parts import packed
@@ -15,6 +16,7 @@ from sire_core.corpus.sections import (
     section_title,
     sections_of_markdown,
 )
+from sire_core.corpus.titles import header_title
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
 __all__ = ["chunk_document", "joined"]
@@ -25,7 +27,8 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
 
     Markdown is cleaned (comments, front matter, anchors, lines of navigation) and cut at its headings first: small
     neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
-    the path of headings that the whole chunk stands under.
+    the path of headings that the whole chunk stands under. A document without one has the title of its front matter or
+    of a header (`Title: ...`), also where a splitter cut it.
 
     Args:
         document: With `chunks` given they are taken as they are, blank ones left out, and so is a text that a splitter
@@ -35,6 +38,9 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     Returns:
         Chunks with positions 0, 1, ..; none for a document without text.
     """
+    if not document.title:
+        head = document.passages[0].text if document.passages else document.text
+        document = replace(document, title=header_title(head))
     kept = [passage for passage in _passages(document, chunker) if passage.text.strip()]
     return tuple(_chunk(document, position, passage) for position, passage in enumerate(kept))
 

@@ -31,6 +31,7 @@ from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.sections import first_heading
 from sire_core.corpus.sheets import read_values
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
+from sire_core.corpus.titles import header_title
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
@@ -190,6 +191,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
         if "source" in fields:  # a filter for the path has to find every page
             fields.setdefault("page_source", fields.pop("source"))
         title, text = undo_inline(str(fields.pop("title", ""))), undo_escapes(clean_markdown(text))
+        title = title or header_title(text)
     elif suffix in _RST:
         title, text = with_extra(suffix, lambda: read_rst(text))
     elif suffix in NOTATIONS:
@@ -199,7 +201,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in _VERBATIM:
         return _titled(file, text, file.path.name, headings=False)
     else:
-        return _titled(file, without_hyphenation(text), "", headings=False)
+        return _titled(file, without_hyphenation(text), header_title(text), headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():

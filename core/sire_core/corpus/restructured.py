@@ -9,6 +9,7 @@ from typing import Any
 
 from sire_core.corpus.html_parser import fence_around
 from sire_core.corpus.markdown_writing import list_item, plain_text, table
+from sire_core.corpus.titles import split_header
 
 __all__ = ["read_rst"]
 
@@ -22,8 +23,6 @@ _BACK = re.compile(rf"{_OURS}:: ([\w:.+-]+)")
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`")
 _TARGET = re.compile(r"(?P<title>.+?)\s*<[^<>]*>", re.DOTALL)
 _PROBLEM = re.compile(r"^(?::[\w:.+-]+:)?[`|*]*(.*?)[`|*]*_{0,2}$", re.DOTALL)
-_HEADER = re.compile(r"(?:[A-Z][\w-]{0,40}:(?:[ \t].*)?\n(?:[ \t]+\S.*\n)*){2,}(?=\s*\n|\Z)")
-_HEADER_TITLE = re.compile(r"^Title:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _CODE_ROLES = frozenset(
     "attr attribute c class cls command confval const cpp data dec envvar exc file func function kbd macro member meth "
     "method mod module obj option paramref program py regexp samp setting type var code".split()
@@ -63,11 +62,7 @@ def read_rst(text: str) -> tuple[str, str]:
     Args:
         text: In reStructuredText, whole; other files are not read, whatever it includes.
     """
-    title, header = "", ""
-    match = _HEADER.match(text.lstrip("\n"))
-    if match and (found := _HEADER_TITLE.search(match[0])):
-        title, header = " ".join(found[1].split()), match[0].rstrip()
-        text = text.lstrip("\n")[match.end() :]
+    title, header, text = split_header(text)
     if any(len(paragraph) > _LONGEST_PARAGRAPH for paragraph in re.split(r"\n[ \t]*\n", text)):
         return title, f"{header}\n\n{text}" if header else text
     try:

@@ -1,10 +1,16 @@
-"""Titles that people gave, among those that programs wrote into the properties of a file."""
+"""Titles that people gave: in the properties of a file, in its front matter, in a header above its text."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["first_title"]
+from sire_core.corpus.markdown_cleaning import front_matter
+from sire_core.corpus.markdown_escapes import undo_inline
+
+__all__ = ["first_title", "header_title", "split_header"]
+
+_HEADER = re.compile(r"(?:[A-Z][\w-]{0,40}:(?:[ \t].*)?\n(?:[ \t]+\S.*\n)*){2,}(?=\s*\n|\Z)")
+_TITLE = re.compile(r"^Title:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 
 _NO_TITLE = re.compile(
     r"word document|microsoft (?:word|excel|powerpoint)(?: - .*)?"
@@ -24,3 +30,24 @@ def first_title(*candidates: object) -> str:
     """
     titles = (" ".join(candidate.split()) for candidate in candidates if isinstance(candidate, str))
     return next((title for title in titles if title and not _NO_TITLE.fullmatch(title)), "")
+
+
+def split_header(text: str) -> tuple[str, str, str]:
+    """Title and lines of a header (`Title: ...` among lines like it, as proposals and mails have), and the text below.
+
+    Args:
+        text: Any text. Without such a header it comes back as it is.
+    """
+    body = text.lstrip("\n")
+    match = _HEADER.match(body[:10_000])
+    found = _TITLE.search(match[0]) if match else None
+    if match is None or found is None or not found[1].strip():
+        return "", "", text
+    return " ".join(found[1].split()), match[0].rstrip(), body[match.end() :]
+
+
+def header_title(text: str) -> str:
+    """The title that front matter or a header above a text gives it; empty for none."""
+    if text.startswith(("---", "+++")):
+        return undo_inline(str(front_matter(text).get("title", "")))
+    return split_header(text)[0]

@@ -283,3 +283,12 @@ def test_cleaning_and_cutting_are_linear(piece):
 
     seconds(1_000)
     assert seconds(80_000) < 8 * max(seconds(20_000), 0.05)
+
+
+@pytest.mark.parametrize("head", ["---\ntitle: The queue\n---\n", "Title: The queue\nAuthor: Ann\n\n"])
+def test_the_title_in_front_of_a_file_is_that_of_all_its_passages(head):
+    text = f"{head}# First\n\n{'One sentence. ' * 40}\n\n# Second\n\n{'Two sentences. ' * 40}"
+    found = chunk_document(Document("d", text), SentenceChunker(80, 0))
+    assert {chunk.title.split(" > ")[0] for chunk in found} == {"The queue"}
+    cut = chunk_document(Document("d", chunks=(Passage(text[:100]), Passage(text[100:]))))
+    assert [chunk.title for chunk in cut] == ["The queue", "The queue"]

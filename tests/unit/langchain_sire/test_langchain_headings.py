@@ -5,6 +5,7 @@ from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
 from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire.documents import from_langchain
 from sire_core import Index
 
 pytestmark = pytest.mark.default_recipe
@@ -96,3 +97,10 @@ def test_what_waits_is_written_with_the_keys_too(chunks, tmp_path):
     store.add_documents(chunks[:2])
     assert SireVectorStore(path=tmp_path / "i").documents.title_key == ["page", "section"]
     assert not (tmp_path / "i" / "index.sqlite").exists()
+
+
+def test_parts_of_a_file_have_the_title_in_front_of_the_first():
+    parts = ["---\ntitle: The queue\n---\nFirst words.", "Second words.", "Other words."]
+    sources = ["a.md", "a.md", "b.md"]
+    given = [Document(page_content=text, metadata={"source": name}) for text, name in zip(parts, sources, strict=True)]
+    assert [document.title for document in from_langchain(given)] == ["The queue", "The queue", ""]
