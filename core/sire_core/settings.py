@@ -138,10 +138,10 @@ def setting_texts(kind: type) -> dict[str, str]:
     texts: dict[str, str] = {}
     name = ""
     for line in section.splitlines():
-        found = re.match(r"    (\w+): (.*)", line)
-        if found:
-            name = found[1]
-            texts[name] = found[2]
+        match = re.match(r"    (\w+): (.*)", line)
+        if match:
+            name = match[1]
+            texts[name] = match[2]
         elif name:
             texts[name] += f" {line.strip()}"
     return texts

@@ -29,20 +29,20 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """Maps stored documents and their passages to a change."""
 
 
-async def apply_plan(files: IndexFiles, plan: Plan, given: Configuration) -> BuildReport:
+async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
     """Change the corpus and everything derived from it."""
     import asyncio
 
     manifest = files.refresh()
-    recipe, embedder = given.built_by(manifest)
-    runner = resolve_runner(given.runner)
+    recipe, embedder = configuration.built_by(manifest)
+    runner = resolve_runner(configuration.runner)
     update = await asyncio.to_thread(_read, files, plan)
     failures: list[Failure] = []
-    model, meter, extractor, summarizer = _build_models(files, given, recipe, update.after.hashes, failures)
+    model, meter, extractor, summarizer = _build_models(files, configuration, recipe, update.after.hashes, failures)
     lost = await asyncio.to_thread(_has_lost_state, files, update, embedder)
     embedder, extractor = await asyncio.to_thread(_fit, files, update, recipe, embedder, extractor)
     context = BuildContext(
-        given, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
+        configuration, files, manifest, update, recipe, embedder, extractor, model, summarizer, failures, meter, runner
     )
     report = await Builder(context).run()
     if lost:
@@ -71,10 +71,10 @@ def _read(files: IndexFiles, plan: Plan) -> CorpusUpdate:
 
 
 def _build_models(
-    files: IndexFiles, given: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
+    files: IndexFiles, configuration: Configuration, recipe: Recipe, hash_of: Mapping[str, str], failures: list[Failure]
 ) -> tuple[LanguageModel | None, UsageMeter | None, Extractor, Callable[[int, Callable[[int, int], None]], Summarizer]]:
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
-    model = given.language_model
+    model = configuration.language_model
     if model is None:
         from sire_core.extraction.rules import RulesExtractor
         from sire_core.trees.summarizers import ExtractiveSummarizer
@@ -82,7 +82,7 @@ def _build_models(
         return (
             None,
             None,
-            given.extractor or RulesExtractor(),
+            configuration.extractor or RulesExtractor(),
             lambda max_tokens, progress: ExtractiveSummarizer(max_tokens, progress=progress),
         )
     from sire_core.extraction.merged import model_extractor
@@ -90,7 +90,7 @@ def _build_models(
     from sire_core.models.usage_meter import UsageMeter, with_meter
     from sire_core.trees.summarizers import ModelSummarizer
 
-    meter = UsageMeter(given.limits)
+    meter = UsageMeter(configuration.limits)
 
     def cached(stage: str) -> CachedModel:
         return CachedModel(model, files.calls, stage, meter=meter, source_of=lambda chunk: hash_of.get(chunk, chunk))
@@ -99,14 +99,16 @@ def _build_models(
         return ModelSummarizer(
             cached("summaries"),
             max_tokens=max_tokens,
-            concurrency=given.workers,
+            concurrency=configuration.workers,
             on_failure=failures.append,
             progress=progress,
         )
 
     # Of the joint prompt the records are stored; of native and merged extraction the answers.
-    extracting = with_meter(model, meter, "extraction") if given.extraction == "joint" else cached("extraction")
-    extractor = given.extractor or model_extractor(extracting, given.extraction, given.workers, native=recipe.native)
+    extracting = with_meter(model, meter, "extraction") if configuration.extraction == "joint" else cached("extraction")
+    extractor = configuration.extractor or model_extractor(
+        extracting, configuration.extraction, configuration.workers, native=recipe.native
+    )
     return cached("organizing"), meter, extractor, summarizer
 
 

@@ -27,7 +27,7 @@ class BuildContext:
     """Arguments, files, models and the planned change of one build.
 
     Attributes:
-        given: The arguments of the index.
+        configuration: The arguments of the index.
         files: The open index, with its writer's lock.
         before: The manifest before the change.
         update: The corpus before and after the change.
@@ -41,7 +41,7 @@ class BuildContext:
         runner: Runs parallel work.
     """
 
-    given: Configuration
+    configuration: Configuration
     files: IndexFiles
     before: Manifest
     update: CorpusUpdate
@@ -57,7 +57,7 @@ class BuildContext:
     @property
     def seed(self) -> int:
         """Seed of every random choice: that of the first build."""
-        return self.before.seed if self.before.generation else self.given.seed
+        return self.before.seed if self.before.generation else self.configuration.seed
 
     @property
     def model_fingerprint(self) -> str:
@@ -88,14 +88,14 @@ class BuildContext:
     @cached_property
     def vectors(self) -> UnitEmbedder:
         """Vectors of units, or of ids of stored units, reusing what is stored."""
-        given, store, refitted = self.given, self.files.store, self.refitted
+        configuration, store, refitted = self.configuration, self.files.store, self.refitted
         return UnitEmbedder(
             self.embedder,
             self.files.calls,
             (lambda _: {}) if refitted else store.vectors,
             store.units_by_id,
-            given.progress,
-            given.workers,
+            configuration.progress,
+            configuration.workers,
             0 if refitted else store.dimension(),
             self.runner,
             self.files.folder.path if self.files.folder else None,

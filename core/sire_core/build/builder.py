@@ -89,10 +89,10 @@ class Builder:
         manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
         if work.known and not changed and not revector and manifest.failed == self._before.failed:
             return self._unchanged(work, failures)  # what failed before failed again
-        self._context.given.progress("writing", 0, 1)
+        self._context.configuration.progress("writing", 0, 1)
         with self._timed("commit"):
             await run_shielded(lambda: self._commit(replace(commit, manifest=manifest.to_json()), manifest))
-        self._context.given.progress("writing", 1, 1)
+        self._context.configuration.progress("writing", 1, 1)
         dropped = tuple(built.name for built in work.stale) if changed else ()
         _log_dropped(dropped)
         return replace(self._report(work, manifest, failures), dropped=dropped)
@@ -165,8 +165,8 @@ class Builder:
                 self._corpus.after.chunks,
                 context.extractor,
                 self._calls,
-                context.given.progress,
-                context.given.max_failure_ratio,
+                context.configuration.progress,
+                context.configuration.max_failure_ratio,
                 hashes_of,
                 context.runner,
             )
@@ -184,7 +184,7 @@ class Builder:
             deltas = dict(await organize_all(jobs, context))
         _log_failures([failure for delta in deltas.values() for failure in delta.failures])
         names = {job.fingerprint: job.organizer.name for job in jobs}
-        _check_deltas(deltas, names, self._store, context.given.max_failure_ratio)
+        _check_deltas(deltas, names, self._store, context.configuration.max_failure_ratio)
         _check_units(deltas, names, self._corpus.after.hashes)
         deltas[CORPUS] = passages
         updated = {job.fingerprint for job in jobs}
@@ -218,7 +218,11 @@ class Builder:
         self, work: _Work, stale: Sequence[BuiltRecipe], failed: Sequence[str], deltas: Mapping[str, Delta]
     ) -> Manifest:
         context, before = self._context, self._before
-        embedder, extractor, chunker = context.embedder, context.extractor.fingerprint, context.given.chunker_object()
+        embedder, extractor, chunker = (
+            context.embedder,
+            context.extractor.fingerprint,
+            context.configuration.chunker_object(),
+        )
         manifest = Manifest(
             generation=before.generation + 1,
             embedder=embedder.fingerprint if self._corpus.after.chunks else before.embedder,

@@ -84,30 +84,30 @@ class Estimate:
 
 
 async def estimate_build(
-    files: IndexFiles | None, documents: Sequence[Document], given: Configuration, price: Price | None
+    files: IndexFiles | None, documents: Sequence[Document], configuration: Configuration, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing."""
     from sire_core.extraction.merged import model_extractor
     from sire_core.models.prices import load_prices, price_of
 
-    recipe, _ = given.built_by(files.manifest() if files else Manifest())
+    recipe, _ = configuration.built_by(files.manifest() if files else Manifest())
     recipe.check_installed()
     with files.store.snapshot() if files else nullcontext():
         stored = files.store.documents() if files else {}
         old = files.store.chunks(stored) if files else []
-    change = plan_build(stored, documents, given.chunker_object())
+    change = plan_build(stored, documents, configuration.chunker_object())
     chunks = StoredCorpus.of(stored, old).updated(change).after.chunks
-    if given.language_model is None:
+    if configuration.language_model is None:
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
-    price = price or price_of(given.language_model.fingerprint, load_prices())
+    price = price or price_of(configuration.language_model.fingerprint, load_prices())
     extraction, known, native = CostRange().priced(price), set[str](), ""
-    if recipe.needs_records and given.extractor is None:
-        extractor = model_extractor(given.language_model, given.extraction, native=recipe.native)
-        native = recipe.native if given.extraction == "native" else ""
+    if recipe.needs_records and configuration.extractor is None:
+        extractor = model_extractor(configuration.language_model, configuration.extraction, native=recipe.native)
+        native = recipe.native if configuration.extraction == "native" else ""
         known = files.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if files else known
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
-    summaries = await _summaries(old, chunks, files, given, recipe)
+    summaries = await _summaries(old, chunks, files, configuration, recipe)
     return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native)
 
 
@@ -164,13 +164,13 @@ def estimate_summaries(
 
 
 async def _summaries(
-    old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, given: Configuration, recipe: Recipe
+    old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, configuration: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
     from sire_core.build.estimate import dry_run, known_recipes
 
-    known = known_recipes(files.manifest(), given, recipe) if files else []
-    trial = await dry_run(old, new, known, given, recipe)
+    known = known_recipes(files.manifest(), configuration, recipe) if files else []
+    trial = await dry_run(old, new, known, configuration, recipe)
     cost = CostRange()
     if trial is None:
         return cost
@@ -245,14 +245,14 @@ class DryRun:
     organizing: StageUsage | None = None
 
 
-def known_recipes(manifest: Manifest, given: Configuration, recipe: Recipe) -> list[Recipe]:
+def known_recipes(manifest: Manifest, configuration: Configuration, recipe: Recipe) -> list[Recipe]:
     """Return the folder's recipes whose summaries this model wrote, so that a change only asks for changed ones.
 
     Empty if the recipe to build is not among them: then it is built from all passages.
     """
     from sire_core.recipes.registry import recipe_as_built
 
-    model = given.language_model.fingerprint if given.language_model else ""
+    model = configuration.language_model.fingerprint if configuration.language_model else ""
     known = [built for built in manifest.recipes if built.language_model == model]
     if not any(built.builds_like(recipe) for built in known):
         return []
@@ -260,7 +260,7 @@ def known_recipes(manifest: Manifest, given: Configuration, recipe: Recipe) -> l
 
 
 async def dry_run(
-    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], given: Configuration, recipe: Recipe
+    old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], configuration: Configuration, recipe: Recipe
 ) -> DryRun | None:
     """Build the old passages in memory, change them, and record the model calls of the change; None without any."""
     from sire_core.extraction.rules import RulesExtractor
@@ -279,7 +279,7 @@ async def dry_run(
     sample = {*changed[::scale], *unchanged[:: _step(unchanged, _MAX_UNCHANGED)]}
     files = IndexFiles(None)
     free = replace(
-        given,
+        configuration,
         recipe=recipe,
         language_model=DryRunModel(),
         extractor=RulesExtractor(),
@@ -298,10 +298,10 @@ async def dry_run(
     return DryRun(scale, below, organizing)
 
 
-async def _build(files: IndexFiles, documents: Sequence[Document], given: Configuration) -> StageUsage | None:
+async def _build(files: IndexFiles, documents: Sequence[Document], configuration: Configuration) -> StageUsage | None:
     from sire_core.build.apply import apply_plan
 
-    report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), given)
+    report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), configuration)
     return report.usage.get("organizing")
 
 

@@ -148,4 +148,4 @@ class OrganizerView:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Report progress."""
-        self._context.given.progress(stage, done, total)
+        self._context.configuration.progress(stage, done, total)

@@ -50,10 +50,10 @@ def training_examples(
             record = records.get(item.chunk.hash)
             if record is None or record.status == "failed":
                 continue
-            asked = render(asker.prompt(item))
-            said = {"entities": [], "facts": [], "keywords": [], "topic": "", "abstractiveness": "low"}
-            said |= {name: value for name, value in json.loads(to_json(record)).items() if name not in _BOOKS}
-            texts = (asked.system, asked.user, json.dumps(said, ensure_ascii=False))
+            prompt = render(asker.prompt(item))
+            answer = {"entities": [], "facts": [], "keywords": [], "topic": "", "abstractiveness": "low"}
+            answer |= {name: value for name, value in json.loads(to_json(record)).items() if name not in _BOOKS}
+            texts = (prompt.system, prompt.user, json.dumps(answer, ensure_ascii=False))
             roles = ("system", "user", "assistant")
             yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
     finally:

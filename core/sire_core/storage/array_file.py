@@ -29,8 +29,8 @@ def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     with file.open("wb") as written:
         written.write(len(header).to_bytes(_LENGTH, "little") + header)
         start = _aligned(written.tell())
-        for (_, _, place), array in zip(described.values(), arrays.values(), strict=True):
-            written.write(b"\0" * (start + place - written.tell()))
+        for (_, _, offset), array in zip(described.values(), arrays.values(), strict=True):
+            written.write(b"\0" * (start + offset - written.tell()))
             array.tofile(written)
 
 
@@ -40,11 +40,11 @@ def map_arrays(file: Path) -> dict[str, NDArray[Any]]:
     length = int.from_bytes(mapped[:_LENGTH].tobytes(), "little")
     described = json.loads(mapped[_LENGTH : _LENGTH + length].tobytes())
     start = _aligned(_LENGTH + length)
-    found: dict[str, NDArray[Any]] = {}
-    for name, (kind, shape, place) in described.items():
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (kind, shape, offset) in described.items():
         size = np.dtype(kind).itemsize * math.prod(shape)
-        found[name] = mapped[start + place : start + place + size].view(kind).reshape(shape)
-    return found
+        arrays[name] = mapped[start + offset : start + offset + size].view(kind).reshape(shape)
+    return arrays
 
 
 def compress_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -61,5 +61,5 @@ def decompress_arrays(file: Path) -> dict[str, NDArray[Any]]:
         return dict(archive)
 
 
-def _aligned(place: int) -> int:
-    return -(-place // _ALIGNED) * _ALIGNED
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNED) * _ALIGNED

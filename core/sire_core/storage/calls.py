@@ -136,15 +136,15 @@ class CallStore:
 
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
-        found = self._db.check()
-        if found:
-            return found
+        problems = self._db.check()
+        if problems:
+            return problems
         for table, columns in _COLUMNS.items():
             rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
             wrong = sum(row[-1] != row_checksum(row[:-1]) for row in rows)
             if wrong:
-                found.append(f"{wrong:,} rows of the table {table!r} are not what was written")
-        return found
+                problems.append(f"{wrong:,} rows of the table {table!r} are not what was written")
+        return problems
 
     def _read(
         self, table: str, where: str, parameters: Sequence[object], values: Sequence[object] | None = None
@@ -246,7 +246,7 @@ class CallStore:
         """Return stored vectors by text hash."""
         where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
         rows = self._read("vectors", where, [fingerprint], unique)
-        return {found: np.frombuffer(blob, dtype=np.float32) for _, found, blob in rows}
+        return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows}
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, `[len(hashes), dimension]`, until the index holds them."""

@@ -59,29 +59,33 @@ def check_folder(path: Path) -> list[Finding]:
         return [Finding(entry.name, "it is a link, or no plain file or folder", _LINK) for entry in wrong]
     folder.require()
     shown = folder.read_manifest()
-    found = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
+    findings = [Finding("index.sqlite", problem, _INDEX) for problem in _of(lambda: _index(folder, shown))]
     if not folder.calls_file.exists():
-        found.append(Finding("calls.sqlite", "it is missing", _CALLS))
+        findings.append(Finding("calls.sqlite", "it is missing", _CALLS))
     else:
         embedder = _embedder(folder, shown)
         problems = _of(lambda: _calls(folder.calls_file, embedder))
-        found += [Finding("calls.sqlite", problem, _CALLS) for problem in problems]
-    if not shown and not found:
-        found.append(Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again."))
+        findings += [Finding("calls.sqlite", problem, _CALLS) for problem in problems]
+    if not shown and not findings:
+        findings.append(
+            Finding("manifest.json", "it is missing or damaged", "Nothing: the next change writes it again.")
+        )
     try:
         folder.sources()
     except StorageError:
-        found.append(Finding("sources.json", "it is not what was written", _SOURCES))
-    found += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
+        findings.append(Finding("sources.json", "it is not what was written", _SOURCES))
+    findings += [Finding(name, "it is not what was written", advice) for name, advice in damaged_adapter_files(path)]
     derived = path / "derived"
     for parent, names, _ in os.walk(derived):
         links = [Path(parent, name) for name in names if Path(parent, name).is_symlink()]
-        found += [Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links]
+        findings += [Finding(str(link.relative_to(path)), "it is a link", _LINK) for link in links]
     for directory in sorted(file.parent for file in derived.rglob("checksums.json")) if derived.is_dir() else ():
         if any(part.endswith(".partial") for part in directory.parts):
             continue  # what a killed process left; the next change tidies it away
-        found += [Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged_files(directory)]
-    return found
+        findings += [
+            Finding(str(file.relative_to(path)), problem, _DERIVED) for file, problem in damaged_files(directory)
+        ]
+    return findings
 
 
 def _of(check: Callable[[], Iterator[str]]) -> list[str]:

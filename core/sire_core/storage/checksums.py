@@ -113,10 +113,10 @@ class CheckedWrites:
     def _counted(self, table: CheckedTable, rows: Iterable[SqlRow]) -> Iterator[SqlRow]:
         """Yield rows with their checksums, and add these to the sums."""
         width = len(table.columns)
-        place = table.columns.index(table.part) if table.part else -1
+        part_column = table.columns.index(table.part) if table.part else -1
         for row in rows:
             checksum = row_checksum(row[:width])
-            change = self._change(table, str(row[place]) if table.part else "")
+            change = self._change(table, str(row[part_column]) if table.part else "")
             change[0] += 1
             change[1] += checksum
             yield (*row[:width], checksum, *row[width:])
@@ -132,8 +132,8 @@ class CheckedWrites:
         """
         part = table.part or "''"
         source = f"{table.name} INDEXED BY {index}" if index else table.name
-        names = ", ".join(f"given{place}" for place in range(len(columns)))
-        same = " AND ".join(f"{column}=given{place}" for place, column in enumerate(columns))
+        names = ", ".join(f"given{number}" for number in range(len(columns)))
+        same = " AND ".join(f"{column}=given{number}" for number, column in enumerate(columns))
         where = " AND ".join(f"{column}=?" for column in columns)
         marks = f"({','.join('?' * len(columns))})"
         wanted = iter(keys)
@@ -143,21 +143,21 @@ class CheckedWrites:
                 f"WITH given({names}) AS (VALUES {','.join([marks] * len(some))}) "
                 f"SELECT {part}, count(*), sum(checksum) FROM given CROSS JOIN {source} ON {same} GROUP BY 1"
             )
-            there = self._db.execute(sql, list(chain.from_iterable(some))).fetchall()
-            for found, rows, total in there:
-                change = self._change(table, str(found))
+            sums = self._db.execute(sql, list(chain.from_iterable(some))).fetchall()
+            for part_value, rows, total in sums:
+                change = self._change(table, str(part_value))
                 change[0] -= rows
                 change[1] -= total
-            if there:
+            if sums:
                 self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", some)
 
     def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow]) -> None:
         """Write rows, replacing those with the same values in some columns; of equal rows the last stays."""
-        places = [table.columns.index(column) for column in columns]
-        given = iter(rows)
-        while found := {tuple(row[place] for place in places): row for row in islice(given, _BATCH)}:
-            self.delete(table, columns, found)
-            self.insert(table, found.values())
+        positions = [table.columns.index(column) for column in columns]
+        remaining = iter(rows)
+        while batch := {tuple(row[position] for position in positions): row for row in islice(remaining, _BATCH)}:
+            self.delete(table, columns, batch)
+            self.insert(table, batch.values())
 
     def finish(self) -> None:
         """Write the sums of all changes."""
@@ -197,15 +197,15 @@ def require_complete(database: Database, table: CheckedTable, parts: Iterable[ob
     where = f"WHERE {table.part}=?" if table.part else ""
     sql = f"SELECT count(*), coalesce(sum(checksum), 0) FROM {table.name} {where}"
     for part in parts:
-        (found,) = database.read(sql, [part] if table.part else [])
-        if found != _sums(database, table, str(part)):
+        (actual,) = database.read(sql, [part] if table.part else [])
+        if actual != _sums(database, table, str(part)):
             raise damage(f"the number of its rows in {table.name!r}")
 
 
 def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
     """Read all rows of a table; yield what is wrong."""
     width = len(table.columns)
-    place = table.columns.index(table.part) if table.part else -1
+    part_column = table.columns.index(table.part) if table.part else -1
     sums: dict[str, list[int]] = {}
     wrong = 0
     for row in database.iterate(f"SELECT {table.selected} FROM {table.name} NOT INDEXED"):
@@ -213,9 +213,9 @@ def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
         if checksum != row_checksum(row[:width]):
             wrong += 1
             continue
-        found = sums.setdefault(str(row[place]) if table.part else "", [0, 0])
-        found[0] += 1
-        found[1] += checksum
+        part_sums = sums.setdefault(str(row[part_column]) if table.part else "", [0, 0])
+        part_sums[0] += 1
+        part_sums[1] += checksum
     if wrong:
         yield f"{wrong:,} rows of the table {table.name!r} are not what was written"
         return

@@ -88,12 +88,14 @@ class CorpusColumns:
         """Return these columns with more documents and their chunks at the end."""
         number = {document.id: self.count + i for i, document in enumerate(documents)}
         numbers, metadata = dict(self.metadata), list[int]()
-        last, found = None, 0
+        last, metadata_number = None, 0
         for chunk in chunks:
             if chunk.metadata is not last:  # the chunks of a document mostly share one object
                 last = chunk.metadata
-                found = numbers.setdefault(json.dumps(dict(last), sort_keys=True) if last else "{}", len(numbers))
-            metadata.append(found)
+                metadata_number = numbers.setdefault(
+                    json.dumps(dict(last), sort_keys=True) if last else "{}", len(numbers)
+                )
+            metadata.append(metadata_number)
         owners = [number[chunk.doc_id] for chunk in chunks]
         return type(self)(
             np.concatenate([self.chunk_ids, np.array([chunk.id for chunk in chunks], dtype=ID_TYPE)]),

@@ -98,8 +98,8 @@ def _reading(path: Path, schema: str, *, fixed: bool) -> sqlite3.Connection:
     return connection
 
 
-def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
+def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
 
 
 def _prepared(
@@ -123,18 +123,18 @@ def _prepared(
 def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None) -> None:
     """Raise if the file is the database of another program."""
     ours = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema))
-    found = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    if found and not found & ours:
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    if tables and not tables & ours:
         raise StorageError(f"{path} is the database of another program. Name a new folder.")
 
 
 def explained(error: Exception, path: Path | None) -> StorageError:
     """Return an error with SQLite's message and what to do."""
-    place = str(path) if path else "The in-memory index"
+    name = str(path) if path else "The in-memory index"
     for words, advice in _ADVICE.items():
         if any(word in str(error) for word in words):
-            return StorageError(f"{place} {advice} (SQLite says: {error})")
-    return StorageError(f"{place} failed: {error}. What was committed before is safe; run it again.")
+            return StorageError(f"{name} {advice} (SQLite says: {error})")
+    return StorageError(f"{name} failed: {error}. What was committed before is safe; run it again.")
 
 
 _ROWS = 2000  # fetched at once

@@ -52,10 +52,10 @@ class DerivedFiles:
         try:
             with os.scandir(self.directory) as entries:
                 files = [e for e in sorted(entries, key=attrgetter("name")) if not e.is_dir(follow_symlinks=False)]
-                found = [entry.stat(follow_symlinks=False) for entry in files]
+                statuses = [entry.stat(follow_symlinks=False) for entry in files]
         except OSError:
             return ()
-        return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)
+        return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in statuses)
 
     def intact(self, stamp: tuple[tuple[int, int, int], ...], *, may_be_gone: bool = False) -> bool:
         """Return whether the files are unchanged since a stamp.
@@ -74,7 +74,8 @@ class DerivedFiles:
             known = json.loads(read_plain(self.directory / _CHECKSUMS))
             files = dict(known["files"])
             right = known["label"] == self.label and all(
-                _is_right(self.directory / name, found, (unread or {}).get(name, ())) for name, found in files.items()
+                _is_right(self.directory / name, checksums, (unread or {}).get(name, ()))
+                for name, checksums in files.items()
             )
         except Exception as error:  # damaged content may raise anything
             raise StorageError(f"The derived files in {self.directory} cannot be read ({error}).") from error
@@ -180,20 +181,20 @@ def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) ->
 
 def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
     """Return the size of a file and the CRC-32 of its blocks: against accidents, not against forgery."""
-    found = [path.stat().st_size]
+    checksums = [path.stat().st_size]
     with path.open("rb", buffering=0) as file:
-        for number in range(-(-found[0] // BLOCK)):
+        for number in range(-(-checksums[0] // BLOCK)):
             if number in known:
-                found.append(known[number])
+                checksums.append(known[number])
                 continue
             file.seek(number * BLOCK)
-            found.append(zlib.crc32(file.read(BLOCK)))
-    return found
+            checksums.append(zlib.crc32(file.read(BLOCK)))
+    return checksums
 
 
 def _whole_checksum(path: Path) -> int:
-    found = 0
+    checksum = 0
     with path.open("rb", buffering=0) as file:
         while block := file.read(BLOCK):
-            found = zlib.crc32(block, found)
-    return found
+            checksum = zlib.crc32(block, checksum)
+    return checksum

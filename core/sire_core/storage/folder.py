@@ -63,9 +63,9 @@ class Folder:
     def sources(self) -> list[str]:
         """Return the folders that document ids are relative to."""
         try:
-            found = dict(json.loads(read_plain(self.sources_file)))
-            folders = list(found["folders"])
-            right = found["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders)
+            content = dict(json.loads(read_plain(self.sources_file)))
+            folders = list(content["folders"])
+            right = content["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders)
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
             return []
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -81,18 +81,18 @@ class Folder:
     def note_sources(self, folders: Iterable[str]) -> None:
         """Add folders to `sources.json`."""
         known = self.sources()
-        found = sorted({*known, *folders})
-        if found != known:
-            self._replace(self.sources_file, {"folders": found, "checksum": checksum(found)})
+        merged = sorted({*known, *folders})
+        if merged != known:
+            self._replace(self.sources_file, {"folders": merged, "checksum": checksum(merged)})
 
     def verified(self) -> list[int]:
         """Return time and stamp of the last full verification of `index.sqlite`; empty if unknown."""
         try:
-            found = dict(json.loads(read_plain(self.verified_file)))
-            stamp = [int(number) for number in found["verified"]]
+            content = dict(json.loads(read_plain(self.verified_file)))
+            stamp = [int(number) for number in content["verified"]]
         except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return []
-        return stamp if found.get("checksum") == checksum(stamp) else []
+        return stamp if content.get("checksum") == checksum(stamp) else []
 
     def note_verified(self, stamp: Sequence[int]) -> None:
         """Store time and stamp of a full verification for the next process."""

@@ -20,14 +20,14 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
     What lies beside the old index in its folder stays. Documents that wait in an adapter belong to an index: who calls
     this has taken them along.
     """
-    for found in _others(place):
-        copy = new / found.relative_to(place)
+    for path in _others(place):
+        copy = new / path.relative_to(place)
         copy.parent.mkdir(exist_ok=True)
-        if found.is_dir() and not found.is_symlink():
-            shutil.copytree(found, copy, symlinks=True, dirs_exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, copy, symlinks=True, dirs_exist_ok=True)
         else:
             copy.unlink(missing_ok=True)
-            shutil.copy2(found, copy, follow_symlinks=False)
+            shutil.copy2(path, copy, follow_symlinks=False)
     place.rename(old)
     try:
         new.rename(place)
@@ -37,14 +37,14 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
     shutil.rmtree(old)
 
 
-def _others(place: Path) -> Iterator[Path]:
+def _others(folder: Path) -> Iterator[Path]:
     """What lies in an index folder, and in its folders, but belongs to no index."""
-    for found in sorted(place.iterdir()):
-        if found.name not in (FILES | FOLDERS) - _OF_ADAPTERS:
-            yield found
-    for found in sorted((place / "derived").glob("*")):
-        if not is_derived_name(found.name):
-            yield found
-    for found in sorted((place / "pending").glob("*")):
-        if found.suffix not in (".json", ".partial"):
-            yield found
+    for path in sorted(folder.iterdir()):
+        if path.name not in (FILES | FOLDERS) - _OF_ADAPTERS:
+            yield path
+    for path in sorted((folder / "derived").glob("*")):
+        if not is_derived_name(path.name):
+            yield path
+    for path in sorted((folder / "pending").glob("*")):
+        if path.suffix not in (".json", ".partial"):
+            yield path

@@ -169,10 +169,10 @@ class IndexFiles:
 
     def figures(self, built: BuiltRecipe) -> dict[str, Any]:
         """Return the `figures` in the states of a recipe's organizers, by name."""
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         for owner in built.owners:
-            found.update(self.store.state(owner).get("figures", {}))
-        return found
+            figures.update(self.store.state(owner).get("figures", {}))
+        return figures
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -208,8 +208,8 @@ class IndexFiles:
                 self.pools.get(committed.recipes[-1], committed.generation, lasting=True)
         self.pools.committed(None)
         self._show(committed)
-        kept = pools | {carried_folder(built.pool) for built in committed.recipes}
-        self.folder.clean(lambda name: name not in kept)
+        current = pools | {carried_folder(built.pool) for built in committed.recipes}
+        self.folder.clean(lambda name: name not in current)
         self.store.settle()
         self.calls.settle()
 
@@ -283,7 +283,7 @@ class IndexFiles:
 def require_built(files: IndexFiles) -> None:
     """Raise `IndexMissingError` if nothing was ever committed."""
     if not files.manifest().generation:
-        place = files.folder.path if files.folder else "memory"
+        name = files.folder.path if files.folder else "memory"
         raise IndexMissingError(
-            f"The index in {place} is empty: nothing was built, or the build did not finish. Build it."
+            f"The index in {name} is empty: nothing was built, or the build did not finish. Build it."
         )

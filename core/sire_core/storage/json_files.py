@@ -78,9 +78,9 @@ def write_checked(file: Path, content: object) -> None:
 def read_checked(file: Path, form: type = object) -> Any:
     """Return what `write_checked` wrote; raise `StorageError` with advice if it is damaged."""
     try:
-        found = json.loads(read_plain(file))
-        content = found["content"]
-        if found["checksum"] == checksum([file.name, content]) and isinstance(content, form):
+        data = json.loads(read_plain(file))
+        content = data["content"]
+        if data["checksum"] == checksum([file.name, content]) and isinstance(content, form):
             return content
         reason = "its checksum is another"
     except FileNotFoundError:
@@ -96,8 +96,8 @@ def read_checked(file: Path, form: type = object) -> Any:
 def damaged_adapter_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the paths of damaged files of adapters in an index folder, with advice."""
     for name, advice in ADVICE.items():
-        place = folder / name
-        for file in sorted(place.glob("*.json")) if name in FOLDERS else [place]:
+        path = folder / name
+        for file in sorted(path.glob("*.json")) if name in FOLDERS else [path]:
             if not _is_right(file):
                 yield str(file.relative_to(folder)), advice
 

@@ -137,7 +137,7 @@ class Manifest:
                 seed=_typed(data["seed"], int),
                 recipes=tuple(_recipe(row) for row in _typed(data["recipes"], list)),
                 counts={name: _typed(count, int) for name, count in _typed(data["counts"], dict).items()},
-                failed={name: list(_texts(found)) for name, found in _typed(data["failed"], dict).items()},
+                failed={name: list(_texts(texts)) for name, texts in _typed(data["failed"], dict).items()},
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(
@@ -175,8 +175,8 @@ class Manifest:
                 f"The recipe {began.name!r}, which this object began with, was removed from the index (it holds: "
                 f"{built}). Open the index again, with a recipe that it holds."
             )
-        found = next((r for r in same if r.owners == began.owners), same[-1])
-        return replace(found, config=began.config)
+        recipe = next((r for r in same if r.owners == began.owners), same[-1])
+        return replace(recipe, config=began.config)
 
     def with_recipe(self, built: BuiltRecipe) -> Manifest:
         """Return a manifest in which this recipe is the latest."""

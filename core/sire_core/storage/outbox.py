@@ -52,8 +52,8 @@ def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) 
     replaced = {document.id for document in commit.put_documents}
     chunks = {str(chunk) for chunk, doc in db.execute("SELECT id, doc_id FROM chunks") if doc in replaced}
     if chunks:
-        for unit, found in db.execute("SELECT id, chunk_ids FROM units"):
-            if not chunks.isdisjoint(json.loads(found)):
+        for unit, sources in db.execute("SELECT id, chunk_ids FROM units"):
+            if not chunks.isdisjoint(json.loads(sources)):
                 touched[str(unit)] = None
     for mirror in mirrors:
         writes.replace(_WAITS, ["mirror", "unit"], ((mirror, unit) for unit in touched))

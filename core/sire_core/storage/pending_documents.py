@@ -61,7 +61,9 @@ class PendingDocuments:
     def done(self, changes: Mapping[str, Document | None]) -> None:
         """Forget what was indexed, unless it changed again in the meantime."""
         with self._writing():
-            rest = {name: found for name, found in self.changes().items() if changes.get(name, _NEVER) != found}
+            rest = {
+                name: document for name, document in self.changes().items() if changes.get(name, _NEVER) != document
+            }
             if self._path is None:
                 self._memory = rest
             else:

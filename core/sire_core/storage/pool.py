@@ -132,12 +132,12 @@ class Pool:
     def filtered_titles(self) -> list[str]:
         """Return the titles that filters compare, by chunk number; empty where there is none."""
         titles: list[str] = json.loads(self.titles)
-        found = [titles[number] for number in self.chunk_documents.tolist()]
-        if not all(found):  # reading all rows is slow, and seldom needed
+        filtered = [titles[number] for number in self.chunk_documents.tolist()]
+        if not all(filtered):  # reading all rows is slow, and seldom needed
             for numbers, unit in self._passages():
                 for number in numbers:
-                    found[number] = filtered_title(found[number], unit.title)
-        return found
+                    filtered[number] = filtered_title(filtered[number], unit.title)
+        return filtered
 
     def _passages(self) -> Iterator[tuple[list[int], Unit]]:
         """Yield the units that are passages, with their chunk numbers."""
@@ -206,27 +206,27 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
     codes = {name: code for code, name in enumerate(BUILT_IN_KINDS)}
-    found: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
+    entries: list[tuple[tuple[int, int, int, str], int, NDArray[np.int64], bytes]] = []
     for rank, owner in enumerate(owners):
         for unit in store.each_unit(owner):
-            stands_on = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
-            key = (rank, unit.level, int(stands_on.min()), unit.id)
-            found.append((key, codes.setdefault(unit.kind.value, len(codes)), stands_on, pool_row(unit, doc_of)))
-    found.sort(key=itemgetter(0))
-    place = {key[3]: i for i, (key, *_) in enumerate(found)}
-    matrix = np.empty((len(found), store.dimension() if found else 0), dtype=np.float32)
+            sources = np.array([number[chunk] for chunk in unit.chunk_ids], dtype=np.int64)
+            key = (rank, unit.level, int(sources.min()), unit.id)
+            entries.append((key, codes.setdefault(unit.kind.value, len(codes)), sources, pool_row(unit, doc_of)))
+    entries.sort(key=itemgetter(0))
+    position = {key[3]: i for i, (key, *_) in enumerate(entries)}
+    matrix = np.empty((len(entries), store.dimension() if entries else 0), dtype=np.float32)
     for unit_id, vector in store.each_vector(owners):
-        matrix[place[unit_id]] = vector
+        matrix[position[unit_id]] = vector
     return {
         "matrix": matrix,
-        "ids": np.array([key[3] for key, *_ in found], dtype=ID_TYPE),
-        "kinds": np.array([kind for _, kind, _, _ in found], dtype=np.uint8),
-        "levels": np.array([key[1] for key, *_ in found], dtype=np.uint8),
-        "ranks": np.array([key[0] for key, *_ in found], dtype=np.uint8),
-        "indptr": np.cumsum([0, *(len(stands_on) for _, _, stands_on, _ in found)], dtype=np.int64),
-        "indices": np.concatenate([np.empty(0, np.int64), *(stands_on for _, _, stands_on, _ in found)]),
-        "offsets": np.cumsum([0, *(len(row) for *_, row in found)], dtype=np.int64),
-        "rows": np.frombuffer(b"".join(row for *_, row in found), dtype=np.uint8),
+        "ids": np.array([key[3] for key, *_ in entries], dtype=ID_TYPE),
+        "kinds": np.array([kind for _, kind, _, _ in entries], dtype=np.uint8),
+        "levels": np.array([key[1] for key, *_ in entries], dtype=np.uint8),
+        "ranks": np.array([key[0] for key, *_ in entries], dtype=np.uint8),
+        "indptr": np.cumsum([0, *(len(sources) for _, _, sources, _ in entries)], dtype=np.int64),
+        "indices": np.concatenate([np.empty(0, np.int64), *(sources for _, _, sources, _ in entries)]),
+        "offsets": np.cumsum([0, *(len(row) for *_, row in entries)], dtype=np.int64),
+        "rows": np.frombuffer(b"".join(row for *_, row in entries), dtype=np.uint8),
         "kind_names": tuple(codes),
         **CorpusColumns.made(chunks, list(store.documents().values())).columns(),
     }

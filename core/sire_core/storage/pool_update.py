@@ -104,9 +104,9 @@ class UpdatedPool:
         row = self.before.matrix.dtype.itemsize * self.before.matrix.shape[1]
         same = {MATRIX: row * self.staying, ROWS: int(self.before.offsets[self.staying])}
         checksums = self.before.files.checksums()
-        found = {name: checksums.get(name, [])[1:] for name in same}
+        by_file = {name: checksums.get(name, [])[1:] for name in same}
         return {
-            name: {block: found[name][block] for block in range(1, min(end // BLOCK, len(found[name])))}
+            name: {block: by_file[name][block] for block in range(1, min(end // BLOCK, len(by_file[name])))}
             for name, end in same.items()
         }
 
@@ -122,17 +122,17 @@ def updated(pool: Pool, change: PoolChange, owners: Sequence[str]) -> UpdatedPoo
             units = {unit.id: unit for unit in delta.put_units}
             new.units.extend(units.values())
             new.ranks.extend([rank] * len(units))
-    kept = np.flatnonzero(~_among(pool.ids, touched)).astype(np.int64)
-    if commit.revectors or not len(kept):
+    unchanged = np.flatnonzero(~_among(pool.ids, touched)).astype(np.int64)
+    if commit.revectors or not len(unchanged):
         return None
     number = {chunk.id: i for i, chunk in enumerate(change.update.after.chunks)}
     renumber = _renumbered(pool, commit, number)
-    lengths = np.diff(pool.indptr)[kept]
-    indices = renumber[pool.indices[ranges(pool.indptr[:-1][kept], lengths)]]
+    lengths = np.diff(pool.indptr)[unchanged]
+    indices = renumber[pool.indices[ranges(pool.indptr[:-1][unchanged], lengths)]]
     dimension = pool.matrix.shape[1]
     if (indices < 0).any() or any(len(commit.vectors[unit.id]) != dimension for unit in new.units):
         return None
-    return _merged(pool, kept, lengths, indices, new, number, change)
+    return _merged(pool, unchanged, lengths, indices, new, number, change)
 
 
 def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArray[np.int64]:
@@ -141,21 +141,21 @@ def _renumbered(pool: Pool, commit: Commit, number: Mapping[str, int]) -> NDArra
     staying = ~_among(pool.chunk_ids, {*put, *commit.drop_chunks})
     others = np.ones(len(number), dtype=bool)
     others[[number[chunk] for chunk in put]] = False
-    found = np.full(len(pool.chunk_ids), -1, dtype=np.int64)
-    found[staying] = np.flatnonzero(others)  # these keep their order
-    for place in np.flatnonzero(~staying).tolist():
-        found[place] = number.get(pool.chunk_ids[place].decode(), -1)
-    return found
+    numbers = np.full(len(pool.chunk_ids), -1, dtype=np.int64)
+    numbers[staying] = np.flatnonzero(others)  # these keep their order
+    for position in np.flatnonzero(~staying).tolist():
+        numbers[position] = number.get(pool.chunk_ids[position].decode(), -1)
+    return numbers
 
 
 def _among(ids: NDArray[np.bytes_], wanted: set[str]) -> NDArray[np.bool_]:
     """Return which ids are in a small set."""
-    raw = {found.encode() for found in wanted}
+    raw = {name.encode() for name in wanted}
     beginnings = np.array(sorted(raw), dtype=ids.dtype)
-    found = np.isin(_beginnings(ids), _beginnings(beginnings))
-    near = np.flatnonzero(found)
-    found[near] = [name in raw for name in ids[near].tolist()]
-    return found
+    is_wanted = np.isin(_beginnings(ids), _beginnings(beginnings))
+    near = np.flatnonzero(is_wanted)
+    is_wanted[near] = [name in raw for name in ids[near].tolist()]
+    return is_wanted
 
 
 def _beginnings(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
@@ -165,7 +165,7 @@ def _beginnings(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
 
 def _merged(
     pool: Pool,
-    kept: NDArray[np.int64],
+    unchanged: NDArray[np.int64],
     lengths: NDArray[np.int64],
     indices: NDArray[np.int64],
     new: _New,
@@ -177,23 +177,25 @@ def _merged(
     codes = {name: code for code, name in enumerate(pool.kind_names)}
     kinds = [codes.setdefault(unit.kind.value, len(codes)) for unit in new.units]
     columns = {
-        "ids": np.concatenate([pool.ids[kept], np.array([unit.id for unit in new.units], dtype=ID_TYPE)]),
-        "kinds": np.concatenate([pool.kinds[kept], _bytes(kinds)]),
-        "levels": np.concatenate([pool.levels[kept], _bytes([unit.level for unit in new.units])]),
-        "ranks": np.concatenate([pool.ranks[kept], _bytes(new.ranks)]),
+        "ids": np.concatenate([pool.ids[unchanged], np.array([unit.id for unit in new.units], dtype=ID_TYPE)]),
+        "kinds": np.concatenate([pool.kinds[unchanged], _bytes(kinds)]),
+        "levels": np.concatenate([pool.levels[unchanged], _bytes([unit.level for unit in new.units])]),
+        "ranks": np.concatenate([pool.ranks[unchanged], _bytes(new.ranks)]),
     }
-    firsts = np.concatenate([firsts, np.array([min(found) for found in numbers], dtype=np.int64)])
+    firsts = np.concatenate([firsts, np.array([min(sources) for sources in numbers], dtype=np.int64)])
     order = np.lexsort((columns["ids"], firsts, columns["levels"], columns["ranks"]))
     arrays: dict[str, Any] = {name: column[order] for name, column in columns.items()}
-    runs = _runs(np.concatenate([kept, np.full(len(new.units), -1)])[order], order - len(kept))
+    runs = _runs(np.concatenate([unchanged, np.full(len(new.units), -1)])[order], order - len(unchanged))
     by_id = change.update.after.chunk_by_id
     doc_of = {chunk: by_id[chunk].doc_id for unit in new.units for chunk in unit.chunk_ids}
     rows = [np.frombuffer(pool_row(unit, doc_of), dtype=np.uint8) for unit in new.units]
     vectors = [np.asarray(change.commit.vectors[unit.id], dtype=np.float32)[None] for unit in new.units]
-    sizes = np.concatenate([np.diff(pool.offsets)[kept], np.array([len(row) for row in rows], dtype=np.int64)])[order]
-    counts = np.concatenate([lengths, np.array([len(found) for found in numbers], dtype=np.int64)])
+    sizes = np.concatenate([np.diff(pool.offsets)[unchanged], np.array([len(row) for row in rows], dtype=np.int64)])[
+        order
+    ]
+    counts = np.concatenate([lengths, np.array([len(sources) for sources in numbers], dtype=np.int64)])
     starts = np.cumsum(counts) - counts
-    flat = np.concatenate([indices, np.array([n for found in numbers for n in found], dtype=np.int64)])
+    flat = np.concatenate([indices, np.array([n for sources in numbers for n in sources], dtype=np.int64)])
     columns = arrays | {
         "indptr": np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64),
         "indices": flat[ranges(starts[order], counts[order])],

@@ -117,10 +117,10 @@ class Pools:
         before = self._at_hand(built, generation - 1, files)
         if before is None:
             return None
-        found = updated(before, self._change, built.owners)
+        pool = updated(before, self._change, built.owners)
         try:
-            if found is not None:
-                found.verify()
+            if pool is not None:
+                pool.verify()
         except StorageError:
             return None
-        return found
+        return pool

@@ -113,8 +113,8 @@ def write_delta(
     if delta.state is not None:
         writes.replace(STATES, ["owner"], [(owner, to_json(delta.state))])
     writes.delete(NOTES, ["owner", "key"], [(owner, key) for key, body in delta.notes.items() if body is None])
-    kept = ((owner, key, bytes(body)) for key, body in delta.notes.items() if body is not None)
-    writes.replace(NOTES, ["owner", "key"], kept)
+    notes = ((owner, key, bytes(body)) for key, body in delta.notes.items() if body is not None)
+    writes.replace(NOTES, ["owner", "key"], notes)
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
@@ -135,8 +135,8 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
         title = None if chunk.title == document.title else chunk.title
         # As JSON: 1 and True are equal, and no filter may take one for the other.
         own = chunk.metadata is not document.metadata
-        said = metadata_json(chunk.metadata) if own else ""
-        metadata = said if own and said != metadata_json(document.metadata) else None
+        text = metadata_json(chunk.metadata) if own else ""
+        metadata = text if own and text != metadata_json(document.metadata) else None
         yield (chunk.id, chunk.doc_id, chunk.position, chunk.text, title, metadata, chunk.source_id)
 
 
@@ -150,10 +150,10 @@ def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
 
 def unit_of(row: tuple[Any, ...]) -> Unit:
     """Return a unit from its row."""
-    found, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
+    unit, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
     verified(row, len(UNITS.columns))
     return Unit(
-        id=found,
+        id=unit,
         kind=UnitKind.define(kind),
         text=text,
         chunk_ids=tuple(json.loads(chunk_ids)),
@@ -190,10 +190,10 @@ def vector_blob(vector: NDArray[np.float32]) -> bytes:
     return content + zlib.crc32(content).to_bytes(VECTOR_CHECKSUM, "little")
 
 
-def vector_of(found: object, blob: bytes) -> NDArray[np.float32]:
-    """Return a vector from its bytes; `found` is the unit's id for errors."""
+def vector_of(unit: object, blob: bytes) -> NDArray[np.float32]:
+    """Return a vector from its bytes; `unit` is its id for errors."""
     if not is_right_vector(blob):
-        raise damage(f"the vector of {found!r}")
+        raise damage(f"the vector of {unit!r}")
     return np.frombuffer(blob[:-VECTOR_CHECKSUM], dtype=np.float32)
 
 

@@ -23,8 +23,8 @@ def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """Return the values that differ by key, each once, in order; a missing key counts as None."""
     shared = shared_metadata(sources)
-    found: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
-    for key, values in found.items():
+    by_key: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
+    for key, values in by_key.items():
         for source in sources:
             values.setdefault(comparable(source.get(key)), source.get(key))
-    return {key: tuple(values.values()) for key, values in found.items()}
+    return {key: tuple(values.values()) for key, values in by_key.items()}

@@ -50,8 +50,8 @@ class StepTables:
     def __init__(self, database: Database, owner: str, known: Mapping[str, Any]) -> None:
         self._db = database
         self._known = known
-        found = _verified(database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner]))
-        self._ids: dict[str, int] = {name: number for number, _, name in found}
+        rows = _verified(database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner]))
+        self._ids: dict[str, int] = {name: number for number, _, name in rows}
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
@@ -78,13 +78,13 @@ class StepTables:
 
     def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
         """Return the number of rows by key, without those of some items."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         if without:
             sql = "SELECT key, item FROM step_rows WHERE step=? AND key IN ({marks})"
             for key, item in self._db.read_in(sql, keys, [self._ids[name]]):
                 if item not in without:
-                    found[key] = found.get(key, 0) + 1
-            return found
+                    counts[key] = counts.get(key, 0) + 1
+            return counts
         sql = "SELECT key, count(*) FROM step_rows WHERE step=? AND key IN ({marks}) GROUP BY key"
         return {str(key): int(count) for key, count in self._db.read_in(sql, keys, [self._ids[name]])}
 
@@ -137,10 +137,10 @@ def drop_tables(db: sqlite3.Connection, writes: CheckedWrites, owner: str) -> No
 def _verified(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield verified rows without their last column, the checksum."""
     for row in rows:
-        found = row[:-1]
-        if row_checksum(found) != row[-1]:
+        content = row[:-1]
+        if row_checksum(content) != row[-1]:
             raise damage(repr(row[1]))
-        yield found
+        yield content
 
 
 def _inner(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

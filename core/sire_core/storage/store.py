@@ -113,8 +113,8 @@ class Store:
     def commits(self) -> tuple[str, str]:
         """Return random names of the last commit and of the one before; empty without one."""
         rows = self._db.read(f"SELECT {META.selected} FROM meta WHERE key LIKE 'commit%'")
-        found = {str(row[0]): str(row[1]) for row in rows if verified(row, len(META.columns))}
-        return found.get("commit", ""), found.get("commit before", "")
+        names = {str(row[0]): str(row[1]) for row in rows if verified(row, len(META.columns))}
+        return names.get("commit", ""), names.get("commit before", "")
 
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
@@ -135,11 +135,15 @@ class Store:
         sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
         with self.snapshot():
             if only is None:
-                found = list(complete(self._db, DOCUMENTS, f"{sql} {order}"))
+                sorted_rows = list(complete(self._db, DOCUMENTS, f"{sql} {order}"))
             else:
                 rows = self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only)
-                found = sorted((row for row in rows if verified(row, len(DOCUMENTS.columns))), key=itemgetter(1, 0))
-        return {r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in found}
+                sorted_rows = sorted(
+                    (row for row in rows if verified(row, len(DOCUMENTS.columns))), key=itemgetter(1, 0)
+                )
+        return {
+            r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in sorted_rows
+        }
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
         """Return all chunks, ordered by (document sequence, position, id)."""
@@ -147,10 +151,10 @@ class Store:
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
             rows = complete(self._db, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
-            found = [(documents.get(str(row[1])), row) for row in rows]
-        if any(document is None for document, _ in found):
+            pairs = [(documents.get(str(row[1])), row) for row in rows]
+        if any(document is None for document, _ in pairs):
             raise damage("a passage of a document that is gone")
-        chunks = [(document.sequence, chunk_of(row, document)) for document, row in found if document is not None]
+        chunks = [(document.sequence, chunk_of(row, document)) for document, row in pairs if document is not None]
         chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
         return [chunk for _, chunk in chunks]
 
@@ -176,8 +180,8 @@ class Store:
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield ids and vectors of the units of some owners; call it in a `snapshot`."""
         marks, rows = ",".join("?" * len(owners)), 0
-        for found, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
-            yield str(found), vector_of(found, blob)
+        for unit, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
+            yield str(unit), vector_of(unit, blob)
             rows += 1
         if rows != self._units_of(owners):
             raise damage("the number of its vectors")
@@ -208,10 +212,10 @@ class Store:
         """Return vectors of units by id, without unknown ids."""
         if len(ids) < _MANY:
             rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
-            return {str(found): vector_of(found, blob) for found, blob in rows}
+            return {str(unit): vector_of(unit, blob) for unit, blob in rows}
         wanted = set(ids)
         every = self._db.iterate("SELECT id, vector FROM units")
-        return {str(found): vector_of(found, blob) for found, blob in every if found in wanted}
+        return {str(unit): vector_of(unit, blob) for unit, blob in every if unit in wanted}
 
     def dimension(self) -> int:
         """Return the length of the vectors; 0 without any."""
@@ -221,18 +225,18 @@ class Store:
     def edges(self, owners: Sequence[str]) -> list[Edge]:
         """Return edges of some owners, ordered by kind, source, target."""
         marks = ",".join("?" * len(owners))
-        found = []
+        edges = []
         with self.snapshot():
             require_complete(self._db, EDGES, owners)
             for row in self._db.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
                 _, kind, source, target, weight, metadata, _ = verified(row, len(EDGES.columns))
-                found.append(Edge(kind, source, target, weight, json.loads(metadata)))
+                edges.append(Edge(kind, source, target, weight, json.loads(metadata)))
             keys = " OR ".join(("0", *("key LIKE ?" for _ in EDGE_NOTES)))
             sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND ({keys})"
             notes = self._noted(lambda: self._db.read(sql, [*owners, *EDGE_NOTES]), owners)
         for key, body in notes:
-            found += edges_of_note(key, body)
-        return sorted(found, key=lambda edge: (edge.kind, edge.source, edge.target))
+            edges += edges_of_note(key, body)
+        return sorted(edges, key=lambda edge: (edge.kind, edge.source, edge.target))
 
     def state(self, owner: str) -> dict[str, Any]:
         """Return the state that an organizer stored."""
@@ -247,10 +251,10 @@ class Store:
         """Return notes of an organizer by key, without unknown keys."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
         with self.snapshot():
-            found = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, _NOTE)}
-            if len(found) < len(set(keys)):  # unknown or lost
+            notes = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, _NOTE)}
+            if len(notes) < len(set(keys)):  # unknown or lost
                 require_complete(self._db, NOTES, [owner])
-        return found
+        return notes
 
     def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
         """Return notes of an organizer whose keys begin with a prefix."""
@@ -276,10 +280,10 @@ class Store:
         marks = ",".join("?" * len(owners))
         with self.snapshot():
             sql = f"SELECT kind, count(*), min(rowid) FROM units WHERE owner IN ({marks}) GROUP BY kind"
-            found = sorted((str(kind), int(count), row) for kind, count, row in self._db.read(sql, list(owners)))
-            counts = {kind: count for kind, count, _ in found}
+            kinds = sorted((str(kind), int(count), row) for kind, count, row in self._db.read(sql, list(owners)))
+            counts = {kind: count for kind, count, _ in kinds}
             sql = f"SELECT {UNITS.selected} FROM units WHERE rowid IN ({{marks}})"
-            rows = self._db.read_in(sql, [row for *_, row in found])
+            rows = self._db.read_in(sql, [row for *_, row in kinds])
             if {unit_of(row).kind.value for row in rows} != set(counts):  # SQLite's index has no checksums, rows have
                 raise damage("a kind of 'units'")
             if sum(counts.values()) != self._units_of(owners):
@@ -344,9 +348,9 @@ class _CorpusCache:
                 return cached[1]
             documents = self._store.documents()
             chunks = self._store.chunks(documents)
-        found = StoredCorpus.of(documents, chunks)
-        self._cache(commit, found)
-        return found
+        corpus = StoredCorpus.of(documents, chunks)
+        self._cache(commit, corpus)
+        return corpus
 
     def follow(self, commit: Commit) -> None:
         """Apply a commit that this process just made to the cached corpus."""

@@ -45,16 +45,16 @@ class Verification:
 
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
-        found = self._db.check()
-        if found:
-            return found
+        problems = self._db.check()
+        if problems:
+            return problems
         with self._db.snapshot():
             for table in TABLES:
-                found += check_table(self._db, table)
+                problems += check_table(self._db, table)
             wrong = sum(not is_right_vector(blob) for (blob,) in self._db.iterate("SELECT vector FROM units"))
         if wrong:
-            found.append(f"{wrong:,} vectors are not what was written")
-        return found
+            problems.append(f"{wrong:,} vectors are not what was written")
+        return problems
 
     def require(self, known: Verified | None = None) -> None:
         """Verify everything, once per process, before anything is derived from it and written.
@@ -66,8 +66,8 @@ class Verification:
         stamp, now = self._db.stamp(), int(time.time())
         if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
             self._verified = known.at
-        elif found := self.check():
-            raise damage(f"({found[0]}) it")
+        elif problems := self.check():
+            raise damage(f"({problems[0]}) it")
         else:
             self._verified = now
         self._db.trust(stamp)
