@@ -12,8 +12,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
-from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import answer_text, under_fingerprint
+from sire_core.models.vector_checks import TextError, check_vectors
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -107,11 +108,11 @@ class LangChainEmbedder:
         if kind == "query":
             # Questions of different callers do not wait for each other.
             free = asyncio.Semaphore(self._concurrency)
-            return self._checked(await _all([self._query(text) for text in texts], free), len(texts))
+            return self._checked(await _all([self._query(text) for text in texts], free), texts)
         starts = range(0, len(texts), self._batch_size)
         batches = [self._documents(list(texts[at : at + self._batch_size])) for at in starts]
         parts = await _all(batches, self._free())
-        return self._checked([row for part in parts for row in part], len(texts))
+        return self._checked([row for part in parts for row in part], texts)
 
     def _free(self) -> asyncio.Semaphore:
         """The limit of this loop: a sync build and an async one may share the object."""
@@ -133,25 +134,11 @@ class LangChainEmbedder:
         except Exception as error:
             raise self._failed(error) from error
 
-    def _failed(self, error: Exception) -> ModelError:
-        return ModelError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}")
+    def _failed(self, error: Exception) -> TextError:
+        return TextError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}")
 
-    def _checked(self, rows: Sequence[Sequence[float]], count: int) -> FloatArray:
-        try:
-            matrix = np.asarray(rows, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"{self.fingerprint} answered vectors that cannot be read ({error}).") from error
-        if len(rows) != count:
-            raise ModelError(
-                f"{self.fingerprint} answered {len(rows)} vectors for {count} texts. Check its embed_documents and "
-                "embed_query: one vector for each text, in their order."
-            )
-        if matrix.ndim != 2 or len(matrix) != count or not matrix.shape[1] or not np.isfinite(matrix).all():
-            raise ModelError(
-                f"{self.fingerprint} answered an array of shape {matrix.shape} for {count} texts, or no finite numbers."
-            )
-        if self._dimension and matrix.shape[1] != self._dimension:
-            raise ModelError(f"{self.fingerprint} answered vectors of length {matrix.shape[1]}, not {self._dimension}.")
+    def _checked(self, rows: Sequence[Sequence[float]], texts: Sequence[str]) -> FloatArray:
+        matrix = check_vectors(rows, texts, self.fingerprint, self._dimension)
         self._dimension = matrix.shape[1]
         return matrix
 

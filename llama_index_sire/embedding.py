@@ -12,8 +12,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
 from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
-from sire_core.errors import ModelError
 from sire_core.models.embedders import answer_text, under_fingerprint
+from sire_core.models.vector_checks import check_vectors
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -116,14 +116,9 @@ class LlamaIndexEmbedder:
             ModelError: The model does not return one vector per text.
         """
         vectors = await (self._queries(texts) if kind == "query" else self._documents(list(texts)))
-        try:
-            found = np.asarray(vectors, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"{self.fingerprint} returned no vectors of equal length ({error}).") from error
         if not len(texts):
             return np.empty((0, self.dimension), dtype=np.float32)
-        if found.ndim != 2 or len(found) != len(texts):
-            raise ModelError(f"{self.fingerprint} returned an array of shape {found.shape} for {len(texts)} texts.")
+        found = check_vectors(vectors, texts, self.fingerprint, self._dimension)
         self._dimension = found.shape[1]
         return found
 

@@ -450,6 +450,7 @@ class Reader:
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
         from sire_core.corpus.stored import is_allowed
+        from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 
         manifest, built = self.built()
@@ -465,6 +466,10 @@ class Reader:
                 Failure(chunk.title or chunk.doc_id, reasons.get(chunk.hash, "no answer")) for chunk in allowed
             ]
         if allow is None:
+            without = dict(entry.split(" ", 1) for entry in manifest.failed.get(VECTORS, ()))
+            if without:
+                units = self.files().store.units_by_id(list(without))
+                failures += [Failure(f"vector of {unit.title or name}", without[name]) for name, unit in units.items()]
             for (name, _), owner in zip(built.organizers, built.owners, strict=True):
                 failures += [Failure(name, text) for text in manifest.failed.get(owner, ())]
         return failures

@@ -18,7 +18,7 @@ from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchErr
 from sire_core.extraction.stage import extract_missing
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
-from sire_core.storage.manifest import BuiltRecipe, Manifest
+from sire_core.storage.manifest import VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.rows import to_json
@@ -82,10 +82,11 @@ class Builder:
         changed = bool(self._corpus.change) or bool(repaired)
         # The embedder was fitted again after its state was lost: stored vectors do not fit the new state.
         revector = self._context.refitted and bool(self._corpus.after.chunks)
-        if work.known and not changed and not work.again and not revector:
+        if work.known and not changed and not work.again and not revector and not self._without_vectors:
             return self._unchanged(work, failures)
         commit = await self._organize(self._jobs(work, repaired, changed=changed), work.stale if changed else ())
         failures += tuple(failure for delta in commit.deltas.values() for failure in delta.failures)
+        failures += self._unembedded()
         manifest = self._manifest(work, () if changed else work.stale, failed, commit.deltas)
         if work.known and not changed and not revector and manifest.failed == self._before.failed:
             return self._unchanged(work, failures)  # what failed before failed again
@@ -192,7 +193,7 @@ class Builder:
         with self._timed("embedding"):
             new = [unit for delta in deltas.values() for unit in delta.put_units]
             vectors = await context.vectors.by_id(new)
-            revectors = await self._revectors(deltas, dropped) if context.refitted else {}
+            revectors = await self._revectors(deltas, dropped) if context.refitted else await self._once_more(deltas)
         return Commit(
             put_documents=self._corpus.change.put_documents,
             drop_documents=self._corpus.change.drop_documents,
@@ -203,6 +204,32 @@ class Builder:
             revectors=revectors,
             drop_owners=dropped,
         )
+
+    @property
+    def _without_vectors(self) -> list[str]:
+        """Ids of stored units that could not be embedded before."""
+        return [entry.partition(" ")[0] for entry in self._before.failed.get(VECTORS, ())]
+
+    async def _once_more(self, deltas: Mapping[str, Delta]) -> Mapping[str, FloatArray]:
+        """New vectors of the units that could not be embedded before and stay as they are."""
+        changed = {unit for delta in deltas.values() for unit in delta.drop_units}
+        changed.update(unit.id for delta in deltas.values() for unit in delta.put_units)
+        staying = self._store.units_by_id([unit for unit in self._without_vectors if unit not in changed])
+        return await self._context.vectors.by_id(list(staying.values()))
+
+    def _unembedded(self) -> tuple[Failure, ...]:
+        """What could not be embedded: documents by id and title."""
+        failed = self._context.vectors.failed.values()
+        if not failed:
+            return ()
+        owners = {chunk.id: chunk for chunk in self._corpus.after.chunks}
+        found = []
+        for unit, reason in failed:
+            chunk = owners[unit.chunk_ids[0]]
+            where = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
+            found.append(Failure(where, reason))
+        _log_failures(found)
+        return tuple(found)
 
     async def _revectors(self, deltas: Mapping[str, Delta], dropped: Sequence[str]) -> Mapping[str, FloatArray]:
         """Return new vectors of unchanged units, after the embedder was fitted again."""
@@ -241,6 +268,7 @@ class Builder:
         failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
         if work.needs_records:
             failures[extractor] = list(failed)
+        failures[VECTORS] = [f"{unit.id} {reason}"[:500] for unit, reason in context.vectors.failed.values()]
         return replace(manifest, failed={key: texts for key, texts in failures.items() if texts})
 
     def _report(self, work: _Work, manifest: Manifest, failures: Sequence[Failure]) -> BuildReport:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.worker_pool import bounded_map
-from sire_core.errors import EmbedderMismatchError, ModelError
+from sire_core.errors import EmbedderMismatchError, ModelError, SireError
+from sire_core.models.vector_checks import BatchError, TextError, check_vectors
 from sire_core.models.vector_file import VectorFile
 from sire_core.protocols import Fittable
 from sire_core.types import digest
@@ -24,6 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["UnitEmbedder", "VectorStore"]
 
 _BATCH = 1024
+_DIFFERENT, _SAME = 8, 1e-7
+"""So many different texts do not all have vectors as close as that."""
+_HOPELESS = 16
+"""An embedder that failed for as many parts of a batch, and for no part did not, fails for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """Unit-length vectors of a batch, `[texts, dimension]`, zero for those that failed, and why these did."""
+
+    vectors: FloatArray
+    failed: Mapping[int, str] = field(default_factory=dict)
 
 
 class VectorStore(Protocol):
@@ -50,6 +64,9 @@ class UnitEmbedder:
         width: Length of the vectors that the index holds; 0 when it holds none that stay.
         runner: Does the work of portable embedders.
         directory: Where vectors wait for the commit; None for where the system keeps temporary files.
+
+    Attributes:
+        failed: Units that could not be embedded, by id, with the reason; their vectors are zero: words find them.
     """
 
     def __init__(
@@ -74,6 +91,7 @@ class UnitEmbedder:
         self._workers = workers
         self._width = width
         self._runner = runner
+        self.failed: dict[str, tuple[Unit, str]] = {}
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
@@ -93,7 +111,7 @@ class UnitEmbedder:
     async def by_id(self, units: Sequence[Unit | str]) -> Mapping[str, FloatArray]:
         """The same by unit id; a vector is read when it is asked for."""
         new = [unit for unit in units if _id(unit) not in self._made]
-        held = self._load([_id(unit) for unit in new])
+        held = {unit: vector for unit, vector in self._load([_id(unit) for unit in new]).items() if vector.any()}
         await self._make([unit for unit in new if _id(unit) not in held])
         return _Vectors(dict.fromkeys(map(_id, units)), held, self._made)
 
@@ -118,44 +136,101 @@ class UnitEmbedder:
         done = 0
         if parts:
             self._progress("embedding", 0, len(same))
-        async for number, raw in self._batches(_Texts([[same[text][0] for text in part] for part in parts])):
-            vectors = self._checked(np.asarray(raw, dtype=np.float32), len(parts[number]))
+        texts = _Texts([[same[text][0] for text in part] for part in parts])
+        async for number, embedded in self._batches(texts):
+            part, failed = parts[number], embedded.failed
             if self._store is not None:
-                self._store.put_vectors(self._embedder.fingerprint, parts[number], vectors)
-            for text, vector in zip(parts[number], vectors, strict=True):
+                good = [place for place in range(len(part)) if place not in failed]
+                self._store.put_vectors(
+                    self._embedder.fingerprint, [part[place] for place in good], embedded.vectors[good]
+                )
+            self._require_different(embedded)
+            for place, (text, vector) in enumerate(zip(part, embedded.vectors, strict=True)):
                 self._made.put([unit.id for unit in same[text]], vector)
-            done += len(vectors)
+                if place in failed:
+                    self.failed |= {unit.id: (unit, failed[place]) for unit in same[text]}
+            done += len(part)
             self._progress("embedding", done, len(same))
 
-    async def _batches(self, parts: Sequence[list[str]]) -> AsyncGenerator[tuple[int, FloatArray], None]:
+    def _require_different(self, embedded: _Embedded) -> None:
+        """Raise when all vectors of a batch are one and the same: that does not show in single calls.
+
+        Raises:
+            ModelError: They are.
+        """
+        good = embedded.vectors[[place for place in range(len(embedded.vectors)) if place not in embedded.failed]]
+        if len(good) >= _DIFFERENT and not isinstance(self._embedder, Fittable) and np.ptp(good, axis=0).max() < _SAME:
+            raise ModelError(
+                f"The embedder {self._embedder.fingerprint} returned the same vector for {len(good)} different texts. "
+                "Check which model its server runs."
+            )
+
+    async def _batches(self, parts: Sequence[list[str]]) -> AsyncGenerator[tuple[int, _Embedded], None]:
         """Vectors by number of the part, as they come."""
         if self._runner.part_size is not None and getattr(self._embedder, "portable", False):
             async with aclosing(self._runner.map(_embedded, self._embedder, parts)) as batches:
-                async for batch in batches:
-                    yield batch
+                async for number, raw in batches:
+                    yield number, _Embedded(self._checked(raw, parts[number]))
             return
 
-        async def embed(number: int) -> FloatArray:
-            return await self._embedder.embed(parts[number], "document")
+        async def embed(number: int) -> _Embedded:
+            return await self._halving(parts[number])
 
         async with aclosing(bounded_map(embed, range(len(parts)), self._workers)) as finished:
             async for some in finished:
                 for result in some:
                     yield result
 
-    def _checked(self, raw: FloatArray, count: int) -> FloatArray:
-        """Unit-length vectors of a batch of so many texts.
+    async def _halving(self, texts: list[str]) -> _Embedded:
+        """Vectors of texts; where the embedder fails for some, of the others, found by halving what failed.
 
         Raises:
-            ModelError: There are others than were asked for.
+            Exception: The embedder's, if it has nothing to do with a text, or if it fails for all of them.
+        """
+        made: dict[int, FloatArray] = {}
+        failed: dict[int, str] = {}
+        first: Exception | None = None
+        pieces = [range(len(texts))]
+        while pieces:
+            smaller: list[range] = []
+            for piece in pieces:
+                some = texts[piece.start : piece.stop]
+                try:
+                    found = self._checked(await self._embedder.embed(some, "document"), some)
+                    made.update(zip(piece, found, strict=True))
+                except Exception as error:
+                    if isinstance(error, SireError) and not isinstance(error, TextError):
+                        raise
+                    first = first or error
+                    if len(piece) > 1:
+                        smaller += _smaller(piece, error)
+                        continue
+                    failed[piece.start] = f"{type(error).__name__}: {error}"
+            tried = len(failed) if isinstance(first, BatchError) else len(failed) + len(smaller)
+            if first is not None and not made and (tried > _HOPELESS or not (smaller or self._width)):
+                raise first
+            pieces = smaller
+        vectors = np.zeros((len(texts), self._width), dtype=np.float32)
+        for place, vector in made.items():
+            vectors[place] = vector
+        return _Embedded(vectors, failed)
+
+    def _declared(self) -> int | None:
+        """Length of the embedder's vectors as it says itself; None as long as it does not know."""
+        try:
+            return int(self._embedder.dimension) or None
+        except (SireError, TypeError, ValueError):
+            return None
+
+    def _checked(self, raw: Any, texts: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of texts.
+
+        Raises:
+            TextError: See `check_vectors`.
             EmbedderMismatchError: They do not go with those of the index.
         """
-        if raw.ndim != 2 or len(raw) != count or not np.isfinite(raw).all():
-            raise ModelError(
-                f"The embedder {self._embedder.fingerprint} returned an array of shape {raw.shape} "
-                f"{'' if np.isfinite(raw).all() else 'with infinite or undefined numbers '}"
-                f"for {count} texts. Everything embedded before is kept; check the embedder and run again."
-            )
+        name = f"The embedder {self._embedder.fingerprint}"
+        raw = check_vectors(raw, texts, name, self._declared(), knows_all=not isinstance(self._embedder, Fittable))
         self._width = self._width or raw.shape[1]
         if raw.shape[1] != self._width:
             raise EmbedderMismatchError(
@@ -163,6 +238,14 @@ class UnitEmbedder:
                 "index. Give the one that it was built with, or build into another folder."
             )
         return unit_rows(raw)
+
+
+def _smaller(piece: range, error: Exception) -> list[range]:
+    """Parts of a batch for which an embedder failed: its halves, or single texts."""
+    if isinstance(error, BatchError):
+        return [range(place, place + 1) for place in piece]
+    middle = (piece.start + piece.stop) // 2
+    return [range(piece.start, middle), range(middle, piece.stop)]
 
 
 def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:

@@ -13,7 +13,11 @@ from sire_core.untrusted_settings import UntrustedText, from_folder
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
-__all__ = ["BuiltRecipe", "Manifest"]
+__all__ = ["VECTORS", "BuiltRecipe", "Manifest"]
+
+
+VECTORS = "vectors"
+"""Key of `Manifest.failed` under which stand ids of units without a vector, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,8 @@ class Manifest:
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def failed_count(self, built: BuiltRecipe) -> int:
-        """Return how many passages, summaries, bridges and reports of a recipe failed."""
-        return sum(len(self.failed.get(key, ())) for key in {built.extraction, *built.owners})
+        """Return how many passages, vectors, summaries, bridges and reports of a recipe failed."""
+        return sum(len(self.failed.get(key, ())) for key in {built.extraction, VECTORS, *built.owners})
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON-serialisable values."""

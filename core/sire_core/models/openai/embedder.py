@@ -14,8 +14,9 @@ import numpy as np
 from sire_core.algorithms.parts import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import BadRequest
+from sire_core.models.openai.faults import CONTEXT_WORDS, BadRequest
 from sire_core.models.usage import credible_tokens, estimate_tokens
+from sire_core.models.vector_checks import BatchError, TextError, check_vectors
 from sire_core.telemetry import start
 from sire_core.types import digest
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIEmbedder"]
 
 _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-_CHARS_PER_TOKEN = 4
+_COSTS = ((0x80, 0.25), (0x600, 0.6), (0x2E80, 2.0), (0xAC00, 1.5), (0xD7B0, 2.0), (0x110000, 3.0))
+"""Tokens of a character, by where its script ends in Unicode: Latin, Greek and Cyrillic, Indic, CJK, Hangul, others."""
+_SHORTENED = 4
+"""How often a text is halved that the server finds too long."""
 _DEADLINE = 600.0
 _MAX_BYTES = 256 * 2**20
 
@@ -96,7 +100,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
         self._dimension = dimensions or _KNOWN.get(model)
         self._batch_size = batch_size
         self._batch_tokens = batch_tokens
-        self._max_chars = max_input_tokens * _CHARS_PER_TOKEN
+        self._max_tokens = max_input_tokens
         self._prefix = {"query": query_prefix, "document": document_prefix}
         self._encoding: str | None = "base64"
 
@@ -138,7 +142,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
         if kind not in self._prefix:
             raise ConfigurationError(f"kind must be document or query, not {kind!r}")
         # An empty text is refused by most servers; a space is a text.
-        ready = [(self._prefix[kind] + text)[: self._max_chars] or " " for text in texts]
+        ready = [_beginning(self._prefix[kind] + text, self._max_tokens) or " " for text in texts]
         ready = [text.encode("utf-8", "replace").decode("utf-8") for text in ready]
         if not ready:
             return np.empty((0, self._dimension or 0), dtype=np.float32)
@@ -161,8 +165,9 @@ class OpenAIEmbedder(OpenAIEndpoint):
 
     async def _batch(self, batch: Sequence[tuple[str, int]]) -> FloatArray:
         size = sum(tokens for _, tokens in batch)
+        texts, shortened = [text for text, _ in batch], 0
         while True:
-            body: dict[str, Any] = {"model": self.model, "input": [text for text, _ in batch]}
+            body: dict[str, Any] = {"model": self.model, "input": texts}
             if self._asked:
                 body["dimensions"] = self._asked
             if self._encoding:
@@ -173,29 +178,43 @@ class OpenAIEmbedder(OpenAIEndpoint):
                 if "encoding_format" in body and "encoding" in str(error):
                     self._encoding = None
                     continue
-                raise ModelError(f"the embedding server refused the request: {error}") from error
-            return self._vectors(answer, len(batch))
+                if len(texts) == 1 and CONTEXT_WORDS.search(error.words) and shortened < _SHORTENED:
+                    texts, shortened = [texts[0][: max(1, len(texts[0]) // 2)]], shortened + 1
+                    continue
+                is_of_text = error.status != 404
+                failure = TextError if is_of_text else ModelError
+                raise failure(f"the embedding server refused the request: {error}") from error.__cause__
+            return self._vectors(answer, texts)
 
-    def _vectors(self, answer: Mapping[str, Any], count: int) -> FloatArray:
+    def _vectors(self, answer: Mapping[str, Any], texts: Sequence[str]) -> FloatArray:
         try:
-            items = sorted(answer["data"], key=lambda item: int(item.get("index", 0)))
+            items = list(answer["data"])
+            if len(items) > 1:  # else there is no order
+                items.sort(key=itemgetter("index"))
+                if [item["index"] for item in items] != list(range(len(items))):
+                    raise BatchError(f"{self!r} returned vectors whose `index` is missing or repeated.")
             rows = [_vector(item["embedding"]) for item in items]
-            matrix = np.stack(rows).astype(np.float32, copy=False)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"the embedding server's answer cannot be read ({error!r})") from error
-        if matrix.ndim != 2 or len(matrix) != count or not np.isfinite(matrix).all():
-            raise ModelError(f"the embedding server answered an array {matrix.shape} for {count} texts, or no numbers")
-        if self._dimension is None:
-            self._dimension = matrix.shape[1]
-        if matrix.shape[1] != self._dimension:
-            raise ModelError(f"{self.model} answered vectors of length {matrix.shape[1]}, not {self._dimension}")
+            raise TextError(f"the embedding server's answer cannot be read ({error!r})") from error
+        matrix = check_vectors(rows, texts, repr(self), self._dimension)
+        self._dimension = self._dimension or matrix.shape[1]
         return matrix
 
 
 def _vector(raw: Any) -> FloatArray:
     if isinstance(raw, str):
-        return np.frombuffer(base64.b64decode(raw), dtype="<f4").astype(np.float32)
+        return np.frombuffer(base64.b64decode(raw, validate=True), dtype="<f4").astype(np.float32)
     return np.asarray(raw, dtype=np.float32)
+
+
+def _beginning(text: str, most: int) -> str:
+    """The beginning of a text that has at most so many tokens, by the scripts of its characters (estimated)."""
+    if len(text) * _COSTS[-1][1] <= most:
+        return text
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    ends, costs = np.array([end for end, _ in _COSTS]), np.array([cost for _, cost in _COSTS])
+    used = np.cumsum(costs[np.searchsorted(ends, codes, side="right")])
+    return text[: int(np.searchsorted(used, most, side="right"))]
 
 
 def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
