@@ -91,6 +91,7 @@ class UnitEmbedder:
         self._workers = workers
         self._width = width
         self._runner = runner
+        self._fits = False  # whether it has returned vectors of the index's length
         self.failed: dict[str, tuple[Unit, str]] = {}
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
@@ -229,14 +230,17 @@ class UnitEmbedder:
             TextError: See `check_vectors`.
             EmbedderMismatchError: They do not go with those of the index.
         """
-        name = f"The embedder {self._embedder.fingerprint}"
-        raw = check_vectors(raw, texts, name, self._declared(), knows_all=not isinstance(self._embedder, Fittable))
+        name, knows_all = f"The embedder {self._embedder.fingerprint}", not isinstance(self._embedder, Fittable)
+        raw = check_vectors(raw, texts, name, None if self._width else self._declared(), knows_all=knows_all)
         self._width = self._width or raw.shape[1]
+        if raw.shape[1] != self._width and self._fits:
+            raise TextError(f"{name} returned vectors of length {raw.shape[1]}, not {self._width}.")
         if raw.shape[1] != self._width:
             raise EmbedderMismatchError(
-                f"The embedder {self._embedder.fingerprint} answers vectors of another length than those in the "
-                "index. Give the one that it was built with, or build into another folder."
+                f"{name} answers vectors of another length than those in the index. Give the one that it was built "
+                "with, or build into another folder."
             )
+        self._fits = True
         return unit_rows(raw)
 
 

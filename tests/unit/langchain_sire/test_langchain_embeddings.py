@@ -258,9 +258,9 @@ class Broken(Counting):
     ("rows", "words"),
     [
         ([[1.0]], "for 2 texts"),
-        ([[1.0], [float("nan")]], "no finite"),
-        ([[1.0], [1.0, 2.0]], "cannot be read"),
-        ([[], []], "shape"),
+        ([[1.0], [float("nan")]], "infinite or undefined"),
+        ([[1.0], [1.0, 2.0]], "length 2, not 1"),
+        ([[], []], "no vector"),
         (RuntimeError("quota"), "Broken failed: RuntimeError: quota"),
     ],
 )
