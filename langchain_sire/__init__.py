@@ -5,6 +5,8 @@ Nothing here knows an algorithm; everything converts between LangChain's types a
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 try:
     import langchain_core  # noqa: F401 - only to say in one sentence what is missing
 except ModuleNotFoundError as error:
@@ -25,6 +27,9 @@ from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
 
+if TYPE_CHECKING:
+    from langchain_sire.middleware import SireMiddleware
+
 __all__ = [
     "IRCoTRetriever",
     "LangChainChat",
@@ -34,6 +39,7 @@ __all__ = [
     "SelfAskRetriever",
     "SireDocumentIndex",
     "SireDocumentTransformer",
+    "SireMiddleware",
     "SireRetriever",
     "SireVectorStore",
     "VectorStoreMirror",
@@ -47,3 +53,11 @@ __all__ = [
     "over_vector_store",
     "pool_documents",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SireMiddleware":  # needs `langchain`, which no other class does
+        from langchain_sire.middleware import SireMiddleware
+
+        return SireMiddleware
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,7 @@ from llama_index_sire.events import (
 )
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
+from llama_index_sire.memory import SireMemoryBlock
 from llama_index_sire.node_parser import SireNodeParser
 from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.rerank import SireRerank
@@ -43,6 +44,7 @@ __all__ = [
     "RetrievedEvent",
     "SelfAskQueryEngine",
     "SingleQueryEngine",
+    "SireMemoryBlock",
     "SireNodeParser",
     "SireRerank",
     "SireRetriever",
