@@ -56,13 +56,13 @@ class Similarities(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CarriedFiles(Generic[T]):
-    """How a structure is kept for the next process that makes one of a later state from it.
+    """How a structure is stored, so that another process can update it.
 
     Attributes:
         folder: Name of the folder; another one for every layout and for other rules by which rows are made.
         save: Writes it as files into a folder.
         load: Reads them.
-        size: How many rows it has, and how many were made rather than carried since it was loaded or first made.
+        size: Number of rows, and of those made since it was loaded or first made.
     """
 
     folder: str
@@ -186,18 +186,20 @@ class View(Protocol):
         """All notes of the pool's organizers whose keys begin with a text, by key; see `note`."""
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
-        """A structure derived from this snapshot (an inverted index, a CSR graph), made once and shared by queries."""
+        """Return a structure derived from this snapshot (an index, a graph), made once and shared by queries."""
 
-    def carried(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
-        """The same, made from what the snapshot before had under this name, or from None.
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+        """Return a structure that `make` updates from that of the previous snapshot, or makes from None.
 
-        With `files`, the snapshot before may be of another process, and some changes older.
+        With `files`, the previous structure may come from another process, and be some changes older.
         """
 
-    def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
-        """The same, and kept in files for the next process: `save` writes them into a folder, `load` reads them.
+    def cached_on_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        """Return a structure derived from this snapshot that `save` writes to a folder and `load` reads back.
 
-        Files that are damaged or of another snapshot are made again.
+        Files that are damaged or belong to another snapshot are replaced.
         """
 
 
@@ -233,7 +235,7 @@ class PreparedRanker(Protocol):
     """A ranker that keeps structures of its own; a build makes them, so that the first search need not."""
 
     def prepare(self, view: View) -> None:
-        """Make what searches of this pool need, through `View.kept`."""
+        """Make what searches of this pool need, through `View.cached_on_disk`."""
 
 
 class Selector(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.wording import count
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
-from sire_core.search.structures import Structures
+from sire_core.search.derived_cache import DerivedCache
 from sire_core.storage.pool import Pool
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
@@ -49,8 +49,8 @@ class PoolContent:
         self.pool = pool
         self._load_edges = load_edges
         self._load_notes = load_notes
-        carried = None if before is None else before._structures  # noqa: SLF001 - our own kind
-        self._structures: Structures = Structures(pool.files, carried)
+        previous = None if before is None else before._cache  # noqa: SLF001 - our own kind
+        self._cache: DerivedCache = DerivedCache(pool.files, previous)
 
     @property
     def generation(self) -> int:
@@ -243,25 +243,27 @@ class PoolContent:
         return list(self._load_notes(prefix).values())
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
-        """A structure derived from this snapshot, made once and shared by queries."""
-        return self._structures.derived(name, make)
+        """Return a structure derived from this snapshot, made once and shared by queries."""
+        return self._cache.derived(name, make)
 
-    def carried(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
-        """A structure made from the one which the snapshot before had; see `Structures.carried`."""
-        return self._structures.carried(name, make, files)
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+        """Return a structure updated from that of the previous snapshot; see `DerivedCache.cached_incremental`."""
+        return self._cache.cached_incremental(name, make, files)
 
-    def kept(self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]) -> T:
-        """A structure made once and kept in files for the next process; see `Structures.kept`."""
-        return self._structures.kept(name, make, save, load)
+    def cached_on_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        """Return a structure made once and stored in files; see `DerivedCache.cached_on_disk`."""
+        return self._cache.cached_on_disk(name, make, save, load)
 
     @property
     def made(self) -> Collection[str]:
-        """Names of the structures that somebody wanted so far."""
-        return self._structures.names
+        """Names of the derived structures in memory."""
+        return self._cache.names
 
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
-        return self.pool.intact(may_be_gone=may_be_gone) and self._structures.intact(may_be_gone=may_be_gone)
+        return self.pool.intact(may_be_gone=may_be_gone) and self._cache.intact(may_be_gone=may_be_gone)
 
 
 def _cited(places: IntArray, ranking: Ranking) -> IntArray:

@@ -14,7 +14,7 @@ from sire_core.recipes.sire import name_keys
 from sire_core.recipes.sire.evidence_index import EvidenceIndex
 from sire_core.recipes.sire.evidence_texts import name_words
 from sire_core.recipes.sire.passage_words import PassageWords
-from sire_core.search import structures
+from sire_core.search import derived_cache
 from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NEW = Document("new", "Orla Venn & Sons (1931) married 한국 Élise Aubry near 
 @pytest.fixture(autouse=True)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages are read, each time; files are worth while for few, too."""
-    monkeypatch.setattr(structures, "_WORTH_FILES", 10)
+    monkeypatch.setattr(derived_cache, "_WORTH_FILES", 10)
     found: list[int] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 

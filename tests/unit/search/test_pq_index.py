@@ -70,7 +70,7 @@ class PlainView:
             self.made[name] = make()
         return self.made[name]
 
-    def kept(self, name, make, save, load):
+    def cached_on_disk(self, name, make, save, load):
         return make()
 
 

@@ -117,7 +117,7 @@ class EvidenceIndex:
     @classmethod
     def of(cls, view: View) -> EvidenceIndex:
         """The arrays of a pool: made once per generation and kept in files."""
-        return view.kept(_NAME, lambda: cls._read(view), _save, _load)
+        return view.cached_on_disk(_NAME, lambda: cls._read(view), _save, _load)
 
     @classmethod
     def _read(cls, view: View) -> EvidenceIndex:

@@ -63,7 +63,9 @@ class SentenceNames:
         cls, view: View, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText
     ) -> SentenceNames:
         """Those of a pool: looked for in the passages for which the snapshot before does not say them."""
-        return view.carried("sentence names", lambda before: cls._made(passages, graph, names, texts, before))
+        return view.cached_incremental(
+            "sentence names", lambda before: cls._made(passages, graph, names, texts, before)
+        )
 
     @classmethod
     def _made(

@@ -53,7 +53,7 @@ class NameKeys:
     def of(cls, view: View, lists: NameLists) -> NameKeys:
         """Of the lists of a pool; names are parsed only of those that the snapshot before did not have."""
         files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
-        return view.carried("name keys", lambda before: (before or cls()).following(lists), files)
+        return view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), files)
 
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""

@@ -148,7 +148,7 @@ class PassageWords:
             positions: Of the passages in the pool.
         """
         files = CarriedFiles("passage-words-2", _save, _load, lambda words: (len(words.ids), words.looked_at))
-        return view.carried("passage words", lambda before: cls._read(view, positions, before), files)
+        return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
     def _read(cls, view: View, positions: Ints, before: PassageWords | None) -> PassageWords:

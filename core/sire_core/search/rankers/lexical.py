@@ -64,7 +64,7 @@ class Lexical:
         if not view.size:
             return np.zeros(0, dtype=np.float32)
         name = "-".join(("bm25-3", self.language, f"{self.k1:g}", f"{self.b:g}", *self.leave_out))
-        retriever = view.kept(name, lambda: self._index(view), _save, _load)
+        retriever = view.cached_on_disk(name, lambda: self._index(view), _save, _load)
         tokenize = view.derived(f"tokenizer-{self.language}", lambda: _tokenizer(self.language))
         indexed = self._indexed(view)
         scores = np.zeros(view.size, dtype=np.float32)

@@ -51,7 +51,7 @@ class PQIndex:
         large = len(view.matrix) >= cells_from
         self._reader = RowReader(view.matrix) if large else None
         self._depth = _DEPTH_READ if large else _DEPTH
-        self._index = view.kept("codes", lambda: coded(view.matrix, cells_from), _save, _load)
+        self._index = view.cached_on_disk("codes", lambda: coded(view.matrix, cells_from), _save, _load)
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
         """Positions and exact scores of the best `n` rows, as nearly all of them as the codes can tell; n <= 100."""

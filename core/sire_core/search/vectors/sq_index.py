@@ -78,7 +78,7 @@ class SQIndex:
             mapped = 0 if os.name == "nt" else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
             return cls(view.matrix, faiss.read_index(str(codes), mapped), *np.load(rounding).tolist())
 
-        return view.kept(_NAME, lambda: cls.make(view.matrix), _save, load)
+        return view.cached_on_disk(_NAME, lambda: cls.make(view.matrix), _save, load)
 
     @classmethod
     def prepare(cls, view: View) -> None:

@@ -117,7 +117,9 @@ async def store_scores(
         return np.asarray(await asyncio.to_thread(np.dot, view.matrix, question), dtype=np.float32)
     asked = ~waits if allowed is None else allowed & ~waits
     listed = await _listed(followed.index, query, question, view, where, asked)
-    copies = await asyncio.to_thread(view.kept, "bytes", lambda: Bytes.of(view.matrix), Bytes.save, Bytes.load)
+    copies = await asyncio.to_thread(
+        view.cached_on_disk, "bytes", lambda: Bytes.of(view.matrix), Bytes.save, Bytes.load
+    )
     scores = await asyncio.to_thread(copies.products, question)
     best = np.sort(best_first(scores, _EXACT))
     scores[best] = view.matrix[best] @ question
