@@ -11,7 +11,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.changes import ids_of, is_inside, left_out_sources, run_change, stored_ids
+from sire_core.cli.changes import ids_of, is_inside, left_out_sources, list_readings, run_change, stored_ids
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import IndexOptions, ReadingOptions, RecipeOptions, check_folder, is_index, manifest_of
 from sire_core.cli.output import count, note
@@ -219,6 +219,9 @@ def index(
     built: RecipeOptions,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed. Default: 0.")] = None,
     runner: arguments.Runner = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read SRC, list titles, headings and sizes, and build nothing.")
+    ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Index documents. Adds new documents and updates those with a known id.
@@ -231,6 +234,15 @@ def index(
     arrives, so a resumed build pays only for the rest.
 
     Example: sire index papers/ notes.jsonl --to my-index --recipe sirerag
+
+    JSON of --dry-run: a list of {"id", "title", "headings", "characters", "passages", "warnings"}.
     """
+    if dry_run:
+        list_readings(
+            sources,
+            IndexOptions(to, chunk_tokens=built.chunk_tokens, no_chunking=built.no_chunking, media=reading.media),
+            as_json=as_json,
+        )
+        return
     options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
     run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))

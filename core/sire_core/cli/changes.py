@@ -147,6 +147,32 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
     return _split_media(corpus, options) if options.media else corpus
 
 
+def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
+    """Say what was read of each file, and warn of those that look badly read."""
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.corpus.reading_check import check_reading
+
+    chunker = chunker_of(options, manifest_of(options.folder))
+    cutter = SentenceChunker() if isinstance(chunker, str) else chunker
+    found = [check_reading(document, cutter) for document in read_sources(sources, options).documents]
+    if as_json:
+        say_json([asdict(document) for document in found])
+        return
+    for document in found:
+        size = f"{count(document.passages, 'passage')}, {document.characters:,} characters"
+        say(f"{document.id}  {document.title} ({size})")
+        more = len(document.headings) - _SHOWN_HEADINGS
+        shown = [*document.headings[:_SHOWN_HEADINGS], *([f"{more:,} more"] if more > 0 else [])]
+        if shown:
+            say("; ".join(shown), indent=4)
+        if document.warnings:
+            note(f"{document.id} looks badly read: {', '.join(document.warnings)}.", "yellow")
+    note("Nothing was built (--dry-run).")
+
+
+_SHOWN_HEADINGS = 8
+
+
 def _warn_of_taken(names: Sequence[str]) -> None:
     """Say that files take the places of files with the same names, which people who have two folders do not expect."""
     if names:

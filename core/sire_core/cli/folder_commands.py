@@ -16,7 +16,7 @@ from sire_core.cli.changes import report_json
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, count, kinds, note, reporting, say, say_json
-from sire_core.errors import IndexLockedError, StorageError
+from sire_core.errors import IndexLockedError, QueryError, StorageError
 
 __all__ = ["backup", "check", "documents", "reembed", "stats"]
 
@@ -57,15 +57,25 @@ def backup(
         say(f"{to}: a copy of {folder}, {index.stats()['documents']:,} documents.")
 
 
-def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json: arguments.AsJson = False) -> None:
-    """List the documents of an index, with their ids.
+def documents(
+    folder: arguments.Folder,
+    doc_id: Annotated[
+        str | None, typer.Argument(metavar="DOC_ID", help="Show the text of this document, as it was read.")
+    ] = None,
+    where: arguments.Filter = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """List the documents of an index with their ids, or show one.
 
     With a filter, those of which a passage passes.
 
-    Example: sire documents my-index --filter lang=en
+    Example: sire documents my-index guides/queue.md
 
-    JSON: a list of {"id", "title", "passages", "metadata"}.
+    JSON: a list of {"id", "title", "passages", "metadata"}; of one document {"id", "title", "text", "metadata"}.
     """
+    if doc_id is not None:
+        _show_document(folder, doc_id, as_json=as_json)
+        return
     from sire_core.corpus.stored import asked_of
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
@@ -84,6 +94,25 @@ def documents(folder: arguments.Folder, where: arguments.Filter = None, as_json:
     for document in found:
         say(f"{document.id:<{min(width, 60)}}  {document.title} ({count(len(document.chunks or ()), 'passage')})")
     note(f"{count(len(found), 'document')}.")
+
+
+def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.corpus.chunks import joined
+
+    check_folder(folder)
+    with open_index(IndexOptions(folder=folder)) as index:
+        found = index.documents([doc_id])
+        chunker = index.chunker
+    if not found:
+        raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
+    document = found[0]
+    text = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
+    if as_json:
+        say_json({"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)})
+        return
+    say(f"{document.title}\n")
+    say(text)
 
 
 @grouped

@@ -251,3 +251,22 @@ def test_index_says_what_searches_use_from_now_on(index, source):
     assert "Searches without -r use raptor from now on" in said
     assert "from now on" not in run("index", source, "--to", index, "-r", "raptor").stdout
     assert "Searches without -r use sirerag from now on" in run("index", source, "--to", index, "-r", "sirerag").stdout
+
+
+def test_what_was_read_is_shown_before_and_after_the_build(tmp_path):
+    docs, folder = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    (docs / "good.md").write_text("# The queue\n\nIt keeps `max_jobs` jobs.\n\n## Order\n\nFirst come, first served.\n")
+    (docs / "bad.txt").write_text("s p a c e d " * 60)
+    listed = run("index", docs, "--to", folder, "--dry-run")
+    assert "good.md  The queue (1 passage" in listed.stdout
+    assert "The queue; Order" in listed.stdout
+    assert "bad.txt looks badly read: most words broken into letters" in listed.stderr
+    assert not folder.exists()
+    found = json.loads(run("index", docs, "--to", folder, "--dry-run", "--json").stdout)
+    assert [(each["id"], each["headings"]) for each in found] == [("bad.txt", []), ("good.md", ["The queue", "Order"])]
+    run("index", docs, "--to", folder, "--recipe", "flat")
+    assert run("documents", folder, "good.md").stdout.split("\n\n")[1:3] == ["# The queue", "It keeps `max_jobs` jobs."]
+    shown = json.loads(run("documents", folder, "good.md", "--json").stdout)
+    assert (shown["title"], shown["text"].split("\n\n")[0]) == ("The queue", "# The queue")
+    assert "There is no document 'other.md'" in run("documents", folder, "other.md", code=1).stderr
