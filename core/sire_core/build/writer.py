@@ -44,14 +44,14 @@ class IndexWriter:
         """Store changes that are indexed before the next search; the first documents of a folder at once."""
         from sire_core.corpus.validation import check_documents
 
-        given = check_documents(documents)
-        names = [document.id for document in given]
+        checked = check_documents(documents)
+        names = [document.id for document in checked]
         if self._configuration.path is not None and not self._is_built():
             # The folder must say with which embedder and recipe others have to index what waits in it.
-            if given:
-                await self.put(given, may_replace=True)
+            if checked:
+                await self._put([checked], may_replace=True)
             return names
-        self._reader.pending.put({document.id: document for document in given} | dict.fromkeys(delete))
+        self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
         return names
 
     def _is_built(self) -> bool:
@@ -126,12 +126,16 @@ class IndexWriter:
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
-        from sire_core.build.memory import LARGE, mapped_arrays
-        from sire_core.corpus.changes import plan_put
         from sire_core.corpus.validation import check_documents
 
-        # In a list, so that the plan frees the documents when it has read them.
-        unread, chunker = [check_documents(documents)], self._configuration.chunker_object()
+        return await self._put([check_documents(documents)], may_replace=may_replace)
+
+    async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
+        """Put documents, given in a list, so that the plan frees them when it has read them."""
+        from sire_core.build.memory import LARGE, mapped_arrays
+        from sire_core.corpus.changes import plan_put
+
+        chunker = self._configuration.chunker_object()
         with mapped_arrays(large=len(unread[0]) > LARGE):
             report = await self.apply(
                 lambda stored, _: plan_put(stored, unread.pop(), chunker, may_replace=may_replace)

@@ -193,7 +193,7 @@ def test_a_kill_between_commit_and_push_is_made_good(tmp_path):
         f"""
         import os, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_pipeline_mirrors import DictStore, document, make
+        from test_build_mirrors import DictStore, document, make
 
         class Deadly(DictStore):
             async def put(self, units):
