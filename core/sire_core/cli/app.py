@@ -53,7 +53,7 @@ def _explain_dash(error: Any) -> None:
 
 
 def _close_output() -> None:
-    """Whoever read our output has gone (`| head`): what is still buffered must not fail again at exit."""
+    """Drop buffered output after the reader of a pipe is gone (`| head`), so that the exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())

@@ -49,7 +49,7 @@ class StrategyOptions:
     ] = None
 
     def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
-        """What `reason` takes: the strategy and its settings. Without a model one search, and no answer."""
+        """Arguments of `reason`: the strategy and its settings; without a model one search, and no answer."""
         from sire_core.reason import settings_of
 
         settings = settings_of(self.via, self.flavor)
@@ -134,7 +134,7 @@ def _failed(answer: Answer) -> bool:
 
 
 def _no_model(index: Index) -> str:
-    """What to do for an answer."""
+    """A hint how to get an answer."""
     built_by = str(index.stats()["language_model"]).removeprefix("openai:")
     return (
         f"No language model was given, so this is the evidence and not an answer. For an answer add --llm "

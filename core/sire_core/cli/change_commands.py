@@ -167,7 +167,7 @@ def _list_removed(heading: str, gone: Sequence[str]) -> None:
 
 
 def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Document]:
-    """What the index would hold with these documents."""
+    """The documents of the index after a change with these documents."""
     try:
         stored = index.documents()
     except IndexMissingError:  # the first build

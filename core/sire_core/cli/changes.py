@@ -1,4 +1,4 @@
-"""What `index`, `add`, `update` and `delete` have in common: reading sources, running the change, reporting it."""
+"""The common part of `index`, `add`, `update` and `delete`: read sources, run the change, report it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _approved(
     *,
     whole: bool,
 ) -> LoadedDocuments | None:
-    """What the sources hold, once somebody has agreed; apart from the change, as bars and a question do not mix."""
+    """Read the sources and ask for approval before the change: progress bars would hide the question."""
     with open_index(options) as index:
         corpus = None if sources is None else read_sources(sources, options)
         if whole and corpus is not None and corpus.failures and options.folder is not None:
@@ -174,7 +174,7 @@ _SHOWN_HEADINGS = 8
 
 
 def _warn_of_taken(names: Sequence[str]) -> None:
-    """Say that files take the places of files with the same names, which people who have two folders do not expect."""
+    """Warn that files replace files of another folder with the same names."""
     if names:
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
         note(

@@ -80,7 +80,7 @@ def _list(made: list[Recipe]) -> None:
 
 
 def _with_model(recipe: Recipe) -> str:
-    """What a build asks a model for, where there is one."""
+    """The use that a build makes of a model, if it has one."""
     writes = any(organizer.needs_summaries for organizer in recipe.organizers)
     found = [word for word, asks in (("extraction", recipe.needs_records), ("texts", writes)) if asks]
     return ", ".join(found) or "nothing"

@@ -39,7 +39,7 @@ __all__ = ["eval_", "read_questions_option"]
 
 
 def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
-    """What `--questions` says: a half, a file, or one of each."""
+    """Split `--questions` into a half and a file."""
     halves = [word for word in given or () if word in HALVES]
     files = [word for word in given or () if word not in HALVES]
     if len(halves) > 1 or len(files) > 1:
@@ -81,7 +81,7 @@ def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
-    """What is asked, over which texts."""
+    """Options of the questions and texts."""
 
     questions: Annotated[
         list[str] | None,
@@ -127,7 +127,7 @@ class QuestionOptions:
 
     @property
     def half(self) -> str:
-        """Which questions: `even`, `odd` or `all`."""
+        """The half of the questions: `even`, `odd` or `all`."""
         return read_questions_option(self.questions)[0]
 
     @property
@@ -146,7 +146,7 @@ class QuestionOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """Which recipes are measured, made how."""
+    """Options of the recipes and of their builds."""
 
     recipes: Annotated[
         list[str] | None,
@@ -236,7 +236,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True)
 class EvalAnswerOptions:
-    """How questions are answered."""
+    """Options of the answers."""
 
     answer: Annotated[
         str | None,
@@ -291,7 +291,7 @@ class EvalAnswerOptions:
     ] = None
 
     def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
-        """How questions are answered; None where they are not."""
+        """The configuration of answers; None without --answer."""
         from sire_core.reason.reader import ReaderConfig
 
         reader = ReaderConfig(
@@ -318,7 +318,7 @@ class EvalAnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """What is measured."""
+    """Options of the measures."""
 
     k: Annotated[
         int | None,
@@ -354,7 +354,7 @@ class MeasureOptions:
     def config(
         self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> EvalConfig:
-        """What is measured; with `-k N` what a search for N hits finds, at the usual cut-offs and at N."""
+        """The configuration of the measures; with `-k N` of a search for N hits, at the usual cut-offs and at N."""
         from sire_core.evaluate.runner import EvalConfig
 
         usual = EvalConfig(
@@ -372,7 +372,7 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What is printed and written."""
+    """Options of the output."""
 
     by_type: Annotated[
         bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
@@ -499,7 +499,7 @@ class Results:
         return self._started[-1].append
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def shown_on_failure(self) -> Iterator[None]:
         """Write and show the rows that were finished when the evaluation does not come to its end."""
         try:
             yield
@@ -519,7 +519,7 @@ class Results:
         say("\n\n".join(map(format_ablations if self._ablations else format_table, tables)))
 
     def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
-        """What was asked for beside the tables; the rows are written again, with what a judge said."""
+        """Print the other tables and the chart; write the rows again, with the judgements."""
         from sire_core.evaluate.charts import chart
         from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
 
@@ -592,7 +592,7 @@ def eval_(
         config = measuring.config(asking, answering, models.asked, calls.workers)
         results = Results(shown, ablations=compared.ablations)
         builder = None if answering.reader_only else models.builder
-        with results.kept(), reporting() as progress:
+        with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
             if compared.clusters:
                 dataset = _grouped(dataset, asking, models.asked, progress)
@@ -633,7 +633,7 @@ def _dataset(place: Path, asking: QuestionOptions, compared: ComparisonOptions) 
 
 
 def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]:
-    """One experiment, or with ablations one for every recipe: each paper has its own table."""
+    """The experiment, or with ablations one for each recipe: each paper has its own table."""
     if not experiment.ablations:
         return [replace(experiment, recipes=names)]
     from sire_core.recipes.registry import split_settings

@@ -26,7 +26,7 @@ __all__ = ["EvalModels", "eval_models"]
 
 @dataclass(frozen=True, slots=True)
 class EvalModels:
-    """Who is asked what in an evaluation.
+    """The models of an evaluation.
 
     Attributes:
         builder: Extracts and summarizes; the index keeps what it answers. None without a model.
@@ -72,15 +72,15 @@ def eval_models(
             model,
             CachedModel(model, kept, "answers"),
             None if judging is None else CachedModel(judging, kept, "judge"),
-            partial(_kept_once, {}, model.meter, kept),
+            partial(_cached_once, {}, model.meter, kept),
             folder,
         )
 
 
-def _kept_once(
+def _cached_once(
     made: dict[LanguageModel, LanguageModel], meter: UsageMeter, kept: AnswerStore, named: LanguageModel
 ) -> LanguageModel:
-    """What a model answers is kept; the same object for the same model, so that equal prompts at a time are one."""
+    """Store a model's answers; one object per model, so that equal prompts in flight are one call."""
     from sire_core.models.caching import CachedModel
     from sire_core.models.usage_meter import with_meter
 
@@ -89,8 +89,8 @@ def _kept_once(
     return made[named]
 
 
-def _beside(folder: Path) -> Path:
-    """The file of answers beside a folder; not inside: an index is made in an empty folder only."""
+def _answers_file(folder: Path) -> Path:
+    """The file of answers next to a folder, not inside it: an index is built in an empty folder only."""
     return Path(f"{folder}.answers.jsonl")
 
 
@@ -100,16 +100,16 @@ def _places(
 ) -> Iterator[tuple[Path | None, Path]]:
     """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for."""
     if to is not None:
-        file = answers or _beside(to)
+        file = answers or _answers_file(to)
         file.parent.mkdir(parents=True, exist_ok=True)
         yield to, file
         return
     place = Path(tempfile.mkdtemp(prefix="sire-eval-"))
     index = place / "index"
-    words = ["--to", str(index)] if builds else ["--answers", str(_beside(index))]
+    words = ["--to", str(index)] if builds else ["--answers", str(_answers_file(index))]
     elsewhere = answers is not None and not builds  # nothing is in the temporary folder
     try:
-        yield index if builds else None, answers or _beside(index)
+        yield index if builds else None, answers or _answers_file(index)
     except BaseException:
         paid = meter.report().total.output_tokens
         if paid and elsewhere:

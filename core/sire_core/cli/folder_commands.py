@@ -146,11 +146,12 @@ def reembed(
     approve = approval(spending, with_documents)
     place = folder.resolve()
     target = to or place.with_name(f".{place.name}.reembed")
-    generation = manifest_of(folder).generation
     if approve is not None:
         with open_index(options) as index:
             approve(index, ())
     with reporting() as progress, open_index(options, progress) as index:
+        index.flush()  # documents that adapters have handed in: the generation is that of all of them
+        generation = manifest_of(folder).generation
         report = index.reembed(target, embedder)
     if to is None:
         _take_place(place, target, generation)
@@ -221,7 +222,7 @@ def _bars(found: Mapping[str, Any]) -> list[str]:
 
 
 def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
-    """How far trees have drifted, and what the perspectives of `smart` look like."""
+    """Lines about the drift of trees and the perspectives of `smart`."""
     rows = {name: f"drifted {found[key]:.0%} of the way to a rebuild" for key, name in _TREES.items() if key in found}
     if bridging := found.get("bridging"):
         rows["bridging"] = (

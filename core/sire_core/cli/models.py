@@ -135,7 +135,7 @@ class LimitOptions:
     ] = None
 
     def of_reasoning(self) -> ReasoningLimits:
-        """As strategies take them."""
+        """The limits of a strategy."""
         from sire_core.reason.limits import ReasoningLimits
 
         return ReasoningLimits(self.max_steps, self.max_calls, self.max_tokens, self.timeout)
@@ -186,7 +186,7 @@ def find_price(llm: str, prices: Path | None) -> Price | None:
 def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> bool:
     """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
 
-    Returns whether somebody agreed: False where nothing is paid.
+    Returns whether the user agreed; False where nothing is paid.
     """
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:

@@ -72,7 +72,7 @@ class IndexOptions:
         folder: The index folder; None keeps it in memory.
         recipe: Name of a recipe.
         settings: Settings of the recipe; for a search those that decide how is searched.
-        beneath: For a search, settings of all recipes that have them, where `settings` say nothing else.
+        defaults: For a search, settings of all recipes that have them, where `settings` say nothing else.
         ranker: Ranker that replaces the recipe's own, in searches.
         embedder: See `resolve_embedder`.
         extractions: File of recorded extractions.
@@ -93,7 +93,7 @@ class IndexOptions:
     folder: Path | None = None
     recipe: str | None = None
     settings: Mapping[str, Any] | None = None
-    beneath: Mapping[str, Any] | None = None
+    defaults: Mapping[str, Any] | None = None
     ranker: str | None = None
     embedder: Embedder | str | None = None
     extractions: Path | None = None
@@ -147,7 +147,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         recipe = recipe_to_build(options.recipe, given, manifest)
     else:
         check_folder(options.folder)
-        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest, options.beneath)
+        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest, options.defaults)
     return Index(
         options.folder,
         recipe=recipe,
@@ -188,7 +188,7 @@ def is_index(path: str | Path) -> bool:
 
 
 def manifest_of(folder: Path | None) -> Manifest:
-    """What an index folder says of itself; an empty manifest when there is no index."""
+    """The manifest of an index folder; an empty one when there is no index."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
@@ -203,7 +203,7 @@ def manifest_of(folder: Path | None) -> Manifest:
 
 
 def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
-    """What cuts documents: as options say, else as the folder was cut."""
+    """The chunker of the options, else that of the folder."""
     from sire_core.corpus.chunker import SentenceChunker
 
     if options.no_chunking and options.chunk_tokens is not None:
@@ -240,7 +240,7 @@ def check_writing(options: IndexOptions, manifest: Manifest) -> None:
 
 
 def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
-    """Refuse a change by others than who made a recipe's records and summaries: it would replace what was paid for."""
+    """Refuse a change with another model or extractor than the recipe was built with: it would replace paid results."""
     hints = []
     recorded = built.extraction.startswith("recorded/")
     if recorded and options.extractions is None:
@@ -313,11 +313,11 @@ def recipe_to_search(
     settings: Mapping[str, Any],
     ranker: str | None,
     manifest: Manifest,
-    beneath: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Recipe | str | None:
     """The recipe that a search means; settings that are not given are those that it was built with."""
     given = {**settings, **({} if ranker is None else {"ranker": ranker})}
-    if not (given or beneath) or not manifest.generation:
+    if not (given or defaults) or not manifest.generation:
         return recipe_to_build(name, given, manifest)
     from sire_core.recipes.registry import factory_of, recipe_with, split_settings
 
@@ -325,7 +325,7 @@ def recipe_to_search(
         _named(name)
     built = manifest.find(None, name or "")
     held = dict.fromkeys(found.name for found in manifest.recipes if factory_of(found.name))
-    below = split_settings(tuple(held), beneath or {}).get(built.name, {})
+    below = split_settings(tuple(held), defaults or {}).get(built.name, {})
     if not (given or below):
         return name
     if ranker is not None:
@@ -356,7 +356,7 @@ def _check_ranker(name: str) -> None:
 
 
 def _not_built(built: BuiltRecipe, given: Mapping[str, Any]) -> str:
-    """Which of the settings decide what is built, and what to do for other ones."""
+    """The error for settings that affect what is built: it names them and the command that builds it."""
     from sire_core.recipes import recipe_by_name
 
     fixed = []

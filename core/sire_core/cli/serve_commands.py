@@ -54,7 +54,7 @@ def explore(
             folder=folder,
             recipe=recipe or None,
             settings=from_page(parse_settings(on_page)),
-            beneath=said,
+            defaults=said,
             embedder=embedder,
             language_model=model,
             allow=allow,

@@ -192,7 +192,7 @@ class TrainingOptions:
     ] = 0
 
     def config(self, max_length: int | None) -> TrainingConfig:
-        """How is trained."""
+        """The configuration of the training."""
         from sire_core.recipes.iier.training import EncoderConfig, TrainingConfig
 
         if self.scorer not in _SCORERS:
@@ -249,7 +249,7 @@ class TrainingData:
     ] = None
 
     def source(self, place: Path) -> TrainingSource:
-        """What a scorer is trained on."""
+        """The data that a scorer is trained on."""
         half, file = read_questions_option(self.questions)
         settings = parse_settings(self.settings)
         return TrainingSource(place, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)

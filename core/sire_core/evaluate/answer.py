@@ -115,7 +115,7 @@ def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds:
 
 
 def task_of(question: Question) -> Mapping[str, Any]:
-    """How a question has to be answered, as fields of `ReaderConfig`: options, or a long answer."""
+    """The form of a question's answer, as fields of `ReaderConfig`: options, or a long answer."""
     options = question.metadata.get("options")
     if isinstance(options, list) and options:
         return {"options": tuple(str(option) for option in options)}

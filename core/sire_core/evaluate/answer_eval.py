@@ -139,8 +139,8 @@ async def answer_questions(
 ) -> tuple[AnsweredQuestion, ...]:
     """Answer every question that has accepted answers.
 
-    A question that the model fails on counts as answered with nothing; `stop` says why. One that nobody was asked
-    because a limit was reached counts for nothing: it would be a wrong figure.
+    A question that the model fails on counts as an empty answer; `stop` says why. A question that was not asked because
+    a limit was reached raises an error: it would give a wrong figure.
     """
     questions = [question for question in dataset.measurable if question.answers]
     # The official scripts of these two give no credit to a wrong yes or no; in our own format the name tells them.

@@ -1,4 +1,4 @@
-"""What is said of several rows together: whether they differ, their spread, and which found the same."""
+"""Comparisons of rows: confidence intervals, spread over builds, rows with equal results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters of passages bring together, judged without any answer (SiReRAG section 3)."""
+"""Evaluation of clusters of passages by pairs of gold passages (SiReRAG section 3)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _MARKDOWN = (".md", ".markdown", ".mdx")
 _HTML = (".html", ".htm")
 
 HALVES = ("even", "odd", "all")
-"""Which questions are asked, by position: even ones to develop on, odd ones to report."""
+"""Parts of the questions by position: develop on even ones, report odd ones."""
 
 _SHOWN = 3
 _LONG = 4_000

@@ -335,7 +335,7 @@ async def _answers(
 
 
 def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
-    """What is measured in a row; the answers of a paper's row are read from as many hits as the paper reads."""
+    """The configuration of a row; answers of a paper's row are read from as many hits as the paper reads."""
     config = experiment.config
     if row.ablation is None or config.answer is None:
         return config
@@ -344,7 +344,7 @@ def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
 
 
 def _missing(experiment: Experiment, ablation: Ablation) -> str:
-    """What a row of a paper would need that is not there, for people; empty when it can be made."""
+    """The missing prerequisite of a paper's row, for people; empty when there is none."""
     if ablation.answer and experiment.config.answer is None:
         return "it is about answers: --answer single --llm MODEL"
     if ablation.needs == "tokens" and not hasattr(experiment.embedder, "embed_tokens"):
@@ -526,7 +526,7 @@ def _storage(view: PoolView) -> dict[str, int]:
 async def _analysis(
     index: Index, asked: DataSet, row: EvalRow, config: EvalConfig, progress: Progress
 ) -> dict[str, Any]:
-    """What the modes `errors` and `missing` find; nothing for recipes without relations."""
+    """Results of the modes `errors` and `missing`; empty for recipes without relations."""
     from sire_core.evaluate.analysis import graph_errors, missing_triples
 
     results: dict[str, Any] = {}
@@ -545,7 +545,7 @@ def _embedder(embedder: Embedder | str | None, folder: Path) -> Embedder:
 
 
 def _manifest(folder: Path) -> Manifest:
-    """What a folder says of itself; empty when there is no index."""
+    """The manifest of a folder; an empty one when there is no index."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
@@ -557,7 +557,7 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
-    """A build makes the folder hold exactly the data set; nobody may lose an index of their own by that."""
+    """Refuse a folder with documents of another corpus: the build would remove them."""
     from sire_core.storage.index_files import IndexFiles
 
     if not _manifest(folder).generation:

@@ -1,4 +1,4 @@
-"""Which passages of an index meet the needs of questions: by a quote, or by the id of a passage or a source."""
+"""The passages of an index that meet the needs of questions, by quote, passage id or source."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _block(rows: Sequence[EvalRow]) -> str:
 
 
 def _foot(rows: Sequence[EvalRow]) -> list[str]:
-    """Which F1 was used, and how many needs nothing can meet."""
+    """Notes below a table: the rule of F1, and the number of needs that no passage meets."""
     rules = {row.answers["F1 rule"] for row in rows if "F1 rule" in row.answers}
     lines = [_RULES[name] for name in sorted(rules)]
     if unmet := max(row.unmet for row in rows):

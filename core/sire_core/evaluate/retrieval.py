@@ -41,7 +41,7 @@ __all__ = [
 
 
 Gold = Collection[Union[str, frozenset[str]]]
-"""What a question needs: ids, or sets of ids of which one is enough."""
+"""The needs of a question: ids, or sets of ids of which one is enough."""
 
 IdsOf = Callable[[Hit], Sequence[str]]
 

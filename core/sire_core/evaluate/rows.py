@@ -104,7 +104,7 @@ class QuestionResult:
 
     @property
     def wanted(self) -> Gold:
-        """What the rankings are compared with."""
+        """The needs that rankings are compared with."""
         return self.needs or self.gold
 
     def recall(self, k: int) -> float:

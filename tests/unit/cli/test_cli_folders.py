@@ -339,7 +339,7 @@ def test_another_embedder_keeps_what_adapters_and_others_have_in_the_folder(tmp_
     document_index.load(folder).upsert(documents[1:])  # waits
     (folder / "README").write_text("Mine.")
     run("reembed", folder, "--embedder", "lexical", *(("--to", new) if to else ()))
-    assert ids(new) == ["1"]
+    assert ids(new) == ["1", "2"]
     opened = document_index.load(new)
     assert opened.k == 7
     assert [found.page_content for found in opened.get(["2"])] == ["Lindle lies on the Marl."]

@@ -46,7 +46,7 @@ def folder(tmp_path):
     (place / "docs" / "port").mkdir(parents=True)
     (place / "docs" / "port" / "harbor.md").write_text(HARBOR, encoding="utf-8")
     (place / "docs" / "light.md").write_text(LIGHT, encoding="utf-8")
-    (place / "docs" / "settings.yaml").write_text("a: 1\n", encoding="utf-8")
+    (place / "docs" / "settings.xyz").write_text("a: 1\n", encoding="utf-8")
     (place / "questions.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
     return place
 
@@ -77,7 +77,7 @@ def test_metrics_count_needs_and_any_passage_meets_one():
 async def test_quotes_are_found_in_files_read_as_an_index_reads_them(folder):
     dataset = load_dataset(folder)
     assert dataset.whole
-    assert [failure.where.rpartition("/")[2] for failure in dataset.unread] == ["settings.yaml"]
+    assert [failure.where.rpartition("/")[2] for failure in dataset.unread] == ["settings.xyz"]
     row = await measured(dataset)
     assert row.unmet == 1
     assert row.by_documents() == {"one": 0, "several": 100}

@@ -1,1 +1,1 @@
-"""Which recipe for this corpus: a look at it, questions made from it, recipes measured on them, one recommended."""
+"""`advise` recommends a recipe for a corpus: statistics, generated questions, recipes measured on them."""

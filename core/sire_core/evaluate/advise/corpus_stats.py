@@ -1,4 +1,4 @@
-"""What a corpus is like, as far as it matters for choosing a recipe, and a sample of it."""
+"""Statistics of a corpus that matter for choosing a recipe, and a sample of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _language(text: str) -> str:
 
 
 def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
-    """What a passage is about; a title that many passages share says nothing of one."""
+    """The subject of a passage; a title that many passages share is none."""
     title = _title(unit)
     if title and titles[title] <= _COMMON:
         return base_title(title)

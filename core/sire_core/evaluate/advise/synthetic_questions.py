@@ -135,7 +135,7 @@ class _Maker:
         return int(candidates[int(self._rng.integers(len(candidates)))]) if candidates else place
 
     def _asked(self, place: int, *names: str) -> list[str]:
-        """What is asked of a passage: everyday words of one of its sentences, such as `born` or `mother`."""
+        """The subject of a question: everyday words of a sentence of the passage, such as `born` or `mother`."""
         sentences = passage_sentences(self._look.units[place].text)
         if not sentences:
             return []
@@ -155,7 +155,7 @@ class _Maker:
 
 
 def _words(text: str) -> list[str]:
-    """Words of a text; nobody asks in pieces of addresses."""
+    """Words of a text without parts of addresses."""
     words: list[str] = _WORD.findall(_ADDRESS.sub(" ", text))
     return words
 
