@@ -34,6 +34,7 @@ def test_all_names_exist_and_nothing_else_is_promised():
         "RetrievedEvent",
         "SelfAskQueryEngine",
         "SingleQueryEngine",
+        "SireMemoryBlock",
         "SireNodeParser",
         "SireRerank",
         "SireRetriever",
