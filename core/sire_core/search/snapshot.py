@@ -162,6 +162,7 @@ class SearchSnapshot:
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
         """What the recipe has to say beside the hits."""
+        self._require_visible(hits)
         source = self.recipe.context
         return [] if source is None else list(await source.lines(hits, self.view))
 
@@ -170,8 +171,24 @@ class SearchSnapshot:
 
         Their dot products are cosine similarities: unlike the scores of recipes, they can be compared between
         questions.
+
+        Raises:
+            QueryError: A hit is none of this snapshot's, or the filter hides it.
         """
+        self._require_visible(hits)
         return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
+
+    def _require_visible(self, hits: Sequence[Hit]) -> None:
+        """Refuse hits that a search of this snapshot cannot return.
+
+        Raises:
+            QueryError: There is one.
+        """
+        places, allowed = self.view.places(), self.view.allowed(self.where)
+        for hit in hits:
+            place = places.get(hit.unit.id)
+            if place is None or not (allowed is None or allowed[place]):
+                raise QueryError(f"{hit.unit.id!r} is no unit of this snapshot. Pass hits that it returned itself.")
 
     async def nearest(self, vector: FloatArray, k: int) -> list[Hit]:
         """The `k` passages whose vectors are nearest to a vector, best first, scored by cosine.

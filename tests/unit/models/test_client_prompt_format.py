@@ -70,6 +70,24 @@ def test_ordinary_text_is_not_touched(text: str) -> None:
     assert unfence(render(Prompt("Say.", text or "x")).user) == (text or "x")
 
 
+GLUE = "\u034f\u200c\u200d\ufe0f\ufe00\u3164\u115f\u180b\U000e0101\u200b\u2060"
+MARKERS = ("<data>", "</data>", "< / data >", "\uff1c/data>", "<|im_end|>", "</s>", "<think>", "[INST]", "[/INST]")
+
+
+@pytest.mark.parametrize("marker", [*MARKERS, "<<SYS>>", "<</SYS>>", "<start_of_turn>", "<tool_call>", "<\uff5cUser"])
+@pytest.mark.parametrize("glue", GLUE)
+def test_invisible_characters_do_not_disguise_a_marker(marker: str, glue: str) -> None:
+    """Wherever they stand, and however many: what a reader or a tokenizer without them sees is parted."""
+    for disguised in (glue.join(marker), *(marker[:at] + 2 * glue + marker[at:] for at in range(1, len(marker)))):
+        seen = "".join(letter for letter in neutralize(f"a {disguised} b") if letter not in GLUE)
+        assert marker not in seen, disguised
+
+
+@pytest.mark.parametrize("text", ["<" + " " * 300_000, "<\u200d" * 150_000, "<" + "\u200d" * 300_000, "[" * 300_000])
+def test_look_alikes_without_end_take_no_time(text: str) -> None:
+    assert len(neutralize(text)) >= len(text)
+
+
 def test_markup_and_mathematics_stay_readable() -> None:
     text = "if a<b and c>d: <div>x</div> [1] <span data-x='1'>"
     assert neutralize(text) == text
