@@ -19,7 +19,7 @@ MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py")
 CASES = {
     "langchain": (
         ("langchain", "langgraph"),
-        ("langchain-tests", "langchain-classic", "langchain-text-splitters"),
+        ("langchain-tests", "langchain-classic", "langchain-text-splitters", "langchain-openai"),
         LANGCHAIN,
     ),
     "llama-index": (("llama-index",), (), LLAMA_INDEX),
@@ -50,7 +50,6 @@ def word_lists(environment):
 def test_the_lower_bounds_are_read():
     assert [found.split("==")[0] for found in lowest(("langchain", "langgraph"))] == [
         "langchain-core",
-        "langchain-openai",
         "tqdm",
         "langgraph",
     ]
