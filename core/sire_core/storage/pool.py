@@ -176,12 +176,12 @@ class Pool:
         """Derive a pool from the store."""
         return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
 
-    def kept(self, files: DerivedFiles) -> Pool:
+    def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""
-        files.write(self._save)
+        files.write(self._write_arrays)
         return self.load(files, self.generation, written=True)
 
-    def _save(self, directory: Path) -> None:
+    def _write_arrays(self, directory: Path) -> None:
         save_columns(directory, {field.name: getattr(self, field.name) for field in fields(self)})
         np.save(directory / MATRIX, self.matrix)
         (directory / ROWS).write_bytes(self.rows.data if len(self.rows) else b" ")

@@ -75,7 +75,7 @@ class UpdatedPool:
         matrix, rows = np.concatenate(self.matrix), np.concatenate(self.rows)
         return Pool(generation=self.generation, matrix=matrix, rows=rows, **self.columns)
 
-    def kept(self, files: DerivedFiles) -> Pool:
+    def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""
         known = self._known()
 

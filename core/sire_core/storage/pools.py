@@ -73,7 +73,7 @@ class Pools:
         if files is not None and self._published() <= generation:  # files of older generations are deleted already
             with suppress(OSError, StorageError):  # else it serves from memory
                 files.directory.parent.mkdir(exist_ok=True)
-                pool = made.kept(files)
+                pool = made.save(files)
         if pool is None:
             pool = made if isinstance(made, Pool) else made.in_memory()
         recent = {name: known for name, known in self._open.items() if known[1].generation >= generation - 1}
