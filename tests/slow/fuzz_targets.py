@@ -30,7 +30,14 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.models.json_answers import tolerant_json
     from sire_core.models.plain_answers import without_thinking
     from sire_core.models.structured import parse_answer
-    from sire_core.reason.written import AnswerText, abstains, first_sentence, is_done, states_answer, tidy_citations
+    from sire_core.reason.output_parsing import (
+        AnswerText,
+        abstains,
+        first_sentence,
+        is_done,
+        states_answer,
+        tidy_citations,
+    )
     from sire_core.types import Chunk, Document
 
 BASE, PER_LETTER = 1.0, 1e-3

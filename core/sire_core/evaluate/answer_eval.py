@@ -217,7 +217,7 @@ def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str,
 
 async def _reasoned(index: Index, question: Question, reader: ReaderConfig, config: AnswerConfig) -> Answer:
     from sire_core.reason import collect, reason
-    from sire_core.reason.running import settings_of
+    from sire_core.reason.strategies import settings_of
 
     thinking = reason(
         config.via,

@@ -4,8 +4,7 @@
 from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReaderConfig
-from sire_core.reason.run import ReasoningOptions
-from sire_core.reason.running import STRATEGIES, collect, iterate_sync, reason, settings_of
+from sire_core.reason.runner import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.single import single
@@ -21,6 +20,7 @@ from sire_core.reason.steps import (
     Thought,
     Trace,
 )
+from sire_core.reason.strategies import STRATEGIES, collect, iterate_sync, reason, settings_of
 
 __all__ = [
     "STRATEGIES",

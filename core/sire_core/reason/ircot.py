@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.merging import Merge
-from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
-from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
-from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
-from sire_core.reason.written import (
+from sire_core.reason.output_parsing import (
     as_query,
     choose_query,
     first_sentence,
@@ -25,6 +22,9 @@ from sire_core.reason.written import (
     states_answer,
     without_question_words,
 )
+from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
+from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
+from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,9 +12,9 @@ from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_t
 from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.calls import Reply, StoppedError
+from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import AnswerPiece
-from sire_core.reason.written import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

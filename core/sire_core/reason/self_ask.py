@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
+from sire_core.reason.output_parsing import as_query, is_done, labelled_line
 from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt
-from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
+from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, SubQuestion
-from sire_core.reason.written import as_query, is_done, labelled_line
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from sire_core.reason.run import HITS, ReasoningOptions, Run, Strategy, run_strategy
+from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.steps import ReasoningStep
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 from pydantic import BaseModel, Field
 
 from sire_core.algorithms.wording import count
+from sire_core.reason.output_parsing import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
-from sire_core.reason.written import named_citations
 from sire_core.serve.citations import citation, cited_names
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sire_core.models.json_answers import tolerant_json
 from sire_core.models.lexical_features import indexed_words, spaced_text, split_words
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
-from sire_core.reason.written import (
+from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,
     first_sentence,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
-from sire_core.reason.prompts import cut_words, prompt
-from sire_core.reason.written import (
+from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,
     as_query,
@@ -25,6 +24,7 @@ from sire_core.reason.written import (
     tidy_citations,
     without_question_words,
 )
+from sire_core.reason.prompts import cut_words, prompt
 from sire_core.types import Unit, UnitKind
 
 

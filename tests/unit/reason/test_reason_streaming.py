@@ -27,8 +27,8 @@ from sire_core.reason import (
     self_ask,
     single,
 )
+from sire_core.reason.output_parsing import AnswerText
 from sire_core.reason.reader import cite
-from sire_core.reason.written import AnswerText
 from sire_core.storage.calls import CallStore
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import always, at_calls

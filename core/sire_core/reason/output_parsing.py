@@ -1,4 +1,4 @@
-"""What a model writes while it reasons and answers: sentences, labelled lines, citations, unfinished answers."""
+"""Parsing of model output: sentences, labelled lines, citations, unfinished answers."""
 
 from __future__ import annotations
 
