@@ -92,11 +92,10 @@ def test_a_folder_remembers_the_keys_of_its_first_write(chunks, tmp_path, opened
     assert SireRetriever.load(tmp_path / "i").title_key == ["page", "section"]
 
 
-def test_what_waits_is_written_with_the_keys_too(chunks, tmp_path):
+def test_a_vector_store_writes_the_keys_too(chunks, tmp_path):
     store = SireVectorStore(path=tmp_path / "i", title_key=["page", "section"])
     store.add_documents(chunks[:2])
     assert SireVectorStore(path=tmp_path / "i").documents.title_key == ["page", "section"]
-    assert not (tmp_path / "i" / "index.sqlite").exists()
 
 
 def test_parts_of_a_file_have_the_title_in_front_of_the_first():

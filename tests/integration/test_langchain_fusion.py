@@ -1,0 +1,80 @@
+"""Our documents beside those of other retrievers of LangChain: ensembles by text and by id, merging, compression."""
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.documents.compressor import BaseDocumentCompressor
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.retrievers import BaseRetriever
+
+from langchain_sire import SireDocumentIndex, SireRetriever
+
+retrievers = pytest.importorskip("langchain_classic.retrievers", reason="langchain-classic is a development dependency")
+DOCUMENTS = [
+    Document(id=name, page_content=text, metadata={"source": f"{name}.md", "tenant": tenant})
+    for name, text, tenant in [
+        ("petra", "Petra Quillon was born in Varn Harbour.", "a"),
+        ("lantern", "The Salt Lantern is a film by Petra Quillon.", "a"),
+        ("otto", "Otto Brack commanded a steamship.", "b"),
+        ("lake", "Lake Lindle freezes in winter.", "b"),
+    ]
+]
+
+
+class Words(BaseRetriever):
+    """Ranks by common words, with the documents as they were given."""
+
+    def _get_relevant_documents(self, query, *, run_manager):
+        words = set(query.lower().split())
+        return sorted(DOCUMENTS, key=lambda d: -len(words & set(d.page_content.lower().split())))[:2]
+
+
+class First(BaseDocumentCompressor):
+    """Keeps the first document, copied as compressors do."""
+
+    def compress_documents(self, documents, query, callbacks=None):
+        return [documents[0].model_copy(deep=True)]
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return SireRetriever.from_documents(DOCUMENTS, recipe="flat", k=2)
+
+
+@pytest.mark.parametrize("by", [None, "source"])
+def test_an_ensemble_adds_the_scores_of_common_documents(ours, by):
+    ensemble = retrievers.EnsembleRetriever(retrievers=[ours, Words()], id_key=by)
+    question = "Petra Quillon film"
+    first, second = ours.invoke(question), Words().invoke(question)
+    found = ensemble.invoke(question)
+    names = [d.id for d in found]
+    assert set(names) == {d.id for d in [*first, *second]}
+    assert len(names) == len(set(names))
+    common = {d.id for d in first} & {d.id for d in second}
+    assert common
+    assert set(names[: len(common)]) == common
+
+
+def test_several_questions_give_each_document_once(ours):
+    model = FakeListChatModel(responses=["Who is Petra Quillon?\nWhat is The Salt Lantern?"])
+    many = retrievers.MultiQueryRetriever.from_llm(ours, model)
+    found = many.invoke("Petra Quillon?")
+    assert len({d.id for d in found}) == len(found) >= 2
+
+
+def test_merged_and_compressed_documents_keep_what_they_are(ours):
+    merger = retrievers.MergerRetriever(retrievers=[ours, Words()])
+    assert len(merger.invoke("Petra Quillon")) == 4
+    (found,) = retrievers.ContextualCompressionRetriever(base_compressor=First(), base_retriever=ours).invoke("Petra")
+    (given,) = [d for d in DOCUMENTS if d.id == found.id]
+    assert {key: found.metadata[key] for key in given.metadata} == given.metadata
+
+
+def test_a_tenant_stays_apart_through_an_ensemble_and_pending_changes(tmp_path):
+    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents.upsert(DOCUMENTS)
+    documents.upsert([Document(id="late", page_content="Otto Brack was late.", metadata={"tenant": "b"})])
+    mine = SireRetriever.load(tmp_path / "i", allow="tenant=a", k=9)
+    ensemble = retrievers.EnsembleRetriever(retrievers=[mine, mine])
+    assert {d.metadata["tenant"] for d in ensemble.invoke("Otto Brack Petra Quillon")} == {"a"}
+    assert mine.get_by_ids(["late", "otto", "petra"])[0].id == "petra"
+    assert len(mine.get_by_ids(["late", "otto", "petra"])) == 1
