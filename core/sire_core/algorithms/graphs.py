@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.grouping import row_pointers
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class CSRGraph:
             raise ConfigurationError(f"Edges must join nodes 0 to {size - 1}.")
         order = np.lexsort((targets, sources))
         totals = np.bincount(sources, weights=weights, minlength=size)
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=size)))).astype(np.int64)
+        indptr = row_pointers(sources, size)
         return cls(
             indptr=indptr,
             targets=np.ascontiguousarray(targets[order], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Small tools for rows of groups laid out one after the other. Pure functions."""
+"""Arrays whose rows form consecutive groups (compressed sparse rows), and numbering of values."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = [
     "id_hashes",
     "positions_in",
     "ranges",
+    "row_pointers",
     "stable_order",
 ]
 
@@ -67,6 +68,11 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     ends = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.asarray(np.arange(total) + (starts - ends + lengths).repeat(lengths), dtype=np.int64)
+
+
+def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Pointers of compressed sparse rows, `[size + 1]`, from the row of every entry, `[entries]`."""
+    return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
 
 
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges, row_pointers
 from sire_core.recipes.iier import GRAPH_NOTE
 from sire_core.recipes.iier.table import InteractionTable, KeywordTable, PassageLinks
 from sire_core.search.ranking import best_first
@@ -77,10 +78,7 @@ class ChainGraph:
             Index into `nodes`, and row of `neighbors` and `features`, of every edge, `[edges]` each.
         """
         starts, counts = self.indptr[nodes], self.indptr[nodes + 1] - self.indptr[nodes]
-        owners = np.repeat(np.arange(len(nodes)), counts)
-        first = np.cumsum(counts) - counts
-        edges = np.arange(int(counts.sum())) + np.repeat(starts - first, counts)
-        return owners.astype(np.int64), edges.astype(np.int64)
+        return np.repeat(np.arange(len(nodes), dtype=np.int64), counts), ranges(starts, counts)
 
     def edge(self, left: int, right: int) -> FloatArray:
         """Features of the edge between two nodes, `[3]`; zeros if there is none."""
@@ -114,7 +112,7 @@ def _read(view: View) -> ChainGraph:
         features=features,
         keyword_indptr=keywords.indptr,
         keyword_numbers=keywords.numbers,
-        posting_indptr=_pointers(keywords.numbers, len(keywords.keys)),
+        posting_indptr=row_pointers(keywords.numbers, len(keywords.keys)),
         postings=nodes[np.argsort(keywords.numbers, kind="stable")],
         keyword_of={key: number for number, key in enumerate(keywords.keys)},
         keys=tuple(keywords.keys),
@@ -135,10 +133,6 @@ def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, Floa
     neighbors[back], neighbors[forth] = left[order], right
     both[back], both[forth] = features[order], features
     return indptr, neighbors, both
-
-
-def _pointers(rows: IntArray, size: int) -> IntArray:
-    return np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=size)))).astype(np.int64)
 
 
 class NodeCosines:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.extraction.headings import base_title
@@ -146,8 +147,7 @@ def _codes(graph: ChainGraph, nodes: IntArray, size: int) -> NDArray[np.int64]:
     """`row * size + keyword` for every keyword of every node."""
     starts, counts = graph.keyword_indptr[nodes], graph.keyword_indptr[nodes + 1] - graph.keyword_indptr[nodes]
     rows = np.repeat(np.arange(len(nodes)), counts)
-    numbers = np.arange(int(counts.sum())) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
-    return np.asarray(rows * size + graph.keyword_numbers[numbers], dtype=np.int64)
+    return np.asarray(rows * size + graph.keyword_numbers[ranges(starts, counts)], dtype=np.int64)
 
 
 _PAIRS, _EDGES = len(PAIR_FEATURES), len(EDGE_FEATURES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.grouping import id_codes, ranges
+from sire_core.algorithms.grouping import id_codes, ranges, row_pointers
 from sire_core.algorithms.pagerank import personalized_pagerank
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
@@ -78,8 +78,8 @@ class Incidence:
         relations, entities = pairs // max(1, size), pairs % max(1, size)
         order = np.argsort(entities, kind="stable")
         return cls(
-            _Rows(_pointers(entities, size), relations[order]),
-            _Rows(_pointers(relations, size), entities),
+            _Rows(row_pointers(entities, size), relations[order]),
+            _Rows(row_pointers(relations, size), entities),
         )
 
 
@@ -102,10 +102,6 @@ class _Rows(Mapping[int, Sequence[int]]):
 
     def __len__(self) -> int:
         return int(np.count_nonzero(np.diff(self._pointers)))
-
-
-def _pointers(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=size))]).astype(np.int64)
 
 
 def nearby_entities(
