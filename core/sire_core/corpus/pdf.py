@@ -27,6 +27,9 @@ _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
 _EDGE = 3
 """So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
+_GAP = 0.4
+"""Of the height of a letter: more space than this is between two words."""
+_HEBREW = 0x590
 _EXPANSION = 20
 _FREE = 500_000
 """A file may have as many letters, and `_EXPANSION` more for each of its bytes."""
@@ -45,13 +48,17 @@ _HYPHENS = "\x02\ufffe\u00ad"
 
 @dataclass(slots=True)
 class _Line:
-    """A line of a page: its words, the size of its letters in points, whether all are bold, and its place."""
+    """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
+
+    It stands apart if there is more space above it than between the lines of a paragraph.
+    """
 
     text: str
     size: float
     bold: bool
     left: float
     base: float
+    apart: bool = True
     running: bool = False
     upright: bool = True
 
@@ -121,13 +128,28 @@ def _pages(document: Any, most: int) -> Iterator[list[_Line]]:
 
 
 def _lines(page: Any) -> Iterator[_Line]:
+    import ctypes
+
     import pypdfium2.raw as pdfium
 
-    handle = page.raw
+    handle, total = page.raw, page.count_chars()
     letters: list[str] = []
     places: list[int] = []
-    for place in range(page.count_chars() + 1):
-        code = pdfium.FPDFText_GetUnicode(handle, place) if place < page.count_chars() else 10
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    start = end = base = height = 0.0  # of the letter before
+    for place in range(total + 1):
+        code = pdfium.FPDFText_GetUnicode(handle, place) if place < total else 10
+        if code > 32 and pdfium.FPDFText_GetCharBox(handle, place, left, right, bottom, top):
+            before, height = height, top.value - bottom.value + 4
+            tall = max(before, height)  # a full stop says little of its font
+            overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
+            # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
+            overlaps = overlaps and (left.value, right.value) != (start, end) and code < _HEBREW
+            overlaps = overlaps and bool(letters) and chr(code).isalnum() and letters[-1].isalnum()
+            if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
+                letters.append(" ")  # between the cells of a table there need not be one
+                places.append(place)
+            start, end, base = left.value, right.value, bottom.value
         if code == 10:
             words = " ".join("".join(letters).split())
             if words:
@@ -235,7 +257,11 @@ def _blocks(page: list[_Line]) -> Iterator[list[_Line]]:
     gaps = [above.base - line.base for above, line in pairwise(page) if 0 < above.base - line.base < 60]
     usual = median(gaps) if gaps else 0.0
     block: list[_Line] = []
+    above: _Line | None = None
     for line in page:
+        gap = above.base - line.base if above else 0.0
+        line.apart = not above or gap < 0 or gap > 1.25 * usual or above.bold or above.size > _LARGER * line.size
+        above = line
         if block and _begins_block(block[-1], line, usual):
             yield block
             block = []
@@ -300,7 +326,12 @@ def _is_heading(block: Sequence[_Line], body: float) -> bool:
         return False
     if first.size > _LARGER * body:
         return True
-    return first.bold and first.size >= 0.95 * body and (len(block) == 1 or _NUMBERED.match(words) is not None)
+    return (
+        first.bold
+        and first.apart
+        and first.size >= 0.95 * body
+        and (len(block) == 1 or _NUMBERED.match(words) is not None)
+    )
 
 
 def _text(block: Sequence[_Line]) -> str:

@@ -17,6 +17,8 @@ __all__ = ["read_values", "read_xlsx"]
 
 _COLUMNS = 20_000
 """Excel has 16,384. A file with more is no table that someone reads."""
+_LETTERS = 100_000_000
+"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
 _PADDING = 4
 """So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
 
@@ -58,8 +60,12 @@ def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
             date_formats=book._date_formats,  # noqa: SLF001 (see above)
             timedelta_formats=book._timedelta_formats,  # noqa: SLF001 (see above)
         )
+        left = _LETTERS
         for _, row in parser.parse():
             cells = [(cell["column"], text) for cell in row if (text := _shown(cell["value"]))]
+            left -= sum(len(text) for _, text in cells)
+            if left < 0:
+                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is no table")
             if cells:
                 yield cells
 

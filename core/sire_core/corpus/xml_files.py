@@ -158,7 +158,7 @@ def _open_table(element: ET.Element) -> Iterator[str]:
             for cell in row:
                 words = " ".join(filter(None, _open_blocks(cell, 0)))
                 repeated = next((value for key, value in cell.attrib.items() if key.endswith("columns-repeated")), "1")
-                cells += [words] * (min(int(repeated), 1_000) if words and repeated.isdigit() else 1)
+                cells += [words] * (min(int(repeated[:6]), 64) if words and repeated.isdigit() else 1)
             rows.append(cells)
     name = next((value for key, value in element.attrib.items() if key.endswith("}name")), "")
     text = table(rows)
