@@ -320,9 +320,8 @@ class Index:
     def reembed(self, path: str | os.PathLike[str], embedder: Embedder | str) -> BuildReport:
         """Rebuild this index with another embedder in a new folder, with all its recipes.
 
-        Stored answers of models are copied, so extraction is not repeated. Settings of adapters and their documents
-        that are not indexed yet are copied, too. To resume an interrupted call, make it again. Returns the report of
-        the folder's latest recipe.
+        Stored answers of models and settings of adapters are copied, so extraction is not repeated. To resume an
+        interrupted call, make it again. Returns the report of the folder's latest recipe.
 
         Raises:
             ConfigurationError: A recipe was built with a model or an extractor that this index does not have.
