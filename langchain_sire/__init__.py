@@ -28,7 +28,7 @@ from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
 
 if TYPE_CHECKING:
-    from langchain_sire.middleware import SireMiddleware
+    from langchain_sire.middleware import SireMiddleware as SireMiddleware
 
 __all__ = [
     "IRCoTRetriever",
@@ -39,7 +39,6 @@ __all__ = [
     "SelfAskRetriever",
     "SireDocumentIndex",
     "SireDocumentTransformer",
-    "SireMiddleware",
     "SireRetriever",
     "SireVectorStore",
     "VectorStoreMirror",
@@ -56,7 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SireMiddleware":  # needs `langchain`, which no other class does
+    if name == "SireMiddleware":  # needs `langchain`, which nothing else does; so it is not in `__all__`
         from langchain_sire.middleware import SireMiddleware
 
         return SireMiddleware

@@ -33,7 +33,6 @@ def test_all_names_exist_and_nothing_else_is_promised():
         "SelfAskRetriever",
         "SireDocumentIndex",
         "SireDocumentTransformer",
-        "SireMiddleware",
         "SireRetriever",
         "SireVectorStore",
         "VectorStoreMirror",
