@@ -14,6 +14,7 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.hub import hub_options
+from sire_core.models.model_files import local_folder
 from sire_core.models.model_spec import split_options
 from sire_core.models.onnx_model import OnnxModel
 
@@ -160,7 +161,7 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
         return found
 
     def _opened(self) -> Any:
-        options = {} if Path(self._name).expanduser().is_dir() else hub_options(self._name)
+        options = {} if local_folder(self._name) else hub_options(self._name)
         try:
             from sentence_transformers import CrossEncoder as Model
         except ImportError as error:

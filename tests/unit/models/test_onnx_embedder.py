@@ -1,6 +1,7 @@
 """Embedders in the ONNX format: a tiny graph that is made here, and a real model where there is one."""
 
 import asyncio
+import importlib
 import json
 import logging
 import os
@@ -195,11 +196,14 @@ def test_semantic_takes_an_embedder_of_this_machine_and_says_which(alone, folder
     assert embedded(embedder, ["cat"])[0] == pytest.approx(expected([SPECIAL]), abs=1e-6)
 
 
-@pytest.mark.parametrize("framework", ["langchain_sire", "llama_index_sire"])
-def test_adapters_take_the_word(alone, folder, tmp_path, framework):
-    adapter = pytest.importorskip(framework)
+@pytest.mark.parametrize(
+    ("framework", "name"), [("langchain_core", "langchain_sire"), ("llama_index.core", "llama_index_sire")]
+)
+def test_adapters_take_the_word(alone, folder, tmp_path, framework, name):
+    pytest.importorskip(framework)
+    adapter = importlib.import_module(name)
     folder.rename(tmp_path / "models" / "all-MiniLM-L6-v2")
-    if framework == "langchain_sire":
+    if name == "langchain_sire":
         from langchain_core.documents import Document as Text
 
         retriever = adapter.SireRetriever.from_documents([Text("cat"), Text("rock")], "semantic", k=1, recipe="flat")
