@@ -13,7 +13,7 @@ from typing import Any, Union
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit
 
 __all__ = ["Database", "FileStamp", "open_database"]
 
@@ -131,6 +131,8 @@ def _check_tables(connection: sqlite3.Connection, schema: str, path: Path | None
 def explained(error: Exception, path: Path | None) -> StorageError:
     """Return an error with SQLite's message and what to do."""
     name = str(path) if path else "The in-memory index"
+    if advice := system_limit(error, path.parent if path else None):
+        return StorageError(f"{name} {advice} (SQLite says: {error})")
     for words, advice in _ADVICE.items():
         if any(word in str(error) for word in words):
             return StorageError(f"{name} {advice} (SQLite says: {error})")

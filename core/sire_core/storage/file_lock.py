@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sire_core.errors import IndexLockedError, StorageError
-from sire_core.storage.plain_files import DATABASE_ENDS, require_plain
+from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit
 
 __all__ = ["file_lock"]
 
@@ -45,6 +45,8 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _failed(folder: Path, error: sqlite3.Error) -> StorageError:
+    if advice := system_limit(error, folder):
+        return StorageError(f"{folder} {advice} (SQLite says: {error})")
     if "locked" in str(error):
         return IndexLockedError(
             f"Another process is writing to {folder}. Readers may go on; wait for it to finish and run it again."

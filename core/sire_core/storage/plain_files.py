@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +24,7 @@ __all__ = [
     "read_plain",
     "remove",
     "require_plain",
+    "system_limit",
 ]
 
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
@@ -91,6 +94,40 @@ def remove(path: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()
+
+
+def system_limit(error: Exception, folder: Path | None) -> str:
+    """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing.
+
+    SQLite only says that a file cannot be opened, or that it is locked.
+
+    Args:
+        error: The error.
+        folder: Where the file is; None in memory.
+    """
+    if "lock" in str(error) and folder is not None and _has_no_locks(folder):
+        return "lies on a file system that gives no locks. Put the index on a local disk, or start its lock service."
+    if "unable to open" in str(error):
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as limit:
+            if limit.errno in (errno.EMFILE, errno.ENFILE):
+                return "cannot be opened: too many open files. Raise the limit (ulimit -n), or close indexes."
+    return ""
+
+
+def _has_no_locks(folder: Path) -> bool:
+    """Whether the file system refuses locks, tried on a file of our own."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return False
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno == errno.ENOLCK
+    return False
 
 
 def _kind(mode: int) -> str:
