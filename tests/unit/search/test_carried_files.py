@@ -10,10 +10,9 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
-from sire_core.recipes.sire import name_keys
-from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.evidence_texts import name_words
-from sire_core.recipes.sire.passage_words import PassageWords
+from sire_core.recipes.sire import names
+from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.passages import PassageWords, name_words
 from sire_core.search import derived_cache
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -85,7 +84,7 @@ def test_another_process_reads_what_is_new_and_no_more(
 ) -> None:
     folder = built(tmp_path / "ix")
     parsed: list[str] = []
-    monkeypatch.setattr(name_keys, "name_words", lambda name: (parsed.append(name), name_words(name))[1])
+    monkeypatch.setattr(names, "name_words", lambda name: (parsed.append(name), name_words(name))[1])
     with opened(folder) as index:
         index.delete(["t3"])
         index.update([replace(TOWNS[5], text="Nobody built anything here."), NEW])

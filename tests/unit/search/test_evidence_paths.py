@@ -12,11 +12,10 @@ from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.sire import name_keys, spelled_text
-from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.evidence_texts import name_words, passage_headings
-from sire_core.recipes.sire.passage_words import PassageWords
-from sire_core.recipes.sire.spelled_text import SpelledText
+from sire_core.recipes.sire import names
+from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.names import SpelledText
+from sire_core.recipes.sire.passages import PassageWords, name_words, passage_headings
 from sire_core.search.passage_text import opening_name, passage_sentences
 from sire_core.testing.hash_embedder import HashEmbedder
 
@@ -157,9 +156,9 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
         return name_words(name)
 
     monkeypatch.setattr(PassageWords, "read", classmethod(counted))
-    monkeypatch.setattr(name_keys, "name_words", noted)
-    monkeypatch.setattr(name_keys, "_AT_ONCE", 5)  # the grown index is made in many parts, the fresh one in one
-    monkeypatch.setattr(spelled_text, "_AT_ONCE", 3)
+    monkeypatch.setattr(names, "name_words", noted)
+    monkeypatch.setattr(names, "_AT_ONCE", 5)  # the grown index is made in many parts, the fresh one in one
+    monkeypatch.setattr(names, "_PASSAGES_AT_ONCE", 3)
     with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
         grown.build(pages[:-2])
         grown.search(QUESTION)
@@ -173,8 +172,8 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
         grown.update(changed)
         grown.search(QUESTION)
         assert not before.intersection(parsed), "names that passages had before are not parsed again"
-        monkeypatch.setattr(name_keys, "_AT_ONCE", 1000)
-        monkeypatch.setattr(spelled_text, "_AT_ONCE", 1000)
+        monkeypatch.setattr(names, "_AT_ONCE", 1000)
+        monkeypatch.setattr(names, "_PASSAGES_AT_ONCE", 1000)
         fresh.build(grown.documents())
         fresh.search(QUESTION)
         assert read == [len(pages) - 2, 3, len(pages) - 1]

@@ -10,8 +10,8 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.recipes import REGISTRY
-from sire_core.recipes.sire.evidence_index import EvidenceIndex
-from sire_core.recipes.sire.evidence_question import OWN, QuestionEvidence
+from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.question import OWN, QuestionEvidence
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.testing.hash_embedder import HashEmbedder

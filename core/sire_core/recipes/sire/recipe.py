@@ -27,7 +27,7 @@ def sire(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    from sire_core.recipes.sire.evidence_paths import EvidencePaths
+    from sire_core.recipes.sire.rank import EvidencePaths
 
     chosen = ResolvedSettings(
         settings,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.models.lexical_embedder import is_lexical
-from sire_core.recipes.sire.evidence_leads import STEP
-from sire_core.recipes.sire.evidence_question import OWN
+from sire_core.recipes.sire.question import OWN, STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

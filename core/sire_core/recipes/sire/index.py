@@ -1,4 +1,4 @@
-"""`EvidenceIndex`: words, sentences and names of the passages of a pool, as arrays for `EvidencePaths`."""
+"""`EvidenceIndex`: inverted indexes over the words, sentences and names of all passages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.recipes.sire.evidence_mentions import SentenceNames
-from sire_core.recipes.sire.evidence_names import EvidenceNames
-from sire_core.recipes.sire.name_keys import NameKeys
-from sire_core.recipes.sire.passage_words import PassageWords
-from sire_core.recipes.sire.spelled_text import SpelledText
+from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
+from sire_core.recipes.sire.passages import PassageWords
 from sire_core.storage.array_file import map_arrays, save_arrays
 
 if TYPE_CHECKING:

@@ -1,28 +1,383 @@
-"""`QuestionEvidence`: how far passages answer a question by themselves, and which sentences lead on."""
+"""`QuestionEvidence`: a question against the passages: words, names, features, and steps from passage to passage."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.recipes.sire.evidence_leads import Leads
-from sire_core.recipes.sire.evidence_links import linked_entities
-from sire_core.recipes.sire.evidence_sources import FewScores, near_scores, source_ranks, source_scores
-from sire_core.recipes.sire.evidence_words import QuestionWords, largest
+from sire_core.algorithms.packed_words import word_keys
+from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
+from sire_core.recipes.sire.passages import LONGEST_NAME, name_words, phrase_keys, stem_keys
 from sire_core.search.ranking import best_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
-    from sire_core.protocols import BoolArray, FloatArray, Similarities
-    from sire_core.recipes.sire.evidence_index import EvidenceIndex
+    from sire_core.algorithms.lists import Ints, Lists
+    from sire_core.protocols import BoolArray
+    from sire_core.recipes.sire.index import EvidenceIndex
 
     Floats = NDArray[np.float64]
+    Bits = NDArray[np.unsignedinteger[Any]]
+    from collections.abc import Callable, Sequence
 
-__all__ = ["OWN", "QuestionEvidence"]
+    Score = Callable[[Ints], Floats]
+    from sire_core.protocols import FloatArray, Similarities
+
+__all__ = [
+    "NO_LEADS",
+    "OWN",
+    "STEP",
+    "FewScores",
+    "Leads",
+    "QuestionEvidence",
+    "QuestionWords",
+    "largest",
+    "linked_entities",
+    "near_scores",
+    "source_ranks",
+    "source_scores",
+]
+
+_MOST_WORDS = 64
+_ALL_BITS = 2**64 - 1
+_BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype(np.float64)
+"""Bit i of every byte, `[8, 256]`."""
+
+
+class QuestionWords:
+    """The stems of a question as bits, and what of them texts have.
+
+    Shares of a question are weighed by inverse document frequency.
+
+    Args:
+        question: The question; its first 64 different stems that the corpus has count, without function words.
+        index: The arrays.
+
+    Attributes:
+        stems: Numbers of its stems; stem i is bit i.
+        sentences: Bit set of the stems in every sentence.
+        passages: Bit set of the stems in every passage.
+    """
+
+    def __init__(self, question: str, index: EvidenceIndex) -> None:
+        self.index = index
+        words = list(dict.fromkeys(name_words(question)))
+        keys = stem_keys(words)
+        found: dict[int, str] = {}
+        for word, stem in zip(words, index.stems(keys).tolist(), strict=True):
+            found.setdefault(stem, word)
+        found.pop(-1, None)
+        self._lacking = len(np.unique(keys[keys != 0])) - len(found)
+        self._spelled = list(found.values())[:_MOST_WORDS]
+        self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
+        idf = index.idf[self.stems].astype(np.float64)
+        self._weight = max(1e-9, float(idf.sum()))
+        shares = np.zeros(-(-len(idf) // 8) * 8)
+        shares[: len(idf)] = idf / self._weight
+        self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
+        # One bit more than there are stems, where there is room: the last one shifted is not none.
+        self._type = np.min_scalar_type(min(1 << len(self.stems), _ALL_BITS)).type
+        self._bits = np.zeros(len(index.words), dtype=self._type)
+        self._bits[self.stems] = self._type(1) << np.arange(len(self.stems), dtype=self._type)
+        self.sentences = self._found_in(index.sentence_postings, len(index.sentence_words))
+        self.passages = self._found_in(index.passages, len(index.chunks))
+
+    def _found_in(self, postings: Lists, size: int) -> Bits:
+        found = np.zeros(size, dtype=self._type)
+        for place, stem in enumerate(self.stems.tolist()):
+            found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
+        return found
+
+    def known(self, allowed: BoolArray | None) -> float:
+        """Share of the question whose words any passage has; a word that none has weighs as much as the rarest.
+
+        Args:
+            allowed: Passages that count, `[passages]`; None for all.
+        """
+        index = self.index
+        had = index.passages.lengths(self.stems) > 0
+        if allowed is not None:
+            had = np.array([allowed[index.passages.of(stem)].any() for stem in self.stems.tolist()], dtype=bool)
+        known = float(index.idf[self.stems[had]].sum())
+        lacking = self._lacking + int(np.count_nonzero(~had))
+        rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
+        return known / max(1e-9, known + lacking * rarest)
+
+    def words_in(self, passage: int) -> list[str]:
+        """Words of the question that a passage has, as the question spells them, in its order."""
+        bits = self._bits[self.stems] & self.passages[passage]
+        return [word for word, bit in zip(self._spelled, bits.tolist(), strict=True) if bit]
+
+    def bm25(self) -> Floats:
+        """BM25 of every passage, `[passages]`."""
+        index = self.index
+        scores = np.zeros(len(index.chunks))
+        for stem in self.stems.tolist():
+            start, end = index.passages.starts[stem], index.passages.starts[stem + 1]
+            scores[index.passages.values[start:end]] += index.impacts[start:end]
+        return scores
+
+    def share(self, masks: Bits) -> Floats:
+        """Share of the question, by inverse document frequency, of sets of its words."""
+        found = np.zeros(len(masks))
+        for part, table in enumerate(self._tables):
+            found += table[(masks >> self._type(8 * part)) & self._type(255)]
+        return found
+
+    def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
+        """Share of the question in the best sentence of each passage.
+
+        Args:
+            passages: Which.
+            wanted: Words that count, by passage; None for all.
+        """
+        sentences, counts = self.index.sentences_of(passages)
+        masks = self.sentences[sentences]
+        if wanted is not None:
+            masks &= wanted.repeat(counts)
+        return largest(self.share(masks), counts)
+
+    def title_share(self, passages: Ints) -> Floats:
+        """Share of the words of what a passage is about that the question has, by inverse document frequency."""
+        index = self.index
+        places, words = index.title_words.take(passages)
+        idf = index.idf[words].astype(np.float64)
+        all_words = np.bincount(places, idf, minlength=len(passages))
+        shared = np.bincount(places, idf * (self._bits[words] != 0), minlength=len(passages))
+        return np.asarray(shared / np.maximum(1e-9, all_words))
+
+    def headed(self, passages: Ints) -> tuple[Floats, Floats]:
+        """Of the best heading: share of its words that the question has; that times its share of the question."""
+        index = self.index
+        if not len(index.headings.values):
+            return np.zeros(len(passages)), np.zeros(len(passages))
+        places, headings = index.headings.take(passages)
+        inside, words = index.heading_words.take(headings)
+        idf = index.idf[words].astype(np.float64)
+        asked = np.bincount(inside, idf * (self._bits[words] != 0), minlength=len(headings))
+        shares = asked / np.maximum(1e-9, np.bincount(inside, idf, minlength=len(headings)))
+        counts = np.bincount(places, minlength=len(passages))
+        return largest(shares, counts), largest(shares * asked / self._weight, counts)
+
+    def phrases(self, passages: Ints) -> Floats:
+        """Share of the question in pairs of its words that stand side by side in a sentence of each passage."""
+        index = self.index
+        sentences, counts = index.sentences_of(passages)
+        masks = self.sentences[sentences]
+        hopeful = np.flatnonzero(masks & (masks >> self._type(1)))
+        inside, words = index.sentence_words.take(sentences[hopeful])
+        bits = self._bits[words]
+        beside = (
+            (bits[:-1] != 0) & (bits[1:] != 0) & (bits[1:] == bits[:-1] << self._type(1)) & (inside[1:] == inside[:-1])
+        )
+        owners = np.arange(len(passages)).repeat(counts)[hopeful[inside[:-1][beside]]]
+        first = words[:-1][beside]
+        _, once = np.unique(owners * len(index.words) + first, return_index=True)  # the first word tells the second
+        weights = np.minimum(index.idf[first[once]], index.idf[words[1:][beside][once]]) / self._weight
+        return np.bincount(owners[once], weights, minlength=len(passages)).astype(np.float64)
+
+
+def largest(values: Floats, lengths: Ints) -> Floats:
+    """Largest value of each run; 0 for an empty run."""
+    found = np.zeros(len(lengths))
+    filled = lengths.nonzero()[0]
+    if len(filled):
+        found[filled] = np.maximum.reduceat(values, (lengths.cumsum() - lengths)[filled])
+    return found
+
+
+_COMMON = FUNCTION_WORDS | OPENERS | DEMONYMS | HONORIFICS | WEEKDAYS | frozenset(MONTHS)
+_SHORT, _LOWERED = 0.7, 0.5  # how sure a name of one word is, and one in lower case
+_SHORTEST_NAME = 3
+
+
+def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
+    """Entities that a question names, and how sure that is.
+
+    The longest names win. Function words, months, nationalities and single words in lower case never link; several
+    words in lower case only where a passage is about them.
+    """
+    words = name_words(question)
+    spelled = _spellings(question, words)
+    lowered = question[1:] == question[1:].lower()
+    used = np.zeros(len(words), dtype=bool)
+    found: dict[int, float] = {}
+    phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
+    places = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
+    for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
+        place = places[number]
+        if used[place].any():
+            continue
+        about = bool((index.owners.lengths(entities) > 0).any())
+        sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
+        if sure:
+            used[place] = True
+            found |= dict.fromkeys(entities.tolist(), sure)
+    return found
+
+
+def _spellings(question: str, words: list[str]) -> list[bool]:
+    """Whether the words of a question look like parts of a name."""
+    raw = [part for part in question.replace("&", " and ").split() if part]
+    marks: list[bool] = []
+    for part in raw:
+        inner = name_words(part)
+        bare = part.lstrip("\"'\u201c\u2018([{<")
+        capital = bool(bare) and not bare[0].islower()
+        marks += [capital] * len(inner)
+    return marks if len(marks) == len(words) else [True] * len(words)
+
+
+def _confidence(words: list[str], capitals: list[bool], *, first: bool, lowered: bool, about: bool) -> float:
+    if all(word in _COMMON or (word.isdigit() and len(word) < _SHORTEST_NAME) for word in words):
+        return 0.0
+    if len(words) == 1:
+        plain = len(words[0]) >= _SHORTEST_NAME and not words[0].isdigit()
+        return _SHORT if plain and (lowered or (capitals[0] and not first)) else 0.0
+    proper = sum(capitals)
+    if proper >= max(1, len(words) // 2):
+        return 1.0
+    return _LOWERED if proper or about else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FewScores:
+    """A number for some passages and 0 for the others.
+
+    Attributes:
+        passages: Ascending.
+        values: Of each, and a 0 behind them.
+    """
+
+    passages: Ints
+    values: Floats
+
+    @classmethod
+    def of(cls, passages: Ints, values: Floats) -> FewScores:
+        """Of some passages, ascending."""
+        return cls(np.append(passages, np.iinfo(np.int64).max), np.append(values, 0.0))
+
+    def at(self, passages: Ints) -> Floats:
+        """The number of each of some passages."""
+        places = np.searchsorted(self.passages, passages)
+        return np.where(self.passages[places] == passages, self.values[places], 0.0)
+
+
+def near_scores(
+    index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
+) -> list[Floats]:
+    """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each.
+
+    Args:
+        index: The arrays.
+        passages: Which.
+        scores: Each gives the scores of passages.
+        allowed: Passages that count, `[passages]`; None for all.
+    """
+    members = index.members
+    source, place = index.source[passages], index.place[passages]
+    found = [np.zeros(len(passages)) for _ in scores]
+    if len(members) == len(members.values):  # every passage is a source of its own
+        return found
+    for there, other in ((place > 0, place - 1), (place + 1 < members.lengths(source), place + 1)):
+        rows = np.flatnonzero(there)
+        beside = members.values[members.starts[source[rows]] + other[rows]].astype(np.int64)
+        for best, score in zip(found, scores, strict=True):
+            best[rows] = np.maximum(best[rows], _counted(beside, score, allowed))
+    return found
+
+
+def source_scores(
+    index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
+) -> list[Floats]:
+    """The best score of the other passages of each one's source; at least 0. See `near_scores`."""
+    members = index.members
+    found = [np.zeros(len(passages)) for _ in scores]
+    if len(members) == len(members.values):
+        return found
+    sources, number = np.unique(index.source[passages], return_inverse=True)
+    shared = members.lengths(sources) > 1
+    which, others = members.take(sources[shared])
+    first = np.searchsorted(which, np.arange(np.count_nonzero(shared)))
+    rows = np.flatnonzero(shared[number])
+    group = (np.cumsum(shared) - 1)[number[rows]]
+    if not len(rows):
+        return found
+    for best, score in zip(found, scores, strict=True):
+        counted = _counted(others, score, allowed)
+        most = np.maximum.reduceat(counted, first)
+        at_most = counted == most[which]
+        second = np.maximum.reduceat(np.where(at_most, 0.0, counted), first)
+        alone = np.add.reduceat(at_most.astype(np.int64), first) == 1
+        mine = counted[first[group] + index.place[passages[rows]]]
+        best[rows] = np.where(alone[group] & (mine == most[group]), second[group], most[group])
+    return found
+
+
+def source_ranks(index: EvidenceIndex, passages: Ints, scores: Floats, allowed: BoolArray | None) -> Floats:
+    """Rank of some passages within their source, 0 for the best, `[len(passages)]`.
+
+    Args:
+        index: The arrays.
+        passages: Numbers of the passages.
+        scores: Score of every passage of the index, `[passages]`.
+        allowed: Passages that count, `[passages]`; None for all.
+    """
+    sources = np.unique(index.source[passages])
+    owners, members = index.members.take(sources)
+    if allowed is not None:
+        owners, members = owners[allowed[members]], members[allowed[members]]
+    order = np.lexsort((-scores[members], owners))
+    first = np.searchsorted(owners[order], np.arange(len(sources)))
+    ranks = np.zeros(len(index.chunks))
+    ranks[members[order]] = np.arange(len(order)) - first[owners[order]]
+    return ranks[passages]
+
+
+def _counted(passages: Ints, score: Score, allowed: BoolArray | None) -> Floats:
+    """Scores of some passages, 0 at least; those that are not allowed have none."""
+    found = np.maximum(score(passages), 0.0)
+    return found if allowed is None else np.where(allowed[passages], found, 0.0)
+
+
+STEP = (
+    *("from", "sentence", "new words", "both", "to title", "rarity", "asked", "from title", "alike", "single title"),
+    *("few names", "new in sentence", "few holders", "bias"),
+)
+"""Evidence of a step from a passage over a sentence and a name to another passage: log share of the first among all
+candidates, the sentence's share of the question, what the other adds to it and what both cover, whether the other is
+about the name, how rare the name is, whether the question names it, whether the question names what the first is about,
+cosine of both, 1 / how many passages are about the name, 1 / names of the first, what the other's best sentence adds,
+1 / how many others mention it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Steps from first passages over a sentence and a name to other passages, `[steps]` each.
+
+    Attributes:
+        sources: Passage of the step's beginning.
+        sentences: Sentence of it that has the name.
+        entities: The name.
+        targets: Where the step leads.
+        features: See `STEP`, `[steps, len(STEP)]`.
+    """
+
+    sources: Ints
+    sentences: Ints
+    entities: Ints
+    targets: Ints
+    features: Floats
+
+
+_NOWHERE = np.zeros(0, dtype=np.int64)
+NO_LEADS = Leads(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
+"""No steps."""
+
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),

@@ -1,0 +1,583 @@
+"""Names of a pool: what is spelled where, and which sentence names which entity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.grouping import distinct, id_codes, ranges
+from sire_core.algorithms.lists import Lists
+from sire_core.algorithms.packed_words import word_keys
+from sire_core.knowledge.ragged import Ragged
+from sire_core.protocols import CarriedFiles
+from sire_core.recipes.sire.passages import LONGEST_NAME, longer_keys, name_words
+from sire_core.storage.array_file import compress_arrays, decompress_arrays
+from sire_core.types import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.algorithms.lists import Ints
+    from sire_core.knowledge.edge_columns import NameLists
+    from sire_core.protocols import View
+
+    Keys = NDArray[np.uint64]
+    from collections.abc import Iterator
+
+    from sire_core.recipes.sire.passages import PassageWords, Vocabulary
+
+    Numbers = NDArray[np.int32]
+    from sire_core.knowledge.entity_graph import EntityGraph
+
+__all__ = ["EvidenceNames", "NameKeys", "SentenceNames", "SpelledText", "Spelling", "beginnings", "stands_alone"]
+
+_FILE = "names.npz"
+_AT_ONCE = 5000
+"""Lists whose names are words in memory at once."""
+_COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
+
+
+@dataclass(frozen=True, slots=True)
+class NameKeys:
+    """Names of lists. About 40 bytes per list.
+
+    Attributes:
+        hashes: Of the lists, ascending, `[lists]`.
+        beginnings: Of every list the beginnings of its names, word by word: the key of each (see `phrase_keys`), of how
+            many words it is, and whether it is the whole name.
+        parsed: How many lists were parsed since this was loaded or first made.
+    """
+
+    hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _COLUMNS))
+    parsed: int = 0
+
+    @classmethod
+    def of(cls, view: View, lists: NameLists) -> NameKeys:
+        """Of the lists of a pool; names are parsed only of those that the snapshot before did not have."""
+        files = CarriedFiles("name-keys-1", _save, _load, lambda keys: (len(keys.hashes), keys.parsed))
+        return view.cached_incremental("name keys", lambda before: (before or cls()).following(lists), files)
+
+    def following(self, lists: NameLists) -> NameKeys:
+        """These lists and no others, parsed as far as they are not here already."""
+        needed, first = np.unique(lists.hashes, return_index=True)
+        places = np.searchsorted(self.hashes, needed)
+        new = np.append(self.hashes, np.uint64(0))[places] != needed
+        new |= places == len(self.hashes)
+        unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
+        parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
+        places[new] = len(self.hashes) + np.arange(len(parsed.counts))
+        return NameKeys(needed, self.beginnings.chosen(parsed, places), self.parsed + len(parsed.counts))
+
+
+def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
+    """The key of every name's first word, of its first two words and so on, and of how many words each is.
+
+    Args:
+        words: Hashes of the words of the names, one name after the other.
+        lengths: How many words each name has.
+    """
+    starts = np.cumsum(lengths) - lengths
+    keys = np.zeros(len(words), dtype=np.uint64)
+    spelled = np.zeros(len(lengths), dtype=np.uint64)
+    for place in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > place)
+        at = starts[longer] + place
+        spelled[longer] = longer_keys(spelled[longer], words[at])
+        keys[at] = spelled[longer]
+    return keys, np.arange(len(words)) - np.repeat(starts, lengths) + 1
+
+
+def _save(keys: NameKeys, directory: Path) -> None:
+    compress_arrays(directory / _FILE, {"hashes": keys.hashes, **keys.beginnings.arrays("beginnings")})
+
+
+def _load(directory: Path) -> NameKeys:
+    arrays = decompress_arrays(directory / _FILE)
+    return NameKeys(arrays["hashes"], Ragged.from_arrays("beginnings", arrays))
+
+
+def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
+    names = {name: name_words(name) for name in dict.fromkeys(chain.from_iterable(lists))}
+    spelled = [names[name] for found in lists for name in found]
+    lengths = np.array([len(words) for words in spelled], dtype=np.int64)
+    number = {word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(names.values())))}
+    words = np.array([number[word] for word in chain.from_iterable(spelled)], dtype=np.int64)
+    keys, places = beginnings(word_keys(list(number))[words], lengths)
+    sums = np.concatenate([[0], np.cumsum(lengths)])
+    ends = np.cumsum([0, *map(len, lists)])
+    return Ragged(
+        np.diff(sums[ends]).astype(np.int64),
+        {"keys": keys, "lengths": places.astype(np.int32), "whole": places == np.repeat(lengths, lengths)},
+    )
+
+
+_TABLE = 1 << 22
+_LOW = np.uint64(_TABLE - 1)
+_PASSAGES_AT_ONCE = 2000
+"""Passages in which names are looked for at once."""
+_OF_WORDS = ("words", "capital", "passages", "sentences")
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledText:
+    """All words of a pool in their order, `[words]` each.
+
+    Attributes:
+        words: Its number in the vocabulary.
+        capital: Whether it looks like part of a name.
+        passages: Its passage.
+        sentences: Its sentence, numbered through all passages; -1 in titles.
+        sentence_passages: Passage of every sentence.
+        vocabulary: Words by number.
+    """
+
+    words: Numbers
+    capital: NDArray[np.bool_]
+    passages: Numbers
+    sentences: Numbers
+    sentence_passages: Numbers
+    vocabulary: Vocabulary
+
+    @classmethod
+    def of(cls, passages: PassageWords) -> SpelledText:
+        """Spell out the words of passages."""
+        words = passages.words.values
+        size = len(passages.names)
+        owners = np.arange(size, dtype=np.int32).repeat(np.diff(passages.words.starts))
+        first = (np.cumsum(passages.sentences) - passages.sentences).astype(np.int32)
+        inside = (passages.marks >> 1) - 1
+        return cls(
+            words=words,
+            capital=(passages.marks & 1).astype(bool),
+            passages=owners,
+            sentences=np.where(inside < 0, -1, first[owners] + inside),
+            sentence_passages=np.arange(size, dtype=np.int32).repeat(passages.sentences),
+            vocabulary=passages.vocabulary,
+        )
+
+    def __len__(self) -> int:
+        """How many words."""
+        return len(self.words)
+
+    def of_passages(self, wanted: NDArray[np.bool_]) -> SpelledText:
+        """The words of some passages; passages and sentences keep their numbers."""
+        if wanted.all():
+            return self
+        inside = wanted[self.passages]
+        arrays = {name: getattr(self, name)[inside] for name in _OF_WORDS}
+        return replace(self, **arrays)
+
+    def parts(self) -> Iterator[SpelledText]:
+        """The words of some passages after the other."""
+        size = int(self.passages[-1]) + 1 if len(self.passages) else 0
+        ends = np.searchsorted(self.passages, np.arange(0, size + _PASSAGES_AT_ONCE, _PASSAGES_AT_ONCE, dtype=np.int32))
+        for start, end in pairwise(ends.tolist()):
+            arrays = {name: getattr(self, name)[start:end] for name in _OF_WORDS}
+            yield replace(self, **arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class _SortedNames:
+    """Names of so many words.
+
+    Attributes:
+        keys: Different ones, ascending.
+        starts: First place of each among the entities.
+        counts: How many entities each has; 0 behind the last.
+        owners: Entities.
+    """
+
+    keys: Keys
+    starts: Ints
+    counts: Ints
+    owners: Ints
+
+    @classmethod
+    def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
+        """From ascending keys and the entity of each."""
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        counts = np.diff(np.append(starts, len(keys)))
+        return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)
+
+    def places(self, spelled: Keys) -> tuple[Ints, Ints]:
+        """First place among the entities, and how many there are, of each of some keys."""
+        found = np.searchsorted(self.keys[:-1], spelled)
+        return self.starts[found], np.where(self.keys[found] == spelled, self.counts[found], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Finds names in text.
+
+    Most words begin no name; a table of bits says so without a search.
+
+    Attributes:
+        names: Names of one word, of two and so on.
+        bits: By the low bits of a key, for every length: whether a name of so many words may have it, and in the upper
+            half, whether a longer name may begin with it.
+        words: Keys of the words of the vocabulary as phrases of one word.
+        word_bits: Bits of these.
+        word_names: Number and length of the list of entities of each word that is a name.
+    """
+
+    names: Sequence[_SortedNames]
+    bits: NDArray[np.uint16]
+    words: Keys
+    word_bits: NDArray[np.uint16]
+    word_names: tuple[Ints, Ints]
+
+    @classmethod
+    def of(cls, keys: Keys, owners: Ints, lengths: Ints, begun: tuple[Keys, Ints], vocabulary: Vocabulary) -> Spelling:
+        """Of the names of `EvidenceNames`, for texts of some words."""
+        bits = np.zeros(_TABLE, dtype=np.uint16)
+        names = []
+        beginnings, words_begun = begun
+        for length in range(1, LONGEST_NAME + 1):
+            mine = lengths == length
+            names.append(_SortedNames.of(keys[mine], owners[mine]))
+            bits[_low(keys[mine])] |= np.uint16(1 << (length - 1))
+            bits[_low(beginnings[words_begun == length])] |= np.uint16(1 << (LONGEST_NAME + length - 1))
+        words = longer_keys(np.zeros(len(vocabulary), dtype=np.uint64), vocabulary.keys)
+        return cls(names, bits, words, bits[_low(words)], names[0].places(words))
+
+    def places(self, texts: SpelledText) -> Iterator[tuple[Ints, Ints]]:
+        """Where sentences spell names of one word, of two and so on: the first word and the entity."""
+        begins, keys = self.word_bits != 0, texts.vocabulary.keys
+        starts = np.flatnonzero(begins[texts.words] & (texts.sentences >= 0))
+        spelled = self.words[texts.words[starts]]
+        for length, names in enumerate(self.names, start=1):
+            # There are far fewer different words than words.
+            words = texts.words[starts] if length == 1 else None
+            bits = self.bits[_low(spelled)] if words is None else self.word_bits[words]
+            named = np.flatnonzero(bits & np.uint16(1 << (length - 1)))
+            if words is None:
+                first, counts = names.places(spelled[named])
+            else:
+                first, counts = (found[words[named]] for found in self.word_names)
+            yield np.repeat(starts[named], counts), names.owners[ranges(first, counts)]
+            last = np.minimum(starts + length, len(texts) - 1)
+            longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
+            longer &= (texts.sentences[last] == texts.sentences[starts]) & (last == starts + length)
+            starts, spelled = starts[longer], longer_keys(spelled[longer], keys[texts.words[last[longer]]])
+
+
+def _low(keys: Keys) -> Ints:
+    return np.asarray(keys & _LOW, dtype=np.int64)
+
+
+def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
+    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers.
+
+    A neighbour in a script without case says nothing: there all words would be capitalised.
+    """
+    last = len(texts) - 1
+    after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
+    words = texts.vocabulary
+    joined = _named_beside(texts, after, starts) & (after > starts)
+    led = _named_beside(texts, before, starts) & (before < starts)
+    telling = words.stems[texts.words[before]] != 0
+    alone = ~joined & ~(led & telling) & words.plain[texts.words[starts]]
+    return np.asarray(alone, dtype=bool)
+
+
+def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.bool_]:
+    """Whether a word of the same sentence is capitalised."""
+    capital = texts.capital[beside] & ~texts.vocabulary.caseless[texts.words[beside]]
+    return np.asarray(capital & (texts.sentences[beside] == texts.sentences[starts]), dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceNames:
+    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's.
+
+    Attributes:
+        keys: Of names of up to `LONGEST_NAME` words, ascending.
+        owners: Entity of each name.
+        lengths: Words of each name.
+        begun: Keys of what names begin with, and of how many words each is.
+        rows: Keys of the beginnings of names, word by word; the last of each is the name.
+        ends: Row of each name.
+        own: Entity that each passage is about, -1 for none.
+        labels: Names of the entities that only texts open with; empty for the graph's.
+        ids: Of the entities.
+    """
+
+    keys: Keys
+    owners: Ints
+    lengths: Ints
+    begun: tuple[Keys, Ints]
+    rows: Keys
+    ends: Ints
+    own: Ints
+    labels: Sequence[str]
+    ids: Sequence[str]
+
+    @classmethod
+    def of(cls, passages: PassageWords, graph: EntityGraph, known: NameKeys) -> EvidenceNames:
+        """Collect the names that passages spell out, and those that titles and first sentences give."""
+        width = max(1, len(known.hashes))
+        lists = np.searchsorted(known.hashes, graph.names.lists.hashes)[graph.names.numbers]
+        pairs = distinct(graph.entities.astype(np.int64) * width + lists)
+        rows = known.beginnings.take(pairs % width)
+        whole = np.flatnonzero(rows["whole"])
+        begins = np.flatnonzero(~rows["whole"])
+        keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
+        opened = _opened(passages, graph, keys, owners)
+        ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
+        keys, lengths, owners = (
+            np.concatenate(found) for found in ((keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners))
+        )
+        order = np.lexsort((owners, keys))
+        order = order[lengths[order] <= LONGEST_NAME]
+        keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
+        first = np.ones(len(keys), dtype=bool)
+        first[1:] = (keys[1:] != keys[:-1]) | (owners[1:] != owners[:-1])
+        return cls(
+            keys=keys[first],
+            owners=owners[first],
+            lengths=lengths[first],
+            begun=(
+                np.concatenate([rows["keys"][begins], opened.begun[0]]),
+                np.concatenate([rows["lengths"][begins], opened.begun[1]]),
+            ),
+            rows=np.concatenate([rows["keys"], opened.rows]),
+            ends=ends[first],
+            own=opened.own,
+            labels=[*[""] * len(graph.entity_ids), *opened.labels],
+            ids=[*graph.entity_ids, *opened.ids],
+        )
+
+    def chosen(self, names: Ints) -> EvidenceNames:
+        """Some of the names, which are looked for as all are."""
+        lengths, ends = self.lengths[names], self.ends[names]
+        begun = self.rows[ranges(ends - lengths + 1, lengths - 1)]
+        places = ranges(np.ones(len(names), dtype=np.int64), lengths - 1)
+        return replace(
+            self,
+            keys=self.keys[names],
+            owners=self.owners[names],
+            lengths=lengths,
+            begun=(begun, places),
+            ends=ends,
+        )
+
+    def spelling(self, texts: SpelledText) -> Spelling:
+        """What finds the names in some texts."""
+        return Spelling.of(self.keys, self.owners, self.lengths, self.begun, texts.vocabulary)
+
+    def entities(self, texts: SpelledText, graph: tuple[Ints, Ints], mentions: Lists) -> Lists:
+        """Entities of every passage."""
+        owners = texts.sentence_passages[np.repeat(np.arange(len(mentions)), np.diff(mentions.starts))]
+        mine = np.flatnonzero(self.own >= 0)
+        return Lists.of_pairs(
+            np.concatenate([owners, mine, graph[0]]),
+            np.concatenate([mentions.values.astype(np.int64), self.own[mine], graph[1]]),
+            len(self.own),
+        )
+
+
+def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
+    """What passages without a title in the graph are about: names that the graph knows, and new entities for others.
+
+    Args:
+        passages: All passages.
+        graph: Says which passages have a title.
+        keys: Of the names that the graph knows.
+        owners: Their entities.
+    """
+    own = np.full(len(passages.names), -1, dtype=np.int64)
+    own[graph.passages[graph.titles]] = graph.entities[graph.titles]
+    rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
+    words = passages.name_words.chosen(rows)
+    lengths = np.diff(words.starts)
+    begun = beginnings(passages.vocabulary.keys[words.values], lengths)
+    named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
+    order = np.lexsort((owners, keys))
+    places = np.searchsorted(keys[order], named)
+    entities = np.append(owners[order], -1)[places]
+    new = np.flatnonzero((np.append(keys[order], np.uint64(0))[places] != named) | (entities < 0))
+    new = new[np.argsort(first[new])]
+    entities[new] = len(graph.entity_ids) + np.arange(len(new))
+    own[rows] = entities[inverse.ravel()]
+    at = first[new]
+    spelled = [" ".join(passages.vocabulary.words[word] for word in words.of(row).tolist()) for row in at.tolist()]
+    return EvidenceNames(
+        keys=named[new],
+        owners=entities[new],
+        lengths=lengths[at],
+        begun=begun,
+        rows=begun[0],
+        ends=words.starts[1:][at] - 1,
+        own=own,
+        labels=[" ".join(passages.names[row].split()) for row in rows[at].tolist()],
+        ids=[digest("opening", name) for name in spelled],
+    )
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceNames:
+    """Entities that sentences name, and all that this rests on beside the words of the passages.
+
+    What sentences of a passage name follows from its words, from the entities that the graph has for it, and from the
+    names spelled there: their entities, and which of them some passage is about. Where none of that differs from the
+    snapshot before, it is carried over.
+
+    Attributes:
+        passages: Codes of the passages, `[passages]`.
+        recorded: Of every passage a hash of the entities that the graph has for it, `[passages]`.
+        sentences: How many sentences every passage has, `[passages]`.
+        codes: Of the entities, by number.
+        keys: Of the names, ascending, once for each entity that has it.
+        owners: Entity of each name.
+        meanings: Of each name a hash of its entity and of whether a passage is about that.
+        mentions: Entities that every sentence names.
+    """
+
+    passages: Keys
+    recorded: Keys
+    sentences: Ints
+    codes: Keys
+    keys: Keys
+    owners: Ints
+    meanings: Keys
+    mentions: Lists
+
+    @classmethod
+    def of(
+        cls, view: View, passages: PassageWords, graph: EntityGraph, names: EvidenceNames, texts: SpelledText
+    ) -> SentenceNames:
+        """Those of a pool: looked for in the passages for which the snapshot before does not say them."""
+        return view.cached_incremental(
+            "sentence names", lambda before: cls._made(passages, graph, names, texts, before)
+        )
+
+    @classmethod
+    def _made(
+        cls,
+        passages: PassageWords,
+        graph: EntityGraph,
+        names: EvidenceNames,
+        texts: SpelledText,
+        before: SentenceNames | None,
+    ) -> SentenceNames:
+        about = np.zeros(len(names.labels), dtype=bool)
+        about[names.own[names.own >= 0]] = True
+        codes = id_codes(np.array(names.ids, dtype="S24"))
+        ends = np.searchsorted(graph.passages, np.arange(len(passages.ids) + 1))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[graph.entities]))])
+        found = cls(
+            passages=id_codes(passages.ids),
+            recorded=sums[ends[1:]] - sums[ends[:-1]],
+            sentences=passages.sentences,
+            codes=codes,
+            keys=names.keys,
+            owners=names.owners,
+            meanings=_mixed(codes[names.owners] ^ about[names.owners].astype(np.uint64)),
+            mentions=Lists.of_lengths((), ()),
+        )
+        known = np.full(len(passages.ids), -1) if before is None else found._carried(before, names, texts)
+        pairs = [_spelled(texts.of_passages(known < 0), graph, names, about)]
+        if before is not None:
+            pairs.append(found._taken(before, known))
+        sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        mentions = Lists.of_pairs(sentences, entities, int(passages.sentences.sum()))
+        return replace(found, mentions=mentions)
+
+    def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
+        """The number that every passage had before; -1 for those in which names have to be looked for again."""
+        known = _places(before.passages, self.passages)
+        known[(known >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[known])] = -1
+        new, old = _differing(self, before), _differing(before, self)
+        # A name that means something else, or nothing, matters where it was a mention of what it meant.
+        lost = np.zeros(len(before.codes), dtype=bool)
+        lost[before.owners[old]] = True
+        owners = np.arange(len(before.passages)).repeat(before.sentences)
+        owners = owners[np.arange(len(before.mentions)).repeat(np.diff(before.mentions.starts))]
+        again = np.zeros(len(before.passages) + 1, dtype=bool)
+        again[owners[lost[before.mentions.values]]] = True
+        known[again[known]] = -1
+        spelling = names.chosen(np.flatnonzero(new)).spelling(texts)
+        for part in texts.parts():
+            for starts, _ in spelling.places(part):
+                known[part.passages[starts]] = -1
+        return known
+
+    def _taken(self, before: SentenceNames, known: Ints) -> tuple[Ints, Ints]:
+        """Sentences and entities of the passages that are known."""
+        kept = np.flatnonzero(known >= 0)
+        counts = self.sentences[kept]
+        first, first_before = (np.cumsum(found) - found for found in (self.sentences, before.sentences))
+        lists = before.mentions.chosen(ranges(first_before[known[kept]], counts))
+        sentences = ranges(first[kept], counts).repeat(np.diff(lists.starts))
+        return sentences, _places(self.codes, before.codes)[lists.values]
+
+
+def _mixed(values: Keys) -> Keys:
+    """Hashes whose sums differ where the values do."""
+    mixed = (values ^ (values >> _HALF)) * _MIX
+    return np.asarray((mixed ^ (mixed >> _HALF)) * _MIX)
+
+
+def _places(known: Keys, wanted: Keys) -> Ints:
+    """Place of each wanted number among distinct ones; -1 where it is not."""
+    if not len(known):
+        return np.full(len(wanted), -1)
+    order = np.argsort(known)
+    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[places] == wanted, places, -1)
+
+
+def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
+    """Which names of one snapshot mean something else in another, or nothing."""
+    starts = np.flatnonzero(np.append(True, one.keys[1:] != one.keys[:-1])[: len(one.keys)])
+    theirs = np.flatnonzero(np.append(True, other.keys[1:] != other.keys[:-1])[: len(other.keys)])
+    if not len(theirs) or not len(starts):
+        return np.ones(len(one.keys), dtype=bool)
+    keys, known = one.keys[starts], other.keys[theirs]
+    meant, known_meant = np.add.reduceat(one.meanings, starts), np.add.reduceat(other.meanings, theirs)
+    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    same = (known[places] == keys) & (known_meant[places] == meant)
+    return np.repeat(~same, np.diff(np.append(starts, len(one.keys))))
+
+
+def _spelled(
+    texts: SpelledText, graph: EntityGraph, names: EvidenceNames, about: NDArray[np.bool_]
+) -> tuple[Ints, Ints]:
+    """Sentences and entities: those that the passage's record has, and what other passages are about.
+
+    Args:
+        texts: Where names are looked for.
+        graph: Has the records.
+        names: What is looked for.
+        about: Whether a passage is about an entity, by entity.
+    """
+    width = max(1, len(names.labels))
+    recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
+    spelling = names.spelling(texts)
+    found: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
+    for part in texts.parts():
+        covered = np.zeros(len(part), dtype=bool)
+        for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
+            apart = np.flatnonzero(about[entities])
+            inside = starts[apart, None] + np.arange(length)
+            apart = apart[part.capital[inside].any(axis=1) & ~covered[inside].any(axis=1)]
+            if length == 1:
+                apart = apart[stands_alone(part, starts[apart])]
+            codes = part.passages[starts].astype(np.int64) * width + entities
+            keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
+            keep[apart] = True
+            covered[starts[apart, None] + np.arange(length)] = True
+            found.append((part.sentences[starts[keep]], entities[keep]))
+    sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
+    return sentences.astype(np.int64), entities
