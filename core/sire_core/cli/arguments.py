@@ -23,8 +23,8 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SRC",
-        help="Files (.txt, .md, .html, .csv, .jsonl, .json, source code; with the extra `files` also .pdf, .docx and others), or folders "
-        "of such files; hidden files and folders (.git) and installed packages (node_modules, "
+        help="Files (.txt, .md, .html, .csv, .jsonl, .json, source code; with the extra `files` also .pdf, .docx and "
+        "others), or folders of such files; hidden files and folders (.git) and installed packages (node_modules, "
         "Python environments) are skipped. "
         'Each line of a JSONL file is a document: {"id", "title", "text", "metadata"}.',
     ),
