@@ -1,5 +1,6 @@
 """`SireMemoryBlock`: evidence in the memory of LlamaIndex's agents."""
 
+import gc
 import json
 
 import pytest
@@ -14,7 +15,15 @@ from llama_index_sire import SireMemoryBlock, SireRetriever
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211"),
+    # LlamaIndex's `Memory` never closes the connection of its store; it is collected here, not in another test.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")

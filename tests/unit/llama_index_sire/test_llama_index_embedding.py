@@ -124,9 +124,8 @@ async def test_no_texts_give_no_vectors():
 def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
     with Index(tmp_path / "i", recipe="flat", embedder=LlamaIndexEmbedder(WordEmbedding(model_name="a"))) as index:
         index.build([Document("d", "Some text.")])
-    other = SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
     with pytest.raises(EmbedderMismatchError, match="WordEmbedding:a"):
-        other.retrieve("text")
+        SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
 
 
 class Unnamed(MockEmbedding):
@@ -146,9 +145,8 @@ def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
         [LlamaDocument(text="The ship.", id_="a")], persist_dir=tmp_path, embed_model=Unnamed(embed_dim=8, salt=1)
     ).index:
         pass
-    other = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
     with pytest.raises(EmbedderMismatchError, match="Unnamed"):
-        other.insert(LlamaDocument(text="Another ship.", id_="b"))
+        SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
     same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
     assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
     noisy = Unnamed(embed_dim=8, salt=1, noise=0.008)

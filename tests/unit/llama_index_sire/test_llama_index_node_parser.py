@@ -122,14 +122,14 @@ def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(
         kinds=["aku", "bridge"],
         persist_dir=folder,
         vector_store=store,
-        embed_model=MockEmbedding(embed_dim=2),
+        embed_model=WordEmbedding(),
         embed_nodes=True,
     )
     first = parser(documents)
     store.add(first)
     second = parser([Document(id_=changed.id_, text="Bruno Hask kept bees.", metadata=changed.metadata)])
     store.add(second)
-    with Index(folder, embedder=LlamaIndexEmbedder(MockEmbedding(embed_dim=2))) as index:
+    with Index(folder, embedder=LlamaIndexEmbedder(WordEmbedding())) as index:
         view = index.view()
         expected = {to_uuid(unit.id) for unit, _ in map(view.pool.unit, range(view.size)) if unit.kind != "chunk"}
     assert set(store.data.embedding_dict) == {"own"} | expected
