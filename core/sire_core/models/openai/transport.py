@@ -277,8 +277,8 @@ class OpenAITransport:
         if asked is not None and asked > self.retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if attempt >= self.retry.max_retries:
-            # What it cannot do may be the form of the answer, or one of the texts.
-            if status_of(fault) == 500 and ("response_format" in body or "input" in body):
+            # What it cannot do, time and again, may be the form of the answer, or one of the texts.
+            if status_of(fault) == 500 and (("response_format" in body and attempt) or "input" in body):
                 raise BadRequest(fault) from fault
             raise ModelError(retries_exhausted(fault, attempt + 1)) from fault
         return self.retry.delay(attempt, asked, self._jitter)
