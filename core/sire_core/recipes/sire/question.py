@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints, Lists
     from sire_core.protocols import BoolArray
     from sire_core.recipes.sire.index import EvidenceIndex
+    from sire_core.recipes.sire.weights import DocumentWeights, Weights
 
     Floats = NDArray[np.float64]
     Bits = NDArray[np.unsignedinteger[Any]]
@@ -395,7 +396,6 @@ a passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
-_COSINE, _FIRST = 0.15, 0.5  # beside the BM25 of a part of a document: its cosine, and being the best of the document
 
 
 class QuestionEvidence:
@@ -485,7 +485,7 @@ class QuestionEvidence:
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
 
-    def alone(self, passages: Ints, own: Floats, weights: Floats) -> Floats:
+    def alone(self, passages: Ints, own: Floats, weights: Weights) -> Floats:
         """Scores of passages by their own evidence, `[len(passages)]`.
 
         Passages that are documents by themselves are scored by `weights`. Of passages that a longer document was cut
@@ -495,15 +495,15 @@ class QuestionEvidence:
         Args:
             passages: Numbers of the passages.
             own: Their evidence, `[len(passages), len(OWN)]`.
-            weights: One for each feature, `[len(OWN)]`.
+            weights: Of both.
         """
-        scores = np.asarray(own @ weights)
+        scores = np.asarray(own @ weights.own)
         cut = self.is_cut(passages)
         if self._scale is None:
-            self._scale = (*_moments(scores), *_moments(self._of_document(passages)))
+            self._scale = (*_moments(scores), *_moments(self._of_document(passages, weights.document)))
         if cut.any():
             mean, spread, mean_of_document, spread_of_document = self._scale
-            of_document = (self._of_document(passages[cut]) - mean_of_document) / spread_of_document
+            of_document = (self._of_document(passages[cut], weights.document) - mean_of_document) / spread_of_document
             scores[cut] = mean + spread * of_document
         return scores
 
@@ -511,10 +511,10 @@ class QuestionEvidence:
         """Whether passages are parts of documents that have several."""
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
 
-    def _of_document(self, passages: Ints) -> Floats:
+    def _of_document(self, passages: Ints, weights: DocumentWeights) -> Floats:
         """Score of passages of longer documents: BM25, cosine and the rank within the document."""
         ranks = source_ranks(self.index, passages, self._words, self._allowed)
-        return self._bm25(passages) + _COSINE * self._vector(passages) + _FIRST / (1.0 + ranks)
+        return self._bm25(passages) + weights.cosine * self._vector(passages) + weights.first / (1.0 + ranks)
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""

@@ -139,8 +139,6 @@ _FIT = 2.0  # weight of how well the end of a step fits what was read with the q
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
 _SUPPORT = 4.0  # how steeply steps fall with what their beginning lacks of the question, were none of it known
-_INTO_DOCUMENT = 3.0  # steps to parts of longer documents count for less
-_SAME_DOCUMENT = 0.3  # a passage loses so much for every passage of its document before it
 _BEHIND = -1000.0  # what was never a candidate comes behind all that were, by cosine
 
 
@@ -233,7 +231,7 @@ class EvidencePaths:
         passages = evidence.candidates
         own = evidence.own(passages)
         known, evident = passages, own
-        scores = evidence.alone(passages, own, weights.own)
+        scores = evidence.alone(passages, own, weights)
         leads = NO_LEADS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
@@ -269,6 +267,7 @@ class _Ways:
         leads: The steps.
         target: Row of `passages` at the end of each step, `[steps]`.
         steps: Scores of the steps, `[steps]`.
+        repeat: What a passage loses for every passage of its document that ranks before it.
     """
 
     evidence: QuestionEvidence
@@ -277,6 +276,7 @@ class _Ways:
     leads: Leads
     target: Ints
     steps: Floats
+    repeat: float
 
     @classmethod
     def of(cls, evidence: QuestionEvidence, passages: Ints, own: Floats, leads: Leads, weights: Weights) -> _Ways:
@@ -287,8 +287,10 @@ class _Ways:
             begun = evidence.texts.share(evidence.texts.passages[leads.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
-        steps -= _INTO_DOCUMENT * evidence.is_cut(passages)[target]
-        return cls(evidence, passages, evidence.alone(passages, own, weights.own), leads, target, steps)
+        steps -= weights.document.step * evidence.is_cut(passages)[target]
+        return cls(
+            evidence, passages, evidence.alone(passages, own, weights), leads, target, steps, weights.document.repeat
+        )
 
     def scores(self) -> Floats:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
@@ -304,7 +306,7 @@ class _Ways:
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
             found = np.logaddexp(found + np.log(share), similar)
-        return found - _SAME_DOCUMENT * self._places(found)
+        return found - self.repeat * self._places(found)
 
     def _places(self, scores: Floats) -> Floats:
         """How many passages of the same document come before each passage, `[passages]`."""

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NEURAL_OWN", "NEURAL_TARGET", "OWN_WEIGHTS", "STEP_WEIGHTS", "TARGET_WEIGHTS", "Weights"]
+__all__ = [
+    "DOCUMENT",
+    "NEURAL_DOCUMENT",
+    "NEURAL_OWN",
+    "NEURAL_TARGET",
+    "OWN_WEIGHTS",
+    "STEP_WEIGHTS",
+    "TARGET_WEIGHTS",
+    "DocumentWeights",
+    "Weights",
+]
 
 OWN_WEIGHTS: Mapping[str, float] = {
     "vector": -0.14,
@@ -132,6 +142,28 @@ NEURAL_TARGET: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentWeights:
+    """Weights of passages that longer documents were cut into; chosen by `benchmarks/left_out.py`.
+
+    Attributes:
+        cosine: Of the cosine beside BM25, both as standard scores among the candidates.
+        first: Of being the best passage of its document by BM25; the second best counts half, and so on.
+        step: What a step to such a passage loses.
+        repeat: What a passage loses for every passage of its document that ranks before it.
+    """
+
+    cosine: float = 0.15
+    first: float = 0.5
+    step: float = 3.0
+    repeat: float = 0.3
+
+
+DOCUMENT = DocumentWeights()
+NEURAL_DOCUMENT = DocumentWeights(cosine=0.5)
+"""Where the vectors come from a neural embedder."""
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """Weights in the order of the features.
 
@@ -139,11 +171,13 @@ class Weights:
         own: Of a passage by itself, `[len(OWN)]`.
         step: Of a step, `[len(STEP)]`.
         target: Of a passage at the end of a step, `[len(OWN)]`.
+        document: Of parts of longer documents.
     """
 
     own: NDArray[np.float64]
     step: NDArray[np.float64]
     target: NDArray[np.float64]
+    document: DocumentWeights = DOCUMENT
 
     @classmethod
     def of(cls, embedder: str) -> Weights:
@@ -161,4 +195,6 @@ def _weights(*, neural: bool) -> Weights:
         np.array([first[name] + (more.get(name, 0.0) if neural else 0.0) for name in OWN])
         for first, more in ((OWN_WEIGHTS, NEURAL_OWN), (TARGET_WEIGHTS, NEURAL_TARGET))
     )
-    return Weights(own, np.array([STEP_WEIGHTS[name] for name in STEP]), target)
+    return Weights(
+        own, np.array([STEP_WEIGHTS[name] for name in STEP]), target, NEURAL_DOCUMENT if neural else DOCUMENT
+    )
