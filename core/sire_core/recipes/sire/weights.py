@@ -159,7 +159,7 @@ class DocumentWeights:
 
 
 DOCUMENT = DocumentWeights()
-NEURAL_DOCUMENT = DocumentWeights(cosine=0.5)
+NEURAL_DOCUMENT = DocumentWeights(cosine=1.0)
 """Where the vectors come from a neural embedder."""
 
 
