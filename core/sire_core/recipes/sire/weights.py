@@ -26,6 +26,7 @@ __all__ = [
     "TARGET_WEIGHTS",
     "DocumentWeights",
     "Weights",
+    "weights_of",
 ]
 
 OWN_WEIGHTS: Mapping[str, float] = {
@@ -186,11 +187,12 @@ class Weights:
         Args:
             embedder: Its fingerprint.
         """
-        return _weights(neural=not is_lexical(embedder))
+        return weights_of(neural=not is_lexical(embedder))
 
 
 @cache
-def _weights(*, neural: bool) -> Weights:
+def weights_of(*, neural: bool) -> Weights:
+    """Return the weights, once for each kind of embedder."""
     own, target = (
         np.array([first[name] + (more.get(name, 0.0) if neural else 0.0) for name in OWN])
         for first, more in ((OWN_WEIGHTS, NEURAL_OWN), (TARGET_WEIGHTS, NEURAL_TARGET))
