@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import enum
 
 import pytest
@@ -81,9 +80,7 @@ for _ in range(100_000):
         (Document("a", chunks="uncut text"), "chunks must be"),
         (Document("a", chunks=(1,)), "chunks must be"),
         (Document("a", metadata={1: 2}), "metadata key 1"),
-        (Document("a", metadata={"ok": 1, "when": dt.date(2020, 1, 1)}), "Document 'a'.*key 'when'.*type date"),
-        (Document("a", metadata={"s": {1}}), "key 's'.*type set"),
-        (Document("a", metadata={"n": float("nan")}), "key 'n'"),
+        (Document("a", metadata={"ok": 1, "what": object()}), "Document 'a'.*key 'what'.*type object"),
         (Document("a", metadata={"c": CYCLE}), "key 'c'"),
         (Document("a", metadata={"d": DEEP}), "key 'd'"),
         ({"id": "a"}, "number 1 is a dict; pass Document"),

@@ -164,7 +164,7 @@ async def test_native_asks_three_times_and_links_entities_by_triples_and_names()
     ]
     model = ScriptedModel(answers)
     item = ChunkInContext(Chunk("c", "d", 0, "Acme", "She founded it in Paris."), "Ann Lee was rich.")
-    (record,) = await records(ModelExtractor(model, native="sirerag"), [item])
+    (record,) = await records(ModelExtractor(model, native="rewrite"), [item])
     assert [entity.name for entity in record.entities] == ["Ann Lee", "Acme", "Paris"]
     assert [fact.entities for fact in record.facts] == [("n1", "n2", "n3"), ()]
     assert record.facts[0].triples == (Triple("n1", "founded", "n2"),)
@@ -176,7 +176,7 @@ async def test_native_asks_three_times_and_links_entities_by_triples_and_names()
 
 def test_fingerprints_tell_ways_of_asking_apart() -> None:
     model = ScriptedModel()
-    joint, native = ModelExtractor(model), ModelExtractor(model, native="sirerag")
+    joint, native = ModelExtractor(model), ModelExtractor(model, native="rewrite")
     assert joint.fingerprint == "scripted:default|extract/v1"
     assert native.fingerprint == "scripted:default|native/v1"
     assert not joint.links_titles
@@ -209,10 +209,10 @@ async def test_native_steps_resume_from_stored_answers() -> None:
         return default_script(call)
 
     broken, whole = ScriptedModel(down_at_facts), ScriptedModel()
-    assert (await records(ModelExtractor(CachedModel(broken, store), native="sirerag"), [chunk(1)]))[
+    assert (await records(ModelExtractor(CachedModel(broken, store), native="rewrite"), [chunk(1)]))[
         0
     ].status == "failed"
-    assert (await records(ModelExtractor(CachedModel(whole, store), native="sirerag"), [chunk(1)]))[0].status == "ok"
+    assert (await records(ModelExtractor(CachedModel(whole, store), native="rewrite"), [chunk(1)]))[0].status == "ok"
     assert (len(broken.log), len(whole.log)) == (3, 1)
     assert {sources for _, sources in store.values()} == {("c1",)}
 
