@@ -21,7 +21,8 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe
 
 def escaped(text: str) -> str:
     """A text that is read as it stands, inside an element or a quoted attribute of HTML or XML."""
-    return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True)
+    # A parser of XML turns the line ends of Windows into one letter unless they are written as references.
+    return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True).replace("\r", "&#13;")
 
 
 Piece = tuple[str, str]

@@ -43,7 +43,7 @@ def test_the_users_own_table(tmp_path) -> None:
         load_prices(tmp_path / "missing.json")
 
 
-@pytest.mark.parametrize("native", [None, "sirerag"])
+@pytest.mark.parametrize("native", [None, "rewrite"])
 async def test_a_scripted_extraction_lands_inside_its_estimate(native: str | None) -> None:
     model = ScriptedModel()
     extractor = ModelExtractor(model, native=native)
