@@ -489,8 +489,8 @@ class QuestionEvidence:
         """Scores of passages by their own evidence, `[len(passages)]`.
 
         Passages that are documents by themselves are scored by `weights`. Of passages that a longer document was cut
-        into, names and titles say little: they are scored by BM25, cosine and their rank within the document, on the
-        scale that the other scores have among the candidates.
+        into, names and titles say little: they are scored mostly by BM25, cosine and their rank within the document, on
+        the scale that the other scores have among the candidates.
 
         Args:
             passages: Numbers of the passages.
@@ -504,7 +504,8 @@ class QuestionEvidence:
         if cut.any():
             mean, spread, mean_of_document, spread_of_document = self._scale
             of_document = (self._of_document(passages[cut], weights.document) - mean_of_document) / spread_of_document
-            scores[cut] = mean + spread * of_document
+            share = weights.document.features
+            scores[cut] = share * scores[cut] + (1.0 - share) * (mean + spread * of_document)
         return scores
 
     def is_cut(self, passages: Ints) -> BoolArray:

@@ -148,12 +148,14 @@ class DocumentWeights:
 
     Attributes:
         cosine: Of the cosine beside BM25, both as standard scores among the candidates.
+        features: Share of the score by `OWN_WEIGHTS` in the mixture with BM25 and cosine.
         first: Of being the best passage of its document by BM25; the second best counts half, and so on.
         step: What a step to such a passage loses.
         repeat: What a passage loses for every passage of its document that ranks before it.
     """
 
     cosine: float = 0.15
+    features: float = 0.3
     first: float = 0.5
     step: float = 3.0
     repeat: float = 0.3
