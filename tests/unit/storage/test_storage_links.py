@@ -212,7 +212,8 @@ def test_values_of_other_types_in_files_beside_it(folder, opened, ids, name):
             index.delete(["late"])
 
 
-def test_files_of_adapters_with_other_types(folder):
+def test_files_of_adapters_with_other_types(folder, ids):
+    expected = ids(folder)
     langchain = pytest.importorskip("langchain_sire")
     (folder / "pending").mkdir()
     for name in ("langchain.json", "pending/00000001.json"):
@@ -222,3 +223,4 @@ def test_files_of_adapters_with_other_types(folder):
             with suppress(SireError, ValidationError):
                 langchain.SireRetriever.load(folder, embedding=HashEmbedder()).invoke("Who lives in Drava 3?")
         file.unlink()
+        assert ids(folder) == expected

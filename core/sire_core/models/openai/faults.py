@@ -122,10 +122,8 @@ def server_words(body: object) -> str:
 def _plain(text: str) -> str:
     text = text[: 20 * _SHOWN].strip()
     if text.startswith(("{", "[")):
-        try:
+        with suppress(ValueError, RecursionError):  # text that only looks like JSON is shown as it is
             return server_words(json.loads(text)) or text[:_SHOWN]
-        except (ValueError, RecursionError):
-            pass
     if text.startswith("<"):
         text = html.unescape(_TAG.sub(" ", text))
     return " ".join(text.split())[:_SHOWN]

@@ -77,8 +77,6 @@ class EvidenceIndex:
         label_ends: As `name_ends`, for the names of the entities that only texts open with, the last ones.
         label_text: These names.
         entity_ids: Ids of the entities.
-        lengths: Words of each passage, without boilerplate.
-        boilerplate: Share of the words of each passage that is boilerplate: in fragments that recur in other documents.
     """
 
     chunks: Ints
@@ -108,8 +106,6 @@ class EvidenceIndex:
     label_ends: Ends
     label_text: NDArray[np.uint8]
     entity_ids: NDArray[np.bytes_]
-    lengths: FloatArray
-    boilerplate: FloatArray
 
     @classmethod
     def of(cls, view: View) -> EvidenceIndex:
@@ -260,8 +256,6 @@ def _made(
         label_ends=_ends(np.array([len(label) for label in labels], dtype=np.int64)),
         label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
         entity_ids=np.array(names.ids, dtype="S24"),
-        lengths=np.bincount(text.passages[~recurring], minlength=size).astype(np.float32),
-        boilerplate=_shares(text.passages, recurring, size),
     )
 
 

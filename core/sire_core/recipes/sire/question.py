@@ -498,15 +498,15 @@ class QuestionEvidence:
             weights: Of both.
         """
         scores = np.asarray(own @ weights.own)
-        cut = self.is_cut(passages)
+        if len(self.index.members) == len(self.index.chunks):  # every passage is a document
+            return scores
+        of_document = self._of_document(passages, weights.document)
         if self._scale is None:
-            self._scale = (*_moments(scores), *_moments(self._of_document(passages, weights.document)))
-        if cut.any():
-            mean, spread, mean_of_document, spread_of_document = self._scale
-            of_document = (self._of_document(passages[cut], weights.document) - mean_of_document) / spread_of_document
-            share = weights.document.features
-            scores[cut] = share * scores[cut] + (1.0 - share) * (mean + spread * of_document)
-        return scores
+            self._scale = (*_moments(scores), *_moments(of_document))
+        mean, spread, mean_of_document, spread_of_document = self._scale
+        standard = mean + spread * (of_document - mean_of_document) / spread_of_document
+        share = weights.document.features
+        return np.where(self.is_cut(passages), share * scores + (1.0 - share) * standard, scores)
 
     def is_cut(self, passages: Ints) -> BoolArray:
         """Whether passages are parts of documents that have several."""
