@@ -126,7 +126,8 @@ def demo() -> None:
 
 def index() -> None:
     """A folder of Markdown, HTML, PDF and plain text."""
-    from sire_core.testing.pdf import one_line_pdf
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.pdf import one_line_pdf
 
     for name, text in FILES.items():
         path = Path("docs", name)

@@ -1,9 +1,11 @@
-"""Your own LangChain models extract, summarize and embed. Runs offline: a scripted server plays OpenAI over HTTP.
+"""Your own LangChain models extract, summarize and embed: OpenAI's, or those of a server of yours.
 
-python examples/langchain_own_models.py
+OPENAI_API_KEY=... python examples/langchain_own_models.py
+OPENAI_API_KEY=none OPENAI_BASE_URL=http://localhost:8000/v1 python examples/langchain_own_models.py
 """
 
 import asyncio
+import os
 
 import httpx
 from langchain_core.callbacks import get_usage_metadata_callback
@@ -13,17 +15,16 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from langchain_sire import LangChainChat, SireRetriever
 from sire_core.data import demo_documents
 from sire_core.models.usage import UsageLimits
-from sire_core.testing.scripted_server import ScriptedServer
 
 documents = [Document(id=d.id, page_content=d.text, metadata={"title": d.title}) for d in demo_documents()[:8]]
 
 
-async def ask(base_url: str) -> None:
+async def ask() -> None:
     async with httpx.AsyncClient() as connections:
-        # With the real service: ChatOpenAI(model="gpt-4o-mini") and OpenAIEmbeddings(), the key in OPENAI_API_KEY.
-        server = {"base_url": base_url, "api_key": "none", "http_async_client": connections}
-        chat = ChatOpenAI(model="gpt-4o-mini", **server)
-        embedding = OpenAIEmbeddings(model="text-embedding-3-small", check_embedding_ctx_length=False, **server)
+        chat = ChatOpenAI(model="gpt-4o-mini", http_async_client=connections)
+        embedding = OpenAIEmbeddings(  # servers of other models take texts, not OpenAI's tokens
+            model="text-embedding-3-small", check_embedding_ctx_length=False, http_async_client=connections
+        )
         # The bridge is made for you (llm=chat); make it yourself to set limits or to read what was used.
         model = LangChainChat(chat, limits=UsageLimits(max_calls=200))
         with get_usage_metadata_callback() as usage:
@@ -35,10 +36,8 @@ async def ask(base_url: str) -> None:
             print(f"{found.metadata['sire']['score']:.3f}  {found.id:<16}  {found.page_content[:60]}")
 
 
-def main() -> None:
-    with ScriptedServer() as server:
-        asyncio.run(ask(server.base_url))
-
-
 if __name__ == "__main__":
-    main()
+    if "OPENAI_API_KEY" in os.environ:
+        asyncio.run(ask())
+    else:
+        print("Set OPENAI_API_KEY to build with a model.")

@@ -96,9 +96,10 @@ def prepare(data: Path, passages: int, questions: int, folder: Path) -> None:
 
 def measure(peer: Peer, given: Path) -> dict[str, Any]:
     """One peer in a process of its own; `error` where it fails."""
+    sys.path.insert(0, str(ROOT / "tests"))
     from sire_core.models.usage import estimate_tokens
-    from sire_core.testing.chat_frames import content_text
-    from sire_core.testing.scripted_server import ScriptedServer
+    from support.chat_frames import content_text
+    from support.scripted_server import ScriptedServer
 
     python = Path(sys.executable)
     if peer.environment:

@@ -9,7 +9,7 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from sire_core.testing.chat_frames import json_response
-from sire_core.testing.http_server import LoopbackServer
-from sire_core.testing.scripted_server import ScriptedServer
+from support.chat_frames import json_response
+from support.http_server import LoopbackServer
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Who commanded the steamship Northern Wren?"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sire_core.testing.pdf import one_line_pdf
+from support.pdf import one_line_pdf
 
 pytestmark = pytest.mark.default_recipe
 APPS = Path(__file__).parents[2] / "examples" / "apps"

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from sire_core import Index
 from sire_core.cli.app import app
 from sire_core.data import demo_documents
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, at_calls
+from support.faults import always, at_calls
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Where was the director of the film The Salt Lantern born?"
 SECOND = "Where was Petra Quillon born?"

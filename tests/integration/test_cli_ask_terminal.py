@@ -12,8 +12,8 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always
+from support.faults import always
+from support.scripted_server import ScriptedServer
 
 pty = pytest.importorskip("pty", reason="terminals are a matter of Unix")
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sire_core.cli.app import app
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 SECRET = "sk_very_secret_key_0815"
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm"]

@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 
 from langchain_sire import SireRetriever, create_sire_tool
 from sire_core.data import demo_documents, demo_questions
-from sire_core.testing.agent_server import AgentServer, ToolRequest
+from support.agent_server import AgentServer, ToolRequest
 
 create_agent = pytest.importorskip("langchain.agents", reason="langchain is a development dependency").create_agent
 

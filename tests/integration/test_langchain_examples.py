@@ -17,7 +17,8 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from langchain_sire import SireRetriever, create_ircot_chain
 from sire_core.data import demo_documents
-from sire_core.testing.agent_server import AgentServer, ToolRequest
+from support.agent_server import AgentServer, ToolRequest
+from support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.default_recipe
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -101,8 +102,12 @@ def test_indexing_api_keeps_the_index_up_to_date(example):
     assert "museum ship now" in shown.split("The tool says:")[1]
 
 
-def test_own_models_are_used_and_counted(example):
-    _, shown = example("langchain_own_models")
+def test_own_models_are_used_and_counted(example, monkeypatch):
+    assert example("langchain_own_models")[1].startswith("Set OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ScriptedServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        _, shown = example("langchain_own_models")
     counted = int(shown.split("LangChain counts the same: ")[1].splitlines()[0])
     read, wrote = shown.split(" calls, ")[1].split(" tokens")[0].replace(",", "").split(" + ")
     assert counted == int(read) + int(wrote) > 0

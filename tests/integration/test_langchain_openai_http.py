@@ -12,8 +12,8 @@ from langchain_sire import LangChainChat, LangChainEmbedder, SireRetriever
 from sire_core.data import demo_documents
 from sire_core.errors import BuildError, ModelError, RefusalError
 from sire_core.protocols import Prompt
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, at_calls
+from support.faults import always, at_calls
+from support.scripted_server import ScriptedServer
 
 KEY = "sk-scripted"
 CLIENTS = {}

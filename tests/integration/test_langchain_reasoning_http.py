@@ -10,9 +10,9 @@ from langchain_openai import ChatOpenAI
 
 from langchain_sire import SireRetriever, create_ircot_chain, create_self_ask_chain
 from sire_core.data import demo_documents
-from sire_core.testing.agent_server import AgentServer
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, at_calls
+from support.agent_server import AgentServer
+from support.faults import always, at_calls
+from support.scripted_server import ScriptedServer
 
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
 IRCOT = (

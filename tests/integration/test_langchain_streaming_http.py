@@ -17,8 +17,8 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason.schemas import Reading
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, at_calls
+from support.faults import always, at_calls
+from support.scripted_server import ScriptedServer
 
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
 TEXT = "In 1931, on the second of November, in the house where she was born"
@@ -101,7 +101,7 @@ async def test_a_server_without_schemas_is_asked_in_words(chat):
 
 async def test_tool_calls_stream_their_arguments(chat):
     """Structured output by function calling, as older models have it."""
-    from sire_core.testing.agent_server import AgentServer, ToolRequest
+    from support.agent_server import AgentServer, ToolRequest
 
     with AgentServer([ToolRequest("Reading", json.loads(READING))] * 2) as server:
         older = ChatOpenAI(

@@ -10,8 +10,8 @@ from llama_index.core.tools import QueryEngineTool
 
 from llama_index_sire import IRCoTQueryEngine, SireRetriever, create_sire_answer_tool, create_sire_tool
 from sire_core.data import demo_documents
-from sire_core.testing.agent_server import AgentServer, ToolRequest
-from sire_core.testing.scripted_server import ScriptedServer
+from support.agent_server import AgentServer, ToolRequest
+from support.scripted_server import ScriptedServer
 
 openai = pytest.importorskip("llama_index.llms.openai", reason="llama-index-llms-openai is a development dependency")
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.cli.app import app
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 SIRE = ["-c", "from sire_core.cli import main; main()"]
 INITIALIZE = {

@@ -16,8 +16,8 @@ from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.storage.check import check_folder
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.http_server import HttpRequest, HttpResponse, LoopbackServer
 from sire_core.types import Document
+from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 RETRY = RetryPolicy(max_retries=1, base=0.001, cap=0.002, seed=0)
 DOCUMENTS = [Document(f"d{i}", f"Alma {i} met Boris {i} in Ceuta.", f"Title {i}") for i in range(40)]

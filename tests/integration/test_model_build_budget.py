@@ -16,8 +16,8 @@ from sire_core.models.prices import Price
 from sire_core.models.usage import UsageLimits
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import replay
+from support.faults import replay
+from support.scripted_server import ScriptedServer
 
 PASSAGES = 60
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)

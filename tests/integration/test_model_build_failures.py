@@ -15,9 +15,9 @@ from sire_core.models.openai.retry import RetryPolicy
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 from sire_core.types import UnitKind, content_hash
+from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]

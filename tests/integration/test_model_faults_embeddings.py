@@ -9,8 +9,8 @@ from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Embedder
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.http_server import HttpRequest, HttpResponse
-from sire_core.testing.scripted_server import ScriptedServer
+from support.http_server import HttpRequest, HttpResponse
+from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=3, base=0.01, cap=0.05, seed=0)
 

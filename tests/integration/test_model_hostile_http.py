@@ -14,7 +14,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.protocols import Prompt
-from sire_core.testing.http_server import HttpRequest, HttpResponse, LoopbackServer
+from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 RETRY = RetryPolicy(max_retries=1, base=0.01, cap=0.02, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")

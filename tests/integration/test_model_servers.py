@@ -20,7 +20,7 @@ from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
 from sire_core.storage.calls import CallStore
-from sire_core.testing.http_server import HttpRequest, HttpResponse, LoopbackServer
+from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 RETRY = RetryPolicy(max_retries=2, base=0.001, cap=0.002, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")

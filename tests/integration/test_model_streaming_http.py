@@ -20,9 +20,9 @@ from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, ModelRequest, Prompt, StreamingModel
 from sire_core.storage.calls import CallStore
-from sire_core.testing.http_server import HttpResponse, LoopbackServer
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, at_calls, first
+from support.faults import always, at_calls, first
+from support.http_server import HttpResponse, LoopbackServer
+from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
 TEXT = "Petra Quillon was born in Varn Harbour, in the year 1871."

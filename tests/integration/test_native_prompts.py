@@ -12,9 +12,9 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
 from sire_core.types import Passage
+from support.scripted_server import ScriptedServer
 
 ONE = "Mira Vale paints in Port Amber. She signs as M. Vale."
 TWO = "Port Amber was founded by Otto Kell."

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "reasoning.py"
 _OFFLINE = """

@@ -17,9 +17,9 @@ import pytest
 
 from sire_core.models.caching import answer_key
 from sire_core.protocols import ModelRequest, Prompt
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import replay
 from sire_core.types import content_hash
+from support.faults import replay
+from support.scripted_server import ScriptedServer
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data")) / "musique"
 PASSAGES = int(os.environ.get("SIRE_KILL_PASSAGES", "1890"))

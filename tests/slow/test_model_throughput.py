@@ -26,7 +26,7 @@ CALLS = CONCURRENCY * 30
 # A process of its own: in this one the server's work would count as the client's.
 SERVER = f"""
 import sys
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 answer = '{{"entities": [{{"id": "n1", "name": "Ann"}}], "facts": [{{"text": "Ann ran.", "entities": ["n1"]}}]}}'
 with ScriptedServer(lambda call: answer, latency={LATENCY}) as server:
     print(server.base_url, flush=True)

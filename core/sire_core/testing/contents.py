@@ -1,29 +1,19 @@
-"""Small corpora, what steps derive from passages, and all that an index folder holds of its latest recipe."""
+"""Small corpora, and all that an index folder holds of its latest recipe."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.data import demo_documents
-from sire_core.derive.engine import derive
-from sire_core.derive.local_runner import LocalRunner
-from sire_core.derive.passages import ItemChange
-from sire_core.derive.rows import Item, PassageInput, StoredOutput
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.types import Chunk, Document, Edge, Unit, UnitKind
 
-if TYPE_CHECKING:
-    from sire_core.derive.step import Step
-    from sire_core.types import ExtractionRecord
-
-__all__ = ["IndexContents", "derive_outputs", "read_contents", "sample_corpus", "two_tenants"]
+__all__ = ["IndexContents", "read_contents", "sample_corpus", "two_tenants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +87,3 @@ def two_tenants() -> list[Document]:
     for text in ("Earl Corin sailed to Port Amber.", "Earl Corin wrote a long letter to Mira Vale."):
         documents.append(Document(text, text, "Bluemarker 9", {"tenant": "blue"}))
     return documents
-
-
-class _NothingStored:
-    """The tables of an organizer that never ran."""
-
-    def __contains__(self, name: str) -> bool:
-        return False
-
-
-class _View:
-    """What steps may ask that need no corpus."""
-
-    runner = LocalRunner()
-
-    def progress(self, stage: str, done: int, total: int) -> None:
-        """Nobody watches."""
-
-
-def derive_outputs(
-    steps: Sequence[Step], passages: Sequence[tuple[Unit, ExtractionRecord | None]]
-) -> tuple[dict[str, dict[str, StoredOutput]], dict[str, Unit]]:
-    """Outputs of every step, in corpus order, and all units by id.
-
-    Args:
-        steps: Steps that ask no model and need no vectors.
-        passages: Chunk units in corpus order, each with its record.
-    """
-    items = [Item(unit.id, place, 0, PassageInput(unit, (), record)) for place, (unit, record) in enumerate(passages)]
-    stored: Any = _NothingStored()
-    found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", _View())))
-    outputs = {step.name: found.tables[step.name].all_outputs() for step in steps if step.reduces}
-    return outputs, {unit.id: unit for unit in found.delta.put_units}

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from sire_core import Index
 from sire_core.cli.app import app
 from sire_core.models.openai.retry import RetryPolicy
-from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.testing.scripts import default_script
+from support.scripted_server import ScriptedServer
 
 TEXTS = {
     "ada.md": "# Ada Holm\n\nAda Holm founded Brackwater Press in Lindle.",

@@ -19,8 +19,9 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.reason import collect, ircot
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, default_script
+from sire_core.testing.scripts import default_script
+from support.faults import always
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Where was the director of the film The Salt Lantern born?"
 FOLLOW_UP = "Where was Petra Quillon born?"

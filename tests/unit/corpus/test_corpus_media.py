@@ -19,7 +19,7 @@ from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.storage.calls import CallStore
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 TABLE = "| pier | built |\n|------|:-----:|\n| north | 1884 |\n| south | 1901 |"
 TEXT = (

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from sire_core.corpus.readers import read_documents
-from sire_core.testing.pdf import tagged_pdf
+from support.pdf import tagged_pdf
 
 pytest.importorskip("kreuzberg")
 

@@ -5,7 +5,7 @@ import json
 from sire_core import Document
 from sire_core.corpus.sentence_groups import group_sentences
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 TEXT = "Ports are many. Amber is one. Elm is another. Amber opened in 1901. It closed in 1931."
 

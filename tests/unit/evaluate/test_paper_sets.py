@@ -19,8 +19,8 @@ from sire_core.reason import ReaderConfig
 from sire_core.recipes import flat, smart
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripted_server import ScriptedServer
-from sire_core.testing.scripts import always, no_faults
+from support.faults import always, no_faults
+from support.scripted_server import ScriptedServer
 
 QUALITY = [
     {

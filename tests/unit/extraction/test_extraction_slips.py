@@ -11,8 +11,8 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.structured import parse_answer
 from sire_core.protocols import ChunkInContext
-from sire_core.testing.scripted_server import ScriptedServer
 from sire_core.types import Chunk
+from support.scripted_server import ScriptedServer
 
 CHUNK = Chunk("c1", "d1", 0, "Drava", "Ann met Bob in Paris. Ann founded the Drava mill.")
 ENTITIES = [{"id": "n1", "name": "Ann", "aliases": ["A. Kovac"]}, {"id": "n2", "name": "Bob"}]

@@ -10,7 +10,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 CORPUS = [Document("film", "The Long Tide was directed by Mira Vale."), Document("port", "Port Amber is a harbor.")]
 

@@ -14,7 +14,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import OnnxCrossEncoder, load_cross_encoder
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.tiny_onnx import write_tiny_cross_encoder
+from support.tiny_onnx import write_tiny_cross_encoder
 
 QUESTION = "Who directed The Long Tide?"
 WORTH = {"film": 4.0, "painter": 2.0, "harbor": 1.0}

@@ -14,7 +14,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.plain_answers import loop_at, with_one_round, without_loop, without_rest
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.protocols import Completion, Prompt
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 ENTITY = '{"id":"n1","name":"Petra Quillon","type":"Person","aliases":[],"description":""}'
 FACT = '{"text":"Petra Quillon was born in Varn Harbour.","entities":["n1"]},'

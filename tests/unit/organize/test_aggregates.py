@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
-from sire_core.testing.contents import derive_outputs
 from sire_core.types import Entity, ExtractionRecord, Fact, Unit, UnitKind
+from support.derive_outputs import derive_outputs
 
 
 class View:

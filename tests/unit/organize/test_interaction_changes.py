@@ -14,9 +14,9 @@ from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.iier.keywords import PassageKeywords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
-from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import ExtractionRecord
+from support.damage import forget_notes
 
 WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide")
 SETTINGS = {

@@ -20,11 +20,11 @@ from sire_core.recipes.smart.derive import Perspectives
 from sire_core.recipes.smart.stored_trees import StoredTrees
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
-from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.testing.scripts import default_script
 from sire_core.types import UnitKind, hash64
+from support.damage import forget_notes
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")

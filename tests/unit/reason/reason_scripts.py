@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Where was the director of the film The Salt Lantern born?"
 

@@ -28,7 +28,7 @@ from sire_core.reason import (
     single,
 )
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripts import always, at_calls
+from support.faults import always, at_calls
 
 ORIGINAL, HIPPORAG, TWO_CALL = IRCoTConfig("original"), IRCoTConfig("hipporag"), SelfAskConfig("two_call")
 DONE = search("DONE")

@@ -17,8 +17,8 @@ from sire_core.recipes import flat, iier
 from sire_core.recipes.iier import INTERACTS, WORDS_NOTE
 from sire_core.recipes.iier.graph import FEATURES, ChainGraph
 from sire_core.recipes.iier.keywords import PassageKeywords
-from sire_core.testing.damage import forget_notes
 from sire_core.testing.hash_embedder import HashEmbedder
+from support.damage import forget_notes
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n")), max_size=8))

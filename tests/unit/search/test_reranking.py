@@ -7,7 +7,7 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripted_server import ScriptedServer
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Who directed The Long Tide?"
 CORPUS = [

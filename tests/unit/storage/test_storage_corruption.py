@@ -15,9 +15,9 @@ from sire_core import recipes
 from sire_core.errors import SireError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
-from sire_core.testing.damage import DAMAGES, damage
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
+from support.damage import DAMAGES, damage
 
 CASES = int(os.environ.get("SIRE_DAMAGE_CASES", "500"))
 RECIPES = {

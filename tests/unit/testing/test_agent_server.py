@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from sire_core.testing.agent_server import AgentServer, ToolRequest
+from support.agent_server import AgentServer, ToolRequest
 
 
 def _ask(server, **more):

@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 
-from sire_core.testing.http_server import HttpRequest, HttpResponse, LoopbackServer
+from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
 
 async def _echo(request: HttpRequest) -> HttpResponse:
@@ -36,7 +36,7 @@ def test_a_failing_handler_shows_up_at_the_client_and_in_the_log(caplog):
 
 
 def test_a_client_that_leaves_in_the_middle_is_noted_and_the_next_one_served(caplog):
-    caplog.set_level(logging.DEBUG, "sire_core.testing.http_server")
+    caplog.set_level(logging.DEBUG, "support.http_server")
     with LoopbackServer(_echo) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as client:
             client.sendall(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nhalf")

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from sire_core.testing.chat_frames import error_response, events, json_response, whole_answer
-from sire_core.testing.http_server import HttpRequest, HttpResponse, ModelServer
+from support.chat_frames import error_response, events, json_response, whole_answer
+from support.http_server import HttpRequest, HttpResponse, ModelServer
 
 __all__ = ["AgentServer", "ToolRequest", "Turn"]
 

@@ -1,0 +1,1 @@
+"""Servers, damage and files that our own tests need."""
