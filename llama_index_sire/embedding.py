@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding, mean_agg
+from llama_index.core.embeddings.mock_embed_model import MockEmbedding
 from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
 __all__ = ["LlamaIndexEmbedder", "known_query"]
+
+_logger = logging.getLogger(__name__)
 
 _UNNAMED = "unknown"
 """What LlamaIndex calls a model whose class gives it no name."""
@@ -76,6 +80,12 @@ class LlamaIndexEmbedder:
         self.model = model
         self._fingerprint = fingerprint
         self._dimension = 0
+        self._warned = False
+
+    @property
+    def tells_texts_apart(self) -> bool:
+        """False for `MockEmbedding`, which gives every text one vector; see `check_vectors`."""
+        return not isinstance(self.model, MockEmbedding)
 
     @property
     def fingerprint(self) -> str:
@@ -118,7 +128,14 @@ class LlamaIndexEmbedder:
         vectors = await (self._queries(texts) if kind == "query" else self._documents(list(texts)))
         if not len(texts):
             return np.empty((0, self.dimension), dtype=np.float32)
-        found = check_vectors(vectors, texts, self.fingerprint, self._dimension)
+        if not self.tells_texts_apart and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "MockEmbedding gives every text the same vector, so vectors rank nothing; for tests only. "
+                "sire_core.testing.HashEmbedder() needs no model either, and tells texts apart."
+            )
+        knows_all = self.tells_texts_apart
+        found = check_vectors(vectors, texts, self.fingerprint, self._dimension, knows_all=knows_all)
         self._dimension = found.shape[1]
         return found
 

@@ -118,6 +118,12 @@ async def test_ask_with_a_model_over_http(folder):
     assert "Searching: Where did it stand?" in told
 
 
+async def test_texts_cite_by_a_template(folder):
+    async with Client(stdio(folder, "--cite-key", "{id} of {year}")) as client:
+        found = await client.call_tool("search", QUESTION)
+    assert found.content[0].text.startswith("[m-1 of 1901] Ada Holm")
+
+
 async def search(url, query):
     async with Client(url) as client:
         return (await client.call_tool("search", {"query": query})).structured_content["hits"]

@@ -14,6 +14,7 @@ from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, with_meter
@@ -275,13 +276,30 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
 
 
 async def test_errors_that_no_repetition_mends_fail_at_once() -> None:
-    async with OpenAIChat("m", base_url="http://127.0.0.1:9/v1", retry=RETRY) as nobody:
-        with pytest.raises(ModelError, match="failed 4 times"):
-            await nobody.complete(Prompt("x"))
     with ScriptedServer() as server:
         async with client(server, base_url=server.base_url + "/nowhere/x?y=") as model:
             with pytest.raises(ModelError, match="404"):
                 await model.complete(Prompt("x"))
+
+
+@pytest.mark.usefixtures("_transport")
+async def test_a_server_that_does_not_run_is_said_at_once_and_one_that_restarts_is_waited_for() -> None:
+    slow = replace(RETRY, base=60.0, cap=60.0)
+    for address, why in (("127.0.0.1:9", "refused"), ("nowhere.invalid", "no such host")):
+        async with OpenAIChat("m", base_url=f"http://{address}/v1", retry=slow) as nobody:
+            with pytest.raises(ModelError, match=f"{address}: .*{why}"):
+                await asyncio.wait_for(nobody.complete(Prompt("x")), 10)
+            with pytest.raises(ModelError, match=why):
+                async for _ in nobody.stream(Prompt("x")):
+                    pass
+        with pytest.raises(ModelError, match=why):
+            await OpenAIEmbedder("m", base_url=f"http://{address}/v1", retry=slow).embed(["x"])
+    with ScriptedServer() as server:
+        async with client(server) as model:
+            await model.complete(Prompt("x"))
+            server.stop()
+            with pytest.raises(ModelError, match="failed 4 times"):
+                await model.complete(Prompt("y"))
 
 
 async def test_missing_key_and_missing_package(monkeypatch) -> None:

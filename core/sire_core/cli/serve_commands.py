@@ -101,6 +101,15 @@ def mcp(
         ),
     ] = None,
     allow: arguments.Allow = None,
+    cite_key: Annotated[
+        str,
+        typer.Option(
+            "--cite-key",
+            metavar="KEY",
+            help="Metadata key, or template such as '{source}, page {page}', by which texts cite documents. "
+            "Default: readable ids, else source, file name or title.",
+        ),
+    ] = "",
 ) -> None:
     """Serve an index to agents over MCP.
 
@@ -123,7 +132,7 @@ def mcp(
     model = answering.model()
     limits.need_model(model)
     with open_index(searching.options(folder, model, allow)) as index:
-        server = make_server(index, model, limits.of_reasoning())
+        server = make_server(index, model, limits.of_reasoning(), cite_key)
         if http is None:
             asyncio.run(serve_stdio(server))
             return

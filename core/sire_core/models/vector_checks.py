@@ -38,7 +38,8 @@ def check_vectors(
         texts: The texts, which errors quote.
         name: Of the embedder.
         dimension: Length of its vectors, if that is known.
-        knows_all: Whether it has a vector of its own for all words; one that was fitted to a corpus has not.
+        knows_all: Whether it has a vector of its own for all words; one that was fitted to a corpus has not, nor has
+            a test double that says so (`tells_texts_apart = False`).
 
     Raises:
         BatchError: There are more or fewer vectors than texts, or different texts have the same.

@@ -182,6 +182,24 @@ def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
         _ = LlamaIndexEmbedder(Broken(embed_dim=8)).fingerprint
 
 
+def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_does_not(caplog):
+    """Users' own tests take `MockEmbedding`, which gives every text one vector; a broken server does the same."""
+    towns = "Oslo Riga Turin Gent Cork Bonn Lviv Brno Graz Nice Bari Faro".split()
+    given = [LlamaDocument(text=f"The lighthouse of {town} stands on a cliff.", doc_id=town) for town in towns]
+    retriever = SireRetriever.from_documents(given, embed_model=MockEmbedding(8))
+    assert retriever.retrieve("Where does the lighthouse of Lviv stand?")[0].node.ref_doc_id == "Lviv"
+    assert [record.message[:13] for record in caplog.records].count("MockEmbedding") == 1
+
+    class Broken(WordEmbedding):
+        def _get_text_embedding(self, text):
+            return [0.1] * 8
+
+        _get_query_embedding = _get_text_embedding
+
+    with pytest.raises(ModelError, match="same vector for 12 different texts"):
+        SireRetriever.from_documents(given, embed_model=Broken())
+
+
 def test_trap_settings_are_resolved_late_and_openai_is_never_made():
     """`Settings.embed_model` with nothing set tries to import OpenAI's integration."""
     assert resolve_embed_model(None) is None

@@ -78,6 +78,11 @@ class OfficialClient:
         except (openai.OpenAIError, TypeError, ValueError) as error:
             raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
 
+    def address(self) -> str:
+        """Host and port that requests go to, without what an address may hold of passwords."""
+        given = self.base_url or self.settings.get("azure_endpoint") or os.environ.get("OPENAI_BASE_URL")
+        return urlsplit(given or "https://api.openai.com").netloc.rpartition("@")[2]
+
     def redactor(self) -> Redactor:
         """Removes the keys of these arguments and of the environment from texts."""
         headers = self.settings.get("default_headers") or {}

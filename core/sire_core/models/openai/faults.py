@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = [
     "server_words",
     "status_of",
     "truncated_error",
+    "why_unreachable",
 ]
 
 _REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
@@ -221,6 +223,16 @@ def is_timeout(fault: Exception) -> bool:
 
     timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
     return timed_out and isinstance(fault, openai.APITimeoutError) and unacceptable(fault) is None
+
+
+def why_unreachable(fault: Exception) -> str:
+    """Why no connection could be made: nothing listens at the address, or there is no such host; else empty."""
+    import openai
+
+    causes = list(_causes(fault)) if isinstance(fault, openai.APIConnectionError) else []
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return "the connection was refused"
+    return "there is no such host" if any(isinstance(cause, socket.gaierror) for cause in causes) else ""
 
 
 def unacceptable(fault: BaseException | None) -> UnacceptableResponseError | None:

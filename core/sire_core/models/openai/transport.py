@@ -25,6 +25,7 @@ from sire_core.models.openai.faults import (
     retries_exhausted,
     status_of,
     truncated_error,
+    why_unreachable,
 )
 from sire_core.models.openai.responses import StreamedAnswer, require_good
 from sire_core.models.openai.retry import RetryPolicy, retry_after
@@ -83,6 +84,7 @@ class OpenAITransport:
         self._official = OfficialClient(base_url, api_key, settings, bounds)
         self._redactor = self._official.redactor()
         self._clients = LoopClients(self._official.make, concurrency)
+        self._has_answered = False
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process, with connections of its own; see `OfficialClient.without_key`."""
@@ -123,28 +125,9 @@ class OpenAITransport:
         client, gate = await self._clients.get()
         attempt = tries
         while True:
-            streamed = StreamedAnswer()
             async with gate:
                 wave = gate.wave
-                taken = await sink.reserve(sum(tokens))
-                answer: Any = None
-                fault: Exception | None = None
-                try:
-                    if body.get("stream"):
-                        async with aclosing(self._pieces(client, path, body, streamed)) as pieces:
-                            async for _ in pieces:
-                                pass
-                    else:
-                        answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
-                        if not isinstance(answer, dict):
-                            answer, fault = None, BrokenResponseError("the response is not a JSON object")
-                        else:
-                            require_good(answer)
-                except Exception as error:  # noqa: BLE001 - sorted out below; what is not the server's fault is raised
-                    fault = error
-                finally:
-                    answer = answer or streamed.whole()  # what came of a stream that broke off was paid for
-                    self._settle(taken, answer, tokens[0])
+                answer, fault = await self._send(client, path, body, tokens, sink)
                 if fault is None:
                     gate.succeeded()
                     return self._clean(path, answer or {})
@@ -156,6 +139,32 @@ class OpenAITransport:
                     gate.throttled(wave, wait)
             attempt += 1
             await asyncio.sleep(wait)
+
+    async def _send(
+        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], tokens: tuple[int, int], sink: UsageSink
+    ) -> tuple[Any, Exception | None]:
+        """Send a request once; return the answer and what went wrong."""
+        streamed = StreamedAnswer()
+        taken = await sink.reserve(sum(tokens))
+        answer: Any = None
+        fault: Exception | None = None
+        try:
+            if body.get("stream"):
+                async with aclosing(self._pieces(client, path, body, streamed)) as pieces:
+                    async for _ in pieces:
+                        pass
+            else:
+                answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
+                if not isinstance(answer, dict):
+                    answer, fault = None, BrokenResponseError("the response is not a JSON object")
+                else:
+                    require_good(answer)
+        except Exception as error:  # noqa: BLE001 - the caller sorts it out, and raises what is not the server's fault
+            fault = error
+        finally:
+            answer = answer or streamed.whole()  # what came of a stream that broke off was paid for
+            self._settle(taken, answer, tokens[0])
+        return answer, fault
 
     async def _in_time(self, request: Awaitable[T]) -> T:
         """Wait for a response; even one whose head comes a byte at a time."""
@@ -258,6 +267,7 @@ class OpenAITransport:
 
     def _settle(self, taken: list[tuple[UsageMeter, Reservation]], answer: Any, estimate: int) -> None:
         # A request that failed is counted as a call; what it cost in tokens nobody knows.
+        self._has_answered = self._has_answered or answer is not None
         read, wrote = (0, 0) if answer is None else self._usage(answer, estimate)
         for meter, reservation in taken:
             meter.settle(reservation, read, wrote)
@@ -272,6 +282,10 @@ class OpenAITransport:
         asked = retry_after(headers_of(fault))
         if is_bad_request(fault, body):
             raise BadRequest(fault) from fault
+        self._has_answered = self._has_answered or bool(status_of(fault))
+        if (why := why_unreachable(fault)) and not self._has_answered:  # once it has, it may only be restarting
+            address = self._official.address()
+            raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
         if not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
         if asked is not None and asked > self.retry.max_retry_after:
