@@ -186,7 +186,7 @@ def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_do
     """Users' own tests take `MockEmbedding`, which gives every text one vector; a broken server does the same."""
     towns = "Oslo Riga Turin Gent Cork Bonn Lviv Brno Graz Nice Bari Faro".split()
     given = [LlamaDocument(text=f"The lighthouse of {town} stands on a cliff.", doc_id=town) for town in towns]
-    retriever = SireRetriever.from_documents(given, embed_model=MockEmbedding(8))
+    retriever = SireRetriever.from_documents(given, embed_model=MockEmbedding(8), recipe="sire")
     assert retriever.retrieve("Where does the lighthouse of Lviv stand?")[0].node.ref_doc_id == "Lviv"
     assert [record.message[:13] for record in caplog.records].count("MockEmbedding") == 1
 
