@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.ingestion import run_transformations
@@ -68,9 +69,10 @@ def cut(
     if whole:
         _refuse_another(mine, saved, everything)
     own = SentenceChunker() if index.chunker == "sentences" else index.chunker  # "sentences" is the only name
+    convert = partial(to_documents, title_key=title_key, chunker=own, strict_metadata=index.strict_metadata)  # type: ignore[arg-type]  # no other text
     if transformations is None:
         _refuse_nodes(known)
-        return to_documents(nodes, title_key, chunker=own), []  # type: ignore[arg-type]  # no other text, as above
+        return convert(nodes), []
     marks = {name: digest(node.hash, str(title_key), *(mine or ())) for name, node in whole.items()}
     same = {name: document for name, document in known.items() if _mark(document) == marks[name]}
     pieces = {node.ref_doc_id or node.node_id for node in nodes if not isinstance(node, LlamaIndexDocument)}
@@ -79,7 +81,7 @@ def cut(
     fresh = {name: document for name, document in whole.items() if name not in same}
     left = [n for n in nodes if not isinstance(n, LlamaIndexDocument) or n is fresh.get(n.node_id)]
     made = run_transformations(left, transformations)
-    return to_documents(made, title_key, chunker=own, marks=marks), list(same)  # type: ignore[arg-type]  # as above
+    return convert(made, marks=marks), list(same)
 
 
 def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everything: bool) -> None:

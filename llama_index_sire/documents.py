@@ -20,6 +20,8 @@ from llama_index.core.schema import (
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from sire_core.corpus.sections import title_of
+from sire_core.corpus.titles import header_title
+from sire_core.corpus.validation import require_json
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.types import Document, Passage
@@ -88,6 +90,7 @@ def to_documents(
     *,
     chunker: SentenceChunker | None = None,
     marks: Mapping[str, str] | None = None,
+    strict_metadata: bool = False,
 ) -> list[Document]:
     """Convert documents, or nodes from a splitter.
 
@@ -100,6 +103,8 @@ def to_documents(
         title_key: Metadata key that holds the title, or a list of keys with its headings.
         chunker: Splits documents; None makes each one a passage.
         marks: What is noted with the nodes of a document, by the document's id.
+        strict_metadata: Refuse metadata values that JSON does not have; by default they are stored in another form, and
+            come back as they were given.
 
     Raises:
         CorpusError: Something is no node, has fields that cannot be kept, or one id stands for two things.
@@ -109,6 +114,8 @@ def to_documents(
     for node in [nodes] if isinstance(nodes, BaseNode) else nodes:
         if not isinstance(node, BaseNode):
             raise CorpusError(f"Expected LlamaIndex documents or nodes, not {type(node).__name__}.")
+        if strict_metadata:
+            require_json(node.metadata, f"Node {node.node_id!r}")
         if isinstance(node, LlamaIndexDocument):
             documents.append(_whole(node, title_key, chunker))
             continue
@@ -130,13 +137,14 @@ def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: Se
     for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
         places = {"start_char_idx": start, "end_char_idx": end}
         cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **places}, sort_keys=True)}))
-    return Document(node.node_id, "", title_of(metadata, title_key), metadata, tuple(cut) if text.strip() else ())
+    title = title_of(metadata, title_key) or header_title(text)
+    return Document(node.node_id, "", title, metadata, tuple(cut) if text.strip() else ())
 
 
 def _pieced(name: str, group: Sequence[BaseNode], title_key: str | Sequence[str], mark: str) -> Document:
     all_metadata = [_metadata(node) for node in group]
     shared = {key: value for key, value in all_metadata[0].items() if _is_shared(key, value, all_metadata)}
-    title = title_of(shared, title_key)
+    title = title_of(shared, title_key) or header_title(group[0].get_content(metadata_mode=MetadataMode.NONE))
     passages: list[Passage] = []
     for node, metadata in zip(group, all_metadata, strict=True):
         own = {key: value for key, value in metadata.items() if key not in shared}

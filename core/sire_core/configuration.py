@@ -52,6 +52,7 @@ class Configuration:
     allow: Filter | None = None
     runner: Runner | str | None = None
     wrap_model: WrapModel | None = None
+    strict_metadata: bool = False
 
     def __post_init__(self) -> None:
         if self.workers < 1:

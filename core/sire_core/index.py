@@ -70,6 +70,9 @@ class Index:
             on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`. The
             resulting index is the same.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
+        strict_metadata: Refuse documents whose metadata has values that JSON does not have. By default these are stored
+            in a form that filters compare: dates and times as ISO texts, paths and UUIDs as texts, decimals as numbers,
+            sets as lists, enumerations as their values, NaN as null.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Index:
         allow: FilterLike = None,
         runner: Runner | str | None = None,
         wrap_model: WrapModel | None = None,
+        strict_metadata: bool = False,
     ) -> None:
         configuration = Configuration(
             path=None if path is None else Path(path),
@@ -113,6 +117,7 @@ class Index:
             allow=parse_filter(allow),
             runner=runner,
             wrap_model=wrap_model,
+            strict_metadata=strict_metadata,
         )
         self._open(configuration)
 
@@ -141,6 +146,11 @@ class Index:
     def chunker(self) -> SentenceChunker | str | None:
         """What splits documents into passages; None makes each one a passage."""
         return self._configuration.chunker
+
+    @property
+    def strict_metadata(self) -> bool:
+        """Whether metadata values that JSON does not have are refused."""
+        return self._configuration.strict_metadata
 
     @property
     def recipe_name(self) -> str:

@@ -1,9 +1,17 @@
 """Words that users of LangChain's and LlamaIndex's stores know: ids, recipe settings, two models with two jobs."""
 
+from datetime import date, datetime
+from enum import Enum
+
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+from pydantic import BaseModel
 
 import llama_index_sire
 from langchain_sire import IRCoTRetriever, SelfAskRetriever, SireDocumentIndex, SireRetriever, SireVectorStore
@@ -76,3 +84,62 @@ def test_extraction_by_its_own_name_and_a_warning_of_what_it_costs(model, caplog
     nodes = [TextNode(text="Petra Quillon sails.")]
     with pytest.raises(TypeError, match="twice"):
         llama_index_sire.SireRetriever.from_documents(nodes, llm=None, extraction_llm=None)
+
+
+class Color(Enum):
+    RED = "red"
+
+
+class Place(BaseModel):
+    town: str
+
+
+ODD = {"color": Color.RED, "n": np.int64(3), "rate": np.float32(0.5), "none": float("nan"), "place": Place(town="Varn")}
+ADD = {
+    "langchain": lambda text, metadata, **options: SireRetriever.from_documents(
+        [Document(page_content=text, metadata=metadata)], recipe="flat", **options
+    ),
+    "nodes": lambda text, metadata, **options: llama_index_sire.SireRetriever.from_documents(
+        [TextNode(text=text, metadata=metadata)], recipe="flat", **options
+    ),
+    "documents": lambda text, metadata, **options: llama_index_sire.SireRetriever.from_documents(
+        [LlamaDocument(text=text, metadata=metadata)], recipe="flat", **options
+    ),
+    "split": lambda text, metadata, **options: llama_index_sire.SireRetriever.from_documents(
+        [LlamaDocument(text=text, metadata=metadata)], recipe="flat", transformations=[SentenceSplitter()], **options
+    ),
+}
+
+
+@pytest.mark.parametrize("add", ADD.values(), ids=ADD)
+def test_metadata_that_json_does_not_have(add):
+    index = add("Petra sails.", {**ODD, "day": date(2024, 5, 31), "at": datetime(2024, 5, 31, 10, 0)}).index  # noqa: DTZ001 - without a zone
+    for where in ({"color": "red"}, {"n": 3}, {"rate": {"lt": 0.6}}, {"day": {"gte": date(2024, 5, 1)}}, "at<2024-06"):
+        assert index.search("Petra", 1, filter=where), where
+    assert index.search("Petra", 1, filter={"day": {"lt": date(2024, 5, 1)}}) == []
+    for value in (date(2024, 5, 31), float("nan"), Color.RED, np.int64(3), Place(town="Varn"), {1}):
+        with pytest.raises(CorpusError, match=r"'thing'.*strict_metadata"):
+            add("Petra sails.", {"thing": value}, strict_metadata=True)
+
+
+def test_date_ranges_in_the_words_of_llama_index():
+    nodes = [TextNode(id_=str(n), text="Petra sails.", metadata={"day": date(2024, n, 1), "n": n}) for n in (1, 5, 9)]
+    filters = MetadataFilters(
+        filters=[
+            MetadataFilter(key="day", value="2024-04-30", operator=FilterOperator.GT),
+            MetadataFilter(key="day", value="2024-09-01", operator=FilterOperator.LT),
+        ]
+    )
+    retriever = llama_index_sire.SireRetriever.from_documents(nodes, recipe="flat", filters=filters)
+    (found,) = retriever.retrieve("Petra")
+    assert found.node.metadata == {"day": date(2024, 5, 1), "n": 5}
+
+
+def test_the_title_in_front_matter_is_that_of_all_parts():
+    text = "---\ntitle: The queue\n---\n" + "A worker takes a job from it. " * 80
+    splitter = SentenceSplitter(chunk_size=200, chunk_overlap=0)
+    for given in (splitter.get_nodes_from_documents([LlamaDocument(text=text)]), [LlamaDocument(text=text)]):
+        index = llama_index_sire.SireRetriever.from_documents(given, recipe="flat").index
+        hits = index.search("worker", 9)
+        assert len(hits) > 1
+        assert {hit.unit.title for hit in hits} == {"The queue"}

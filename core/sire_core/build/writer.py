@@ -42,9 +42,7 @@ class IndexWriter:
 
     async def defer(self, documents: Iterable[Document], delete: Iterable[str]) -> list[str]:
         """Store changes that are indexed before the next search; the first documents of a folder at once."""
-        from sire_core.corpus.validation import check_documents
-
-        checked = check_documents(documents)
+        checked = self._checked(documents)
         names = [document.id for document in checked]
         if self._configuration.path is not None and not self._is_built():
             # The folder must say with which embedder and recipe others have to index what waits in it.
@@ -53,6 +51,11 @@ class IndexWriter:
             return names
         self._reader.pending.put({document.id: document for document in checked} | dict.fromkeys(delete))
         return names
+
+    def _checked(self, documents: Iterable[Document]) -> tuple[Document, ...]:
+        from sire_core.corpus.validation import check_documents
+
+        return check_documents(documents, strict_metadata=self._configuration.strict_metadata)
 
     def _is_built(self) -> bool:
         try:
@@ -114,10 +117,9 @@ class IndexWriter:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
         from sire_core.build.memory import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_build
-        from sire_core.corpus.validation import check_documents
 
         # In a list, so that the plan frees the documents when it has read them.
-        unread, chunker = [check_documents(documents)], self._configuration.chunker_object()
+        unread, chunker = [self._checked(documents)], self._configuration.chunker_object()
         keep = {keep} if isinstance(keep, str) else set(keep)
         with mapped_arrays(large=len(unread[0]) > LARGE):
             report = await self.apply(lambda stored, _: plan_build(stored, unread.pop(), chunker, keep))
@@ -126,9 +128,7 @@ class IndexWriter:
 
     async def put(self, documents: Iterable[Document], *, may_replace: bool) -> BuildReport:
         """Add documents, or replace those that are there."""
-        from sire_core.corpus.validation import check_documents
-
-        return await self._put([check_documents(documents)], may_replace=may_replace)
+        return await self._put([self._checked(documents)], may_replace=may_replace)
 
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
@@ -222,12 +222,11 @@ class IndexWriter:
     async def estimate(self, documents: Iterable[Document], price: Price | None) -> Estimate:
         """Estimate the model calls of a build of these documents."""
         from sire_core.build.estimate import estimate_build
-        from sire_core.corpus.validation import check_documents
 
         path = self._configuration.path
         exists = self._reader.open_files() is not None or (path is not None and (path / "index.sqlite").exists())
         files = self._reader.files() if exists else None
-        return await estimate_build(files, check_documents(documents), self._configuration, price)
+        return await estimate_build(files, self._checked(documents), self._configuration, price)
 
     async def reembed(self, path: Path, embedder: Embedder | str) -> BuildReport:
         """Build the same corpus and recipes with another embedder in a new folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +12,10 @@ from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
 from sire_core.types import Document, Passage
 
-__all__ = ["DocumentPool", "check_documents", "clean_id", "clean_metadata"]
+__all__ = ["DocumentPool", "check_documents", "clean_id", "clean_metadata", "require_json"]
 
 
-def check_documents(documents: Iterable[Document]) -> tuple[Document, ...]:
+def check_documents(documents: Iterable[Document], *, strict_metadata: bool = False) -> tuple[Document, ...]:
     """Check and tidy documents before they are indexed.
 
     Texts lose NUL characters and lone surrogates, ids that hold any are refused, metadata is copied into plain JSON
@@ -22,6 +23,7 @@ def check_documents(documents: Iterable[Document]) -> tuple[Document, ...]:
 
     Args:
         documents: Any iterable of documents; an empty one is allowed, and so is a document without text.
+        strict_metadata: See `Index`.
 
     Raises:
         CorpusError: Something is not a document, a field has the wrong type, an id is blank, metadata is not JSON,
@@ -31,7 +33,10 @@ def check_documents(documents: Iterable[Document]) -> tuple[Document, ...]:
         raise CorpusError(f"Expected a list of Document objects, not {type(documents).__name__}.")
     pool = DocumentPool()
     for number, document in enumerate(documents):
-        pool.add(_checked(document, number), f"document number {number}")
+        checked = _checked(document, number)
+        if strict_metadata:
+            _require_json(document, f"Document {document.id!r} (number {number})")
+        pool.add(checked, f"document number {number}")
     return pool.documents()
 
 
@@ -59,6 +64,34 @@ def _checked(document: object, number: int) -> Document:
         metadata=clean_metadata(document.metadata, where),
         chunks=_checked_chunks(document.chunks, where),
     )
+
+
+def _require_json(document: Document, where: str) -> None:
+    require_json(document.metadata, where)
+    for chunk in document.chunks:
+        if isinstance(chunk, Passage):
+            require_json(chunk.metadata, f"{where}, a passage")
+
+
+def require_json(metadata: Mapping[str, Any], where: str) -> None:
+    """Refuse metadata values that JSON does not have, such as dates, sets and NaN.
+
+    Raises:
+        CorpusError: There is one.
+    """
+    if refused := [key for key, value in metadata.items() if not _is_json(value)]:
+        raise CorpusError(
+            f"{where}: metadata key {refused[0]!r} holds {_kind(metadata[refused[0]])} that JSON does not have, and "
+            "strict_metadata is on. Convert it, or turn strict_metadata off to store it in another form."
+        )
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _check_types(given: Document | Passage, texts: Sequence[str], where: str, of: str = "") -> None:

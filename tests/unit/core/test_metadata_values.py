@@ -15,7 +15,7 @@ from sire_core.errors import CorpusError
 from sire_core.index import Index
 from sire_core.metadata_values import lost_types, plain_value, restored, with_types
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.types import Document
+from sire_core.types import Document, Passage
 
 
 class Color(Enum):
@@ -105,3 +105,17 @@ def test_filters_compare_what_is_stored(index, where, expected):
 def test_what_has_no_form_is_refused_by_name():
     with pytest.raises(CorpusError, match=r"'a'.*'thing'.*object"):
         Index().build([Document("a", "x", metadata={"thing": object()})])
+
+
+@pytest.mark.parametrize("value", [date(2024, 1, 1), Path("x"), {1}, float("nan"), Color.RED, [Decimal(1)], ID])
+def test_an_option_refuses_what_json_does_not_have(value):
+    index = Index(recipe="flat", embedder=HashEmbedder(), strict_metadata=True)
+    for document in (
+        Document("a", "x", metadata={"thing": value}),
+        Document("a", chunks=(Passage("x", metadata={"thing": value}),)),
+    ):
+        with pytest.raises(CorpusError, match=r"'a'.*'thing'.*strict_metadata"):
+            index.update([document])
+        with pytest.raises(CorpusError, match="'thing'"):
+            index.defer([document])
+    assert index.update([Document("a", "x", metadata={"thing": [1, None, {"b": "c"}]})]).added == 1
