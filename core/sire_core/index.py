@@ -287,6 +287,23 @@ class Index:
         """See `delete_passages`."""
         return await self._writer.delete_passages(passage_ids)
 
+    def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+        """Ask the models about some documents again: for answers that are valid and bad, which would stay for ever.
+
+        Deletes the extractions of these documents, and all answers that were made from them among others, then makes
+        them again, and everything derived from them. Of summaries and reports nothing else is asked for. Documents
+        stay, and can be searched meanwhile; what fails, or is interrupted, is asked for by the next change.
+
+        Raises:
+            CorpusError: An id is unknown; nothing was deleted.
+            ConfigurationError: A recipe was built with a model or an extractor that this object does not have.
+        """
+        return run_sync(self.aforget(doc_ids))
+
+    async def aforget(self, doc_ids: Iterable[str]) -> BuildReport:
+        """See `forget`."""
+        return await self._writer.forget(doc_ids)
+
     def drop_recipe(self, name: str) -> None:
         """Remove a recipe, unless it is the only one, and everything derived only for it. Documents stay."""
         run_sync(self.adrop_recipe(name))

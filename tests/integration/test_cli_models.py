@@ -289,3 +289,18 @@ def test_eval_pays_extraction_once_for_all_recipes_and_its_limits_hold_for_all_o
     assert "sirerag: summaries: " in done.stderr
     assert "openai:m" in done.stdout
     assert len(server.passages) == len(set(server.passages)) == len(TOWNS)
+
+
+def test_forget_asks_again_about_the_named_documents(server, source, tmp_path):
+    folder = tmp_path / "index"
+    model = ["--llm", "gpt-4o-mini", "--base-url", server.base_url]
+    run("index", source, "--to", folder, *model, "--yes")
+    asked = server.received
+    said = run("forget", folder, "d2", *model, code=2).output  # no terminal, no --yes: nothing is spent
+    assert "1 passage" in said
+    assert server.received == asked
+    run("forget", folder, "nothing", *model, "--yes", code=1)
+    run("forget", folder, "d2", *model, "--yes")
+    assert {entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.schema} == {"Corvo"}
+    other = run("estimate", source, "--to", folder, "--llm", "gpt-4o", "--json").output
+    assert list(json.loads(other)["superseded"].values()) == [8]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.extraction.stage import chunks_with_stale_links
 from sire_core.models.embedding import UnitEmbedder
+from sire_core.storage.manifest import FORGOTTEN
 
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
@@ -73,6 +74,15 @@ class BuildContext:
     def refitted(self) -> bool:
         """Whether the embedder was fitted again, so that all vectors are replaced."""
         return bool(self.before.embedder) and self.before.embedder != self.embedder.fingerprint
+
+    @cached_property
+    def forgotten(self) -> frozenset[str]:
+        """Ids of stored chunks whose answers were forgotten."""
+        hashes = set(self.before.failed.get(FORGOTTEN, ()))
+        if not hashes:
+            return frozenset()
+        before, after = self.update.before.chunk_by_id, self.update.after.hashes
+        return frozenset(chunk for chunk, text in after.items() if text in hashes and chunk in before)
 
     @cached_property
     def touched(self) -> Collection[str]:

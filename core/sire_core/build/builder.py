@@ -18,7 +18,7 @@ from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchErr
 from sire_core.extraction.stage import extract_missing
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
-from sire_core.storage.manifest import VECTORS, BuiltRecipe, Manifest
+from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
 from sire_core.storage.pool_update import PoolChange
 from sire_core.storage.rows import to_json
@@ -79,7 +79,7 @@ class Builder:
         work = self._plan()
         failures, repaired, failed = await self._extract(work)
         _log_failures(failures)
-        changed = bool(self._corpus.change) or bool(repaired)
+        changed = bool(self._corpus.change) or bool(repaired) or bool(self._context.forgotten)
         # The embedder was fitted again after its state was lost: stored vectors do not fit the new state.
         revector = self._context.refitted and bool(self._corpus.after.chunks)
         if work.known and not changed and not work.again and not revector and not self._without_vectors:
@@ -122,7 +122,7 @@ class Builder:
         ]
         owners = [owner for built in self._before.recipes for owner in built.owners]
         recipes = [*following, (self._context.recipe, work.target)]
-        return jobs_for(recipes, owners, self._corpus, repaired, work.again)
+        return jobs_for(recipes, owners, self._corpus, repaired, work.again, self._context.forgotten)
 
     def _plan(self) -> _Work:
         context, before, change = self._context, self._before, self._corpus.change
@@ -268,6 +268,7 @@ class Builder:
         failures |= {owner: [failure.where for failure in delta.failures] for owner, delta in deltas.items()}
         if work.needs_records:
             failures[extractor] = list(failed)
+        failures.pop(FORGOTTEN, None)
         failures[VECTORS] = [f"{unit.id} {reason}"[:500] for unit, reason in context.vectors.failed.values()]
         return replace(manifest, failed={key: texts for key, texts in failures.items() if texts})
 

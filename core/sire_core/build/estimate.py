@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from sire_core.algorithms.wording import count
@@ -58,6 +58,8 @@ class Estimate:
         extraction: Calls, tokens and price of extraction.
         summaries: The same for summaries, of all recipes of the folder that the change updates.
         native: The prompts of `extraction="native"`, see `Recipe.native`; empty for the prompt of all recipes.
+        superseded: Number of passages that are extracted already, but by another model or prompt (the key), and are
+            extracted again.
     """
 
     passages: int
@@ -65,6 +67,7 @@ class Estimate:
     extraction: CostRange
     summaries: CostRange
     native: str = ""
+    superseded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> CostRange:
@@ -75,6 +78,12 @@ class Estimate:
         """A few lines for people."""
         whose = f"; extraction with the prompts {self.native!r}" if self.native else ""
         lines = [f"{count(self.passages, 'passage')}, {self.stored:,} of them extracted already{whose}"]
+        for maker, number in self.superseded.items():
+            model, _, prompt = maker.rpartition("|")
+            lines.append(
+                f"{count(number, 'passage')} extracted by {model} with the prompt {prompt}: superseded, to be "
+                "extracted again. What is stored stays, for builds with that model."
+            )
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
             lines.append(
                 f"{name:>10}: {_range(cost.calls, 'call')}, {_range(cost.input_tokens, 'input token')}, "
@@ -101,14 +110,18 @@ async def estimate_build(
         return Estimate(len(chunks), 0, CostRange(price=(0.0, 0.0)), CostRange(price=(0.0, 0.0)))
     price = price or price_of(configuration.language_model.fingerprint, load_prices())
     extraction, known, native = CostRange().priced(price), set[str](), ""
+    superseded: dict[str, int] = {}
     if recipe.needs_records and configuration.extractor is None:
         extractor = model_extractor(configuration.language_model, configuration.extraction, native=recipe.native)
         native = recipe.native if configuration.extraction == "native" else ""
-        known = files.calls.known(extractor.fingerprint, [chunk.hash for chunk in chunks]) if files else known
+        hashes = {chunk.hash for chunk in chunks}
+        if files:
+            known = files.calls.known(extractor.fingerprint, hashes)
+            superseded = files.calls.superseded(extractor.fingerprint, hashes)
         asked = cast("ModelExtractor", getattr(extractor, "asked", extractor))
         extraction = estimate_extraction(missing_chunks(chunks, known), asked, price=price)
     summaries = await _summaries(old, chunks, files, configuration, recipe)
-    return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native)
+    return Estimate(len(chunks), len(known), extraction, summaries.priced(price), native, superseded)
 
 
 def estimate_extraction(

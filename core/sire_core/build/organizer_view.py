@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,10 @@ class OrganizerView:
     def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
         return self._context.stale_links
+
+    def forgotten(self) -> AbstractSet[str]:
+        """Ids of old chunks about which models are asked again."""
+        return self._context.forgotten
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
         """Return units that this organizer made before, or stored units by id."""

@@ -129,6 +129,7 @@ def jobs_for(
     corpus: CorpusUpdate,
     repaired: Collection[str],
     again: Collection[str] = (),
+    forgotten: Collection[str] = (),
 ) -> list[Job]:
     """Return one job per organizer.
 
@@ -138,13 +139,15 @@ def jobs_for(
         corpus: The change of the corpus.
         repaired: Hashes of passages whose extraction failed before and succeeded now.
         again: Fingerprints whose output is made again from all passages.
+        forgotten: Ids of chunks about which models are asked again.
     """
     before, after = corpus.before.chunk_by_id, corpus.after
-    regrouped = after.in_order(corpus.passages.regrouped)
+    redone_ids = corpus.passages.regrouped.union(forgotten)
+    regrouped = after.in_order(redone_ids)
     with_repaired = regrouped
     if repaired:
         ids = (chunk for chunk, hash_ in after.hashes.items() if hash_ in repaired and chunk in before)
-        with_repaired = after.in_order(corpus.passages.regrouped.union(ids))
+        with_repaired = after.in_order(redone_ids.union(ids))
     jobs = []
     for recipe, built in recipes:
         for organizer, owner in zip(recipe.organizers, built.owners, strict=True):

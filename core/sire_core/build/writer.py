@@ -171,6 +171,31 @@ class IndexWriter:
             lambda stored, chunks: plan_delete_passages(stored, chunks, wanted, allow=allow, chunker=chunker)
         )
 
+    async def forget(self, doc_ids: Iterable[str]) -> BuildReport:
+        """Delete what models answered about documents, and ask again."""
+        from sire_core.build.shielded import run_shielded
+        from sire_core.corpus.changes import CorpusChange, check_known
+        from sire_core.storage.commit import Commit
+
+        self._configuration.refuse_limited("answers are not separated by it")
+        wanted = {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
+        manifest, _ = self._reader.built()
+        files = self._reader.files()
+        for built in manifest.recipes:
+            self._configuration.check_rebuilds(built)
+        async with self._writing(files):
+            await self._index_pending(files, self._configuration)
+            corpus = files.store.corpus()
+            check_known(sorted(wanted), corpus.documents)
+            hashes = {chunk.hash for chunk in corpus.chunks if chunk.doc_id in wanted}
+            # In this order: whatever is interrupted here, the next change asks again.
+            after = files.refresh().with_forgotten(hashes)
+            await run_shielded(lambda: files.store.commit(Commit(manifest=after.to_json())))
+            await run_shielded(lambda: files.calls.forget(hashes))
+            report = await self._change(files, lambda *_: CorpusChange(), self._configuration)
+            missed = await self._publish_to_mirrors(files)
+        return replace(report, failures=(*report.failures, *missed)) if missed else report
+
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and the units that only it derived."""
         from sire_core.build.mirroring import sync_mirrors

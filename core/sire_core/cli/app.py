@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from sire_core.cli.ask_command import ask
-from sire_core.cli.change_commands import add, delete, index, sync, update
+from sire_core.cli.change_commands import add, delete, forget, index, sync, update
 from sire_core.cli.choice_commands import advise, estimate, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
@@ -96,6 +96,7 @@ app.command()(documents)
 app.command()(add)
 app.command()(update)
 app.command()(delete)
+app.command()(forget)
 app.command()(sync)
 app.command()(reembed)
 app.command()(backup)

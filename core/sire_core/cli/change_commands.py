@@ -1,9 +1,10 @@
-"""`sire index`, `sire add`, `sire update`, `sire delete`, `sire sync`: an index is made and changed."""
+"""`sire index`, `add`, `update`, `delete`, `forget`, `sync`: an index is made and changed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,15 @@ from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.changes import ids_of, is_inside, left_out_sources, list_readings, run_change, stored_ids
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
-from sire_core.cli.options import IndexOptions, ReadingOptions, RecipeOptions, check_folder, is_index, manifest_of
+from sire_core.cli.options import (
+    IndexOptions,
+    ReadingOptions,
+    RecipeOptions,
+    check_folder,
+    is_index,
+    manifest_of,
+    open_index,
+)
 from sire_core.cli.output import count, note
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.types import BuildReport, Document
 
-__all__ = ["add", "approval", "delete", "existing_index", "index", "sync", "update", "with_documents"]
+__all__ = ["add", "approval", "delete", "existing_index", "forget", "index", "sync", "update", "with_documents"]
 
 
 _LISTED = 20
@@ -117,6 +126,41 @@ def delete(
 
     overwritten = f"{folder}: what deleted documents left on disk was overwritten." if purge else ""
     run_change(options, change, as_json=as_json, approve=approve, also=overwritten)
+
+
+@grouped
+def forget(
+    folder: arguments.Folder,
+    doc_ids: Annotated[
+        list[str], typer.Argument(metavar="DOC_ID", help="Ids of the documents, or the paths of their files.")
+    ],
+    spending: SpendingOptions,
+    embedder: arguments.Embedder = None,
+    extractions: arguments.Extractions = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Ask the model about documents again, where its stored answers are bad.
+
+    Answers that a model gave are kept, also if the document is deleted and added again. This command deletes the
+    extractions of these documents, and all answers that were made from them among others, asks for them again and
+    updates everything derived. The documents stay. If it is interrupted, the next change asks. With --llm, the expected
+    cost of extraction is shown and you are asked before anything is deleted or spent.
+
+    Example: sire forget my-index guides/queue.md --llm gpt-4o-mini
+    """
+    options = existing_index(folder, doc_ids[0], spending, ReadingOptions(embedder=embedder, extractions=extractions))
+    pay = spending.approval()
+
+    def approve(index: Index, _: Sequence[Document]) -> None:
+        from sire_core.corpus.changes import check_known
+
+        names = ids_of(doc_ids, folder)
+        check_known(names, stored_ids(folder))
+        if pay is not None:  # as if nothing were stored
+            with open_index(replace(options, folder=None, recipe=manifest_of(folder).recipes[-1].name)) as alone:
+                pay(alone, index.documents(names))
+
+    run_change(options, lambda index, _: index.forget(ids_of(doc_ids, folder)), as_json=as_json, approve=approve)
 
 
 @grouped

@@ -194,8 +194,9 @@ def estimate(
     Shows the model calls, tokens and price of `sire index` with the same options, without calling the model. The number
     of calls for extraction is exact; for summaries it is a range. Retries and a paid embedder are not included.
 
-    JSON: {"passages", "stored", "extraction", "summaries", "total"}, each of the last three with "calls",
+    JSON: {"passages", "stored", "superseded", "extraction", "summaries", "total"}, each of the last three with "calls",
     "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest]; "price" is null when it is unknown.
+    "superseded": passages that another model or prompt extracted and that are extracted again, by its name.
     """
     options = IndexOptions(
         folder=to,
@@ -219,4 +220,4 @@ def _estimate_json(estimate: Estimate) -> dict[str, Any]:
     """An estimate for scripts; ranges are pairs of the lowest and the highest value."""
     stages = {"extraction": estimate.extraction, "summaries": estimate.summaries, "total": estimate.total}
     costs = {name: asdict(cost) for name, cost in stages.items()}
-    return {"passages": estimate.passages, "stored": estimate.stored, **costs}
+    return {"passages": estimate.passages, "stored": estimate.stored, "superseded": dict(estimate.superseded), **costs}

@@ -59,7 +59,9 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
     is_new = not any(step.name in stored for step in steps)
     again = is_new or view.state().get("extractor") != view.fingerprints[1]
     passages = await asyncio.to_thread(changed_passages, change, view, everything=again)
-    found = await derive(steps, passages, stored, view, view.state().get("limits", {}))
+    forgotten = view.forgotten()
+    forced = {unit.id for unit in view.chunk_units if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else ()
+    found = await derive(steps, passages, stored, view, view.state().get("limits", {}), forced)
     limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
     left_over = [unit.id for unit in view.units()] if is_new else []
     delta = Delta(
@@ -78,6 +80,7 @@ async def derive(
     stored: TableStore,
     view: BuildView,
     limits: Mapping[str, int] | None = None,
+    forced: Collection[str] = (),
 ) -> Result:
     """Run steps one after the other over passages that changed.
 
@@ -87,11 +90,13 @@ async def derive(
         stored: Tables before the change.
         view: What steps may look at beside their rows.
         limits: `Step.size_limit` of every step before the change, where there was one.
+        forced: Ids of passages whose keys are reduced again even if nothing differs.
     """
     import asyncio
 
     tables: dict[str, Table] = {}
     changed: dict[str, Sequence[OutputChange]] = {}
+    forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
     units = MadeUnits()
     context = Context(view, tables)
     of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
@@ -103,16 +108,18 @@ async def derive(
         else:
             say = partial(view.progress, f"rows of {step.name}")
             rows = (await _mapped([step], items.items, view, say))[0]
-        differing = await asyncio.to_thread(table.replace_items, items.touched, rows)
+        differing = await asyncio.to_thread(table.replace_items, items.touched, rows, several=step.source != PASSAGES)
         if step.merged_by == step.name:
             table.names = Table(f"{step.name}/names", stored, table.is_new)
             table.names.resolve(await step.resolve(table, context))
+        again = forced_items[step.name] = _forced(step, table, forced_items[step.source], context)
         if not step.reduces:
             changed[step.name] = []
         elif table.is_new:
             changed[step.name] = await reduce_all(step, table, context, units)
         else:
             dirty = await asyncio.to_thread(_dirty, step, table, differing, (limits or {}).get(step.name), context)
+            dirty |= again
             changed[step.name] = await reduce_dirty(step, table, dirty, context, units)
     delta = Delta(
         put_units=tuple(units.put.values()),
@@ -181,6 +188,14 @@ def _dirty(step: Step, table: Table, differing: Collection[str], limit: int | No
     other = _moved(step, table, context) if step.merged_by else set[str]()
     other |= _near_limit(step, table, limit, context)
     return other | _unsettled(step, table, differing, other, context)
+
+
+def _forced(step: Step, table: Table, items: Collection[str], context: Context) -> set[str]:
+    """Groups with rows of some items."""
+    if not items:
+        return set()
+    merged = context.tables[step.merged_by].merged if step.merged_by else {}
+    return {step.group_of(entry.key, merged) for entry in table.entries_of(items)}
 
 
 def _moved(step: Step, table: Table, context: Context) -> set[str]:

@@ -80,12 +80,13 @@ class Table:
         """The table, and that of its names."""
         return [self, self.names] if self.names else [self]
 
-    def replace_items(self, items: Collection[str], rows: PackedRows) -> Collection[str]:
+    def replace_items(self, items: Collection[str], rows: PackedRows, *, several: bool = False) -> Collection[str]:
         """Give items other rows.
 
         Args:
             items: Ids of all items that changed or are gone.
             rows: Their rows now.
+            several: Whether several items stand at one place, so that their order depends on the numbers of rows.
 
         Returns:
             Keys whose rows differ.
@@ -93,8 +94,8 @@ class Table:
         if self.is_new:
             self._rows = rows
             return rows.keys.keys()
-        before = _by_item_and_key(self.store.rows_of_items(self.name, list(items)))
-        after = _by_item_and_key(rows.stored())
+        before = _by_item_and_key(self.store.rows_of_items(self.name, list(items)), several)
+        after = _by_item_and_key(rows.stored(), several)
         differing = {pair for pair in {*before, *after} if before.get(pair) != after.get(pair)}
         changed = {item for item, _ in differing}
         self._gone |= changed
@@ -103,7 +104,7 @@ class Table:
             if (entry.item, entry.key) in differing:
                 self.came.setdefault(entry.key, []).append(entry)
         for item, key in differing.intersection(before):
-            gone = (Entry(place, 0, item, key, decode(body)) for place, body in before[item, key])
+            gone = (Entry(place, 0, item, key, decode(body)) for place, _, body in before[item, key])
             self.went.setdefault(key, []).extend(gone)
         return {key for _, key in differing}
 
@@ -245,10 +246,10 @@ def _output(row: Sequence[Any]) -> StoredOutput:
     return StoredOutput(place, number, data, units, bool(failed))
 
 
-def _by_item_and_key(rows: Iterable[StoredRow]) -> dict[tuple[str, str], list[tuple[int, bytes]]]:
-    found: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
-    for key, place, _, item, body in rows:
-        found.setdefault((item, key), []).append((place, body))
+def _by_item_and_key(rows: Iterable[StoredRow], numbered: bool) -> dict[tuple[str, str], list[tuple[int, int, bytes]]]:
+    found: dict[tuple[str, str], list[tuple[int, int, bytes]]] = {}
+    for key, place, number, item, body in rows:
+        found.setdefault((item, key), []).append((place, number if numbered else 0, body))
     return found
 
 

@@ -143,12 +143,17 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
     assert view.language_model is not None
     gone = set(delta.drop_units)
     put = {unit.id: unit for unit in delta.put_units}
-    missing = [found for found in view.state().get("missing_summaries", ()) if found not in gone and found not in put]
+    forgotten = view.forgotten()
+    again = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
+    waiting = dict.fromkeys([*view.state().get("missing_summaries", ()), *sorted(again)])
+    missing = [found for found in waiting if found not in gone and found not in put]
     stored = {unit.id: unit for unit in view.units([*put, *missing])}
     kept = {
         found: _with_summary(unit, stored[found].metadata["summary"])
         for found, unit in put.items()
-        if found in stored and stored[found].metadata.get("summary") and _shown(unit) == _shown(stored[found])
+        if found in stored.keys() - again
+        and stored[found].metadata.get("summary")
+        and _shown(unit) == _shown(stored[found])
     }
     asked = [unit for found, unit in put.items() if found not in kept]
     asked += [stored[found] for found in missing if found in stored]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -251,6 +252,9 @@ class BuildView(Protocol):
 
     def stale_links(self) -> Collection[str]:
         """Ids of old chunks whose records may link other titles than before the change."""
+
+    def forgotten(self) -> AbstractSet[str]:
+        """Ids of old chunks about which models are asked again: what they wrote from them is written again."""
 
     def units(self, ids: Collection[str] | None = None) -> Sequence[Unit]:
         """Units that this organizer put before.

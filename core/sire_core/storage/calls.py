@@ -287,7 +287,31 @@ class CallStore:
             connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
         self._fitted = {name: state for name, state in self._fitted.items() if name in names}
 
+    def superseded(self, fingerprint: str, hashes: Collection[str]) -> dict[str, int]:
+        """Return how many passages have a model's record with another fingerprint only, by that fingerprint."""
+        rows = self._db.iterate("SELECT fingerprint, hash FROM records WHERE status!='failed' ORDER BY 1, 2")
+        found: dict[str, set[str]] = {}
+        for other, text in rows:
+            if "|" in other and text in hashes:  # a model, then its prompt
+                found.setdefault(str(other), set()).add(str(text))
+        current = found.pop(fingerprint, set())
+        return {other: len(texts - current) for other, texts in found.items() if texts - current}
+
     # --- forgetting -------------------------------------------------------------------------------------------------
+
+    def forget(self, hashes: Collection[str]) -> None:
+        """Delete the records of some passages, and all answers that were made from them among others."""
+        with self._db.transaction() as connection:
+            connection.execute("CREATE TEMP TABLE gone (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", ((found,) for found in hashes))
+            connection.execute("DELETE FROM records WHERE hash IN (SELECT hash FROM gone)")
+            connection.execute(
+                "DELETE FROM answers WHERE key IN "
+                "(SELECT key FROM answer_sources WHERE hash IN (SELECT hash FROM gone))"
+            )
+            connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
+            connection.execute("DROP TABLE gone")
+        self._known_good.clear()
 
     def keep_only(self, hashes: Collection[str]) -> None:
         """Delete what was made from other passages, overwrite it and give the space back."""

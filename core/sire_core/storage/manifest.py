@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,10 @@ __all__ = ["VECTORS", "BuiltRecipe", "Manifest"]
 
 VECTORS = "vectors"
 """Key of `Manifest.failed` under which stand ids of units without a vector, each with the reason."""
+
+
+FORGOTTEN = "forgotten"
+"""Key of `Manifest.failed` under which stand hashes of passages whose answers were forgotten, see `with_forgotten`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +190,10 @@ class Manifest:
         """Return a manifest in which this recipe is the latest."""
         others = tuple(r for r in self.recipes if r.owners != built.owners or r.name != built.name)
         return replace(self, recipes=(*others, built))
+
+    def with_forgotten(self, hashes: Collection[str]) -> Manifest:
+        """Return a manifest whose next change extracts passages again and writes again what models made of them."""
+        failed = {key: list(values) for key, values in self.failed.items()}
+        for key in {FORGOTTEN, *(built.extraction for built in self.recipes if built.extraction)}:
+            failed[key] = sorted({*failed.get(key, ()), *hashes})
+        return replace(self, failed={key: values for key, values in failed.items() if values})

@@ -253,6 +253,9 @@ class LayerWriter:
         slots, drift = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
         before = old.clusters if old else ()
         clusters = [Cluster(tuple(known_nodes.ids[row] for row in rows)) for _, rows in slots]
+        if forgotten := self.view.forgotten():
+            nodes_now = known_nodes.units(known_nodes.ids).items()
+            altered = {*altered, *(node for node, unit in nodes_now if not forgotten.isdisjoint(unit.chunk_ids))}
         to_write = []
         for position, ((origin, _), cluster) in enumerate(zip(slots, clusters, strict=True)):
             is_same = origin >= 0 and before[origin].members == cluster.members and before[origin].summary

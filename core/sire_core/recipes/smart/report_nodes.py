@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -316,6 +316,18 @@ class ReportTable:
         return cls(
             reports=np.array([unit.id for unit in ordered], dtype="S24"),
             evidence=np.array([unit.metadata.get("evidence", "") for unit in ordered], dtype="S24"),
+        )
+
+    def without(self, reports: Collection[str]) -> ReportTable:
+        """Return a table in which some reports are there, and yet written again."""
+        stale = np.isin(self.reports, np.array(sorted(reports), dtype="S24"))
+        written = self.nodes >= 0
+        again = np.zeros(len(self.nodes), dtype=bool)
+        again[written] = stale[self.nodes[written]]
+        return replace(
+            self,
+            evidence=np.where(stale, np.array(b"", dtype="S24"), self.evidence),
+            signatures=np.where(again, np.uint64(0), self.signatures),
         )
 
     def to_note(self) -> bytes:

@@ -409,6 +409,9 @@ class ReportWriter:
         self._context_tokens = context_tokens
         note = view.notes([REPORTS]).get(REPORTS)
         self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
+        if forgotten := view.forgotten():
+            stale = [unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)]
+            self._before = self._before.without(stale)
         self._evidence = self._before.by_evidence()
         self._numbers = {passage: number for number, chunk_ids in enumerate(network.passages) for passage in chunk_ids}
         self._fresh: dict[str, Unit] = {}

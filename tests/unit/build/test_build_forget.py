@@ -1,0 +1,137 @@
+"""Answers that are valid and bad: `forget` asks again, and the index is what a build without them is."""
+
+import pytest
+
+from sire_core import Document, Index, recipes
+from sire_core.errors import BuildError, ConfigurationError, CorpusError, ModelError
+from sire_core.storage.check import check_folder
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.scripts import default_script
+
+TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
+DOCUMENTS = [
+    Document(f"d{n}", f"{town} lies on the Marl. {town} has a harbour of {TOWNS[n - 1]}.", town)
+    for n, town in enumerate(TOWNS)
+]
+NAMED = ["d2", "d3"]
+"""Documents that name Corvo."""
+RECIPES = {
+    "sire": recipes.sire,
+    "raptor": lambda: recipes.raptor(max_cluster_tokens=60),
+    "sirerag": lambda: recipes.sirerag(max_cluster_tokens=60),
+    "indexrag": recipes.indexrag,
+    "msrag": lambda: recipes.msrag(summaries="eager"),
+    "smart": recipes.smart,
+    "pagerank": recipes.pagerank,
+}
+
+
+SHOWN = ("raptor", "sirerag", "indexrag", "smart")
+"""Recipes whose units have these words; the others have names and passages only."""
+
+
+class Bad:
+    """Answers badly, in a valid form, where a call is about Corvo, until it is put right."""
+
+    def __init__(self, *, bad=True):
+        self.bad, self.down, self.asked = bad, False, []
+
+    def __call__(self, call):
+        about = "Corvo" in call.data
+        self.asked.append(call.fields.get("title") if call.schema else None)
+        if about and self.down:
+            raise ModelError("the server is down")
+        text = default_script(call)
+        if not (about and self.bad):
+            return text
+        return text.replace("harbour", "zeppelin") if call.schema else f"A zeppelin! {text}"
+
+
+def opened(folder, script, recipe, **more):
+    return Index(
+        folder, recipe=recipe, language_model=ScriptedModel(script), embedder=HashEmbedder(), chunker=None, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "extraction"), [*((name, "joint") for name in RECIPES), ("sirerag", "native"), ("indexrag", "native")]
+)
+def test_forgotten_answers_are_asked_for_again(tmp_path, name, extraction):
+    said = {}
+    for first in ("bad", "good"):
+        script = Bad(bad=first == "bad")
+        with opened(tmp_path / first, script, RECIPES[name](), extraction=extraction) as index:
+            index.build(DOCUMENTS)
+            is_bad = "zeppelin" in repr(read_contents(tmp_path / first).units)
+            assert is_bad is (first == "bad" and name in SHOWN and extraction == "joint") or name == "sirerag"
+            script.bad = False
+            index.delete(["d5"])
+            index.add([DOCUMENTS[5]])
+            asked = len(script.asked)
+            assert index.forget([]).generation == index.build(DOCUMENTS).generation
+            assert len(script.asked) == asked
+            assert index.forget(NAMED).failures == ()
+            again = script.asked[asked:]
+            assert again
+            assert {title for title in again if title} <= {"Corvo", "Delme"}  # no other passage was extracted
+            assert len(again) <= asked // 2
+            assert check_folder(tmp_path / first) == []
+        contents = read_contents(tmp_path / first)
+        assert "zeppelin" not in repr(contents.units)
+        said[first] = {part for part in contents.said() if part[0] not in ("rel_summary", "report")}
+    assert said["bad"] == said["good"]  # but for clusters of what was said at first
+
+
+def test_what_cannot_be_asked_again_now_is_asked_by_the_next_change(tmp_path):
+    script = Bad()
+    with opened(tmp_path / "ix", script, "sirerag", max_failure_ratio=0.9) as index:
+        index.build(DOCUMENTS)
+        before = read_contents(tmp_path / "ix").said()
+        script.down, script.bad = True, False
+        index.forget(NAMED)
+        assert [failure.where for failure in index.failures()][:1] == ["Corvo"]
+        assert index.search("Corvo", 5)
+    script.down = False
+    with opened(tmp_path / "ix", script, "sirerag", max_failure_ratio=0) as index:
+        index.add([])
+        assert index.failures() == []
+        assert read_contents(tmp_path / "ix").said() != before
+        script.down = True
+        with pytest.raises(BuildError):
+            index.forget(["d2", "d3"])
+        assert index.search("Corvo", 5)
+        script.down = False
+        index.update([])
+        assert index.failures() == []
+    assert not any("zeppelin" in text for _, text, _ in read_contents(tmp_path / "ix").said())
+
+
+def test_refusals_delete_nothing(tmp_path):
+    script = Bad()
+    with opened(tmp_path / "ix", script, "raptor") as index:
+        index.build(DOCUMENTS)
+        with pytest.raises(CorpusError, match="nothing"):
+            index.forget(["d2", "nothing"])
+        with Index(tmp_path / "ix", embedder=HashEmbedder()) as other, pytest.raises(ConfigurationError, match="Pass"):
+            other.forget(["d2"])
+        asked = len(script.asked)
+        index.build(DOCUMENTS)
+        assert len(script.asked) == asked
+    with (
+        Index(tmp_path / "ix", embedder=HashEmbedder(), allow={"x": 1}) as limited,
+        pytest.raises(ConfigurationError, match="allow"),
+    ):
+        limited.forget(["d2"])
+
+
+def test_an_estimate_says_what_another_model_supersedes(tmp_path):
+    for name in ("old", "new"):
+        model = ScriptedModel(name=name)
+        with Index(tmp_path / "ix", recipe="sire", language_model=model, embedder=HashEmbedder()) as index:
+            estimate = index.estimate([*DOCUMENTS, Document("late", "Late is new.")])
+            assert dict(estimate.superseded) == ({"scripted:old|extract/v1": 12} if name == "new" else {})
+            assert ("12 passages extracted by scripted:old" in estimate.describe()) is (name == "new")
+            if name == "old":
+                index.build(DOCUMENTS)
