@@ -75,14 +75,6 @@ def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> t
     of `supporting` is `[[{"doc", "quote"}, ...alternatives], ...]`), official HotpotQA and 2WikiMultiHopQA (`.json`)
     and MuSiQue (`.jsonl`). The supporting ids of official files are those that `read_documents` gives the passages of
     the same file. MuSiQue's unanswerable questions are left out. Identical repeats are merged.
-
-    Args:
-        path: The file.
-        max_bytes: A larger file is refused.
-
-    Raises:
-        CorpusError: The file is missing, a line cannot be used, or one id has two different questions. A benchmark
-            with holes would give wrong figures, so nothing is skipped.
     """
     path = Path(path)
     place = clean_text(str(path))
@@ -104,11 +96,7 @@ def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> t
 
 
 def question_from_record(record: Any, default_id: str = "") -> Question:
-    """Make a `Question` of one JSON value in any of the formats of `read_questions`.
-
-    Raises:
-        CorpusError: The value cannot be used; the message is the reason alone.
-    """
+    """Make a `Question` of one JSON value in any of the formats of `read_questions`."""
     if not isinstance(record, Mapping):
         raise CorpusError(f"a JSON object is needed, not {type(record).__name__}")
     given = record.get("id", record.get("_id"))

@@ -35,9 +35,6 @@ def without_blobs(text: str) -> str:
     Of a picture its alternative text stays, of a certificate or a key the lines around it. Left out are the content
     of `data:` addresses, runs of 256 and more letters and digits, and lines that hold nothing but base64, two or more
     of them. Letters of scripts without spaces are words.
-
-    Args:
-        text: Any text; code in it is looked through, too.
     """
     if "data:" in text:
         shorter = _PAYLOAD.sub("data:", text)

@@ -82,11 +82,7 @@ def plan_put(
     *,
     may_replace: bool = True,
 ) -> CorpusChange:
-    """The change that adds documents, and replaces those whose id is known.
-
-    Raises:
-        CorpusError: `may_replace` is off and some documents would be replaced.
-    """
+    """The change that adds documents, and replaces those whose id is known."""
     following = 1 + max((document.sequence for document in stored.values()), default=-1)
     put: list[StoredDocument] = []
     chunks: list[Chunk] = []
@@ -126,13 +122,7 @@ def plan_put(
 def replacing(
     known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
 ) -> CorpusChange:
-    """The change that makes a corpus a copy of another one.
-
-    Args:
-        known: Documents of the copy so far.
-        stored: Documents of the other one.
-        chunks: All of its chunks.
-    """
+    """The change that makes a corpus a copy of another one."""
     put = [document for name, document in stored.items() if known.get(name) != document]
     changed = {document.id for document in put}
     gone = tuple(name for name in known if name not in stored)
@@ -142,11 +132,7 @@ def replacing(
 
 
 def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, missing_ok: bool = False) -> CorpusChange:
-    """The change that removes documents; `missing_ok` leaves out unknown ids.
-
-    Raises:
-        CorpusError: Some ids are not in the index; nothing is removed.
-    """
+    """The change that removes documents; `missing_ok` leaves out unknown ids."""
     wanted = tuple(dict.fromkeys(ids))
     if not missing_ok:
         check_known(wanted, stored)
@@ -154,15 +140,7 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
 
 
 def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
-    """Refuse to delete unknown ids.
-
-    Args:
-        ids: To be deleted.
-        stored: Ids of all documents.
-
-    Raises:
-        CorpusError: Some ids are not in the index; nothing is removed.
-    """
+    """Refuse to delete unknown ids."""
     known = stored if isinstance(stored, Mapping) else set(stored)
     missing = [found for found in dict.fromkeys(ids) if found not in known]
     if missing:
@@ -187,11 +165,7 @@ def plan_delete_shown(
     missing_ok: bool = False,
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
-    """As `plan_delete`, of what a filter lets through: passages that do not pass stay, and documents without others.
-
-    Raises:
-        CorpusError: Some ids are not in the index, or nothing of them passes; nothing is removed.
-    """
+    """As `plan_delete`, of what a filter lets through: passages that do not pass stay, and documents without others."""
     shown = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
     there = {name: stored[name] for name in shown.values()}
     gone = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
@@ -206,18 +180,7 @@ def plan_delete_passages(
     allow: Filter | None = None,
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
-    """The change that removes single passages, and documents that have no other.
-
-    Args:
-        stored: All documents.
-        chunks: All passages, in corpus order.
-        ids: Which passages; unknown ones are passed over.
-        allow: Passages that do not pass stay.
-        chunker: Of the index.
-
-    Raises:
-        CorpusError: A passage was cut here; nothing is removed.
-    """
+    """The change that removes single passages, and documents that have no other."""
     found = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
     if cut_here := [chunk.doc_id for chunk in found if not chunk.source_id]:
         raise CorpusError(

@@ -94,20 +94,11 @@ class SentenceChunker:
         return self.fingerprint if is_plain(text) else f"{self.fingerprint}+scripts"
 
     def split(self, text: str) -> list[str]:
-        """Cut a text into chunks.
-
-        Returns:
-            Slices of `text` in order, none blank; in front of those that go on with a table, its header. Every
-            character that is not whitespace is in at least one of them.
-        """
+        """Cut a text into chunks."""
         return [piece.text for piece in self.slices(text)]
 
     def slices(self, text: str) -> Iterator[Slice]:
-        """Cut a text into chunks, and tell where.
-
-        Args:
-            text: What `split` cuts.
-        """
+        """Cut a text into chunks, and tell where."""
         window: list[_Span] = []
         tokens = 0
         for span in self._spans(text):

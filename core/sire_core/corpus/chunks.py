@@ -29,14 +29,6 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
     neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
     the path of headings that the whole chunk stands under. A document without one has the title of its front matter or
     of a header (`Title: ...`), also where a splitter cut it.
-
-    Args:
-        document: With `chunks` given they are taken as they are, blank ones left out, and so is a text that a splitter
-            cut, as its metadata tell (`start_index`, `Header 1`, `header_path`).
-        chunker: Cuts `document.text`; None takes the whole text as one chunk.
-
-    Returns:
-        Chunks with positions 0, 1, ..; none for a document without text.
     """
     if not document.title:
         head = document.passages[0].text if document.passages else document.text
@@ -50,10 +42,6 @@ def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
 
     That are whole sentences, as many as the chunker repeats, and the header of a table that goes on. Passages that the
     chunker would not have cut where they end, and those with ids of their own, stay as they are.
-
-    Args:
-        passages: Of a document, in order.
-        chunker: What cut it; None when nothing did.
     """
     parts = [passage.text for passage in passages[:1]]
     for before, passage in pairwise(passages):

@@ -43,19 +43,7 @@ _READERS = {
 
 
 def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
-    """Convert a file.
-
-    Args:
-        path: The file.
-        max_bytes: Most bytes that its content and its text may have when they are unpacked.
-
-    Returns:
-        Its title (of the file's own metadata, empty for none and for what a program wrote there) and its text as
-        Markdown.
-
-    Raises:
-        CorpusError: The extra is missing or too old, or the file cannot be converted; the message is the reason alone.
-    """
+    """Convert a file."""
     refuse_expanding(path, max_bytes)
     suffix = path.suffix.lower()
     module, name = _READERS.get(suffix, ("conversion", "_by_kreuzberg"))
@@ -70,15 +58,7 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
 
 
 def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, str]:
-    """What a reader returns that needs the extra `files`.
-
-    Args:
-        suffix: Of the file, for messages.
-        read: The reader.
-
-    Raises:
-        CorpusError: A library is missing or too old, or the file cannot be read; the message is the reason alone.
-    """
+    """What a reader returns that needs the extra `files`."""
     try:
         return read()
     except ImportError as error:
@@ -114,15 +94,7 @@ _MEMBERS = 100_000
 
 
 def refuse_expanding(path: Path, max_bytes: int) -> None:
-    """Refuse a file whose content is larger than a bound, or whose XML declares entities.
-
-    Args:
-        path: The file. One that is no archive and no XML is fine.
-        max_bytes: Most bytes of everything in an archive. They are counted, not believed.
-
-    Raises:
-        CorpusError: The file is hostile or broken; the message is the reason alone.
-    """
+    """Refuse a file whose content is larger than a bound, or whose XML declares entities."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(0)

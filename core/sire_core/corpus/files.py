@@ -61,12 +61,6 @@ def find_files(
     (`node_modules`, Python environments) are left out, links to folders and to files outside of the folder are not
     followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the
     given folders and `roots` that holds it; for one outside of them, its own name.
-
-    Returns:
-        The files; and files and folders that are not followed or cannot be listed, with the reason.
-
-    Raises:
-        CorpusError: A source does not exist; the message lists all missing ones.
     """
     paths = [Path(source) for source in sources]
     if not paths:
@@ -141,12 +135,7 @@ def _inside(path: Path, folder: str) -> bool:
 
 
 def check_readable(path: Path, max_bytes: int) -> None:
-    """Refuse what cannot or should not be opened.
-
-    Raises:
-        ConfigurationError: `max_bytes` is not a positive integer.
-        CorpusError: Not a regular file, empty, too large, or the system refuses; the message is the reason alone.
-    """
+    """Refuse what cannot or should not be opened."""
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise ConfigurationError(f"max_bytes must be a positive integer, not {max_bytes!r}.")
     try:
@@ -162,16 +151,7 @@ def check_readable(path: Path, max_bytes: int) -> None:
 
 
 def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool = False) -> str:
-    r"""Read a whole UTF-8 file, with or without a byte order mark, as clean text with `\n` line ends.
-
-    Args:
-        path: The file.
-        max_bytes: Larger files are refused.
-        declares: Whether the file may say in which encoding it is, as HTML does; that counts where it is not UTF-8.
-
-    Raises:
-        CorpusError: It cannot be read or is not text of its encoding; the message is the reason alone.
-    """
+    r"""Read a whole UTF-8 file, with or without a byte order mark, as clean text with `\n` line ends."""
     check_readable(path, max_bytes)
     try:
         raw = path.read_bytes()
@@ -187,11 +167,7 @@ def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool 
 
 
 def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonLine]:
-    """Read a JSON Lines file line by line; blank lines are skipped, a bad line does not stop the rest.
-
-    Raises:
-        CorpusError: The file as a whole cannot be read; the message is the reason alone.
-    """
+    """Read a JSON Lines file line by line; blank lines are skipped, a bad line does not stop the rest."""
     check_readable(path, max_bytes)
     offset = 0
     try:
@@ -211,11 +187,7 @@ def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonL
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON; the non-standard NaN and Infinity become null.
-
-    Raises:
-        CorpusError: Not JSON; the message is the reason alone.
-    """
+    """Parse JSON; the non-standard NaN and Infinity become null."""
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:

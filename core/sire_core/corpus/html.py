@@ -55,9 +55,6 @@ def html_to_markdown(page: str) -> tuple[str, str]:
     Left out are scripts, styles, controls, comments, what is hidden, and navigation: its elements, its roles, and
     classes and ids that say so, unless the page's content stands in their element, or nothing else would be left.
     Linear in the length of the page; broken HTML loses no text outside of these.
-
-    Returns:
-        The title of the page (empty when it has none) and its body as Markdown.
     """
     found, navigation = _read(page, frozenset())
     if navigation:

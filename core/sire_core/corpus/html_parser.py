@@ -51,13 +51,7 @@ def without_comment_marks(text: str) -> str:
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content: bool = False) -> bool:
-    """Whether the classes or the id of an element say that it is navigation.
-
-    Args:
-        tag: Name of the element.
-        attributes: Of the element.
-        in_content: Whether it is inside of the page's content. Sections have ids there that come from their headings.
-    """
+    """Whether the classes or the id of an element say that it is navigation."""
     if tag not in _TAGS:
         return False
     names = (attributes.get("class") or "").lower().split()

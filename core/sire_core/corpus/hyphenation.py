@@ -26,9 +26,6 @@ def without_hyphenation(text: str) -> str:
 
     A word goes on in small letters. It keeps its hyphen where the text writes it with one in the middle of a line, or
     has both halves as words of their own and nowhere the whole: "long-term". Fenced code stays as it is.
-
-    Args:
-        text: Without marks of its own: in Markdown people wrap lines themselves.
     """
     if not _CUT.search(text):
         return text

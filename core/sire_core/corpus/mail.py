@@ -51,15 +51,7 @@ class _Part(NamedTuple):
 
 
 def read_mail(path: Path, max_bytes: int) -> Mail:
-    """Read a mail. Of a text that is there in several forms the plain one is taken; inline pictures are left out.
-
-    Args:
-        path: The file.
-        max_bytes: Larger files are refused.
-
-    Raises:
-        CorpusError: It is no mail, or none that can be read; the message is the reason alone.
-    """
+    """Read a mail. Of a text that is there in several forms the plain one is taken; inline pictures are left out."""
     check_readable(path, max_bytes)
     try:
         message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))

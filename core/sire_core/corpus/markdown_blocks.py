@@ -39,10 +39,6 @@ def markdown_blocks(text: str) -> list[Block]:
 
     A table is a row of cells, a row of dashes as wide, and the rows that follow. An image in the middle of a paragraph
     leaves its alternative text there and becomes a block behind the paragraph. Code fences are prose.
-
-    Returns:
-        Blocks in the order of the text, none blank except images without an alternative text. All prose between two
-        tables or images is one block.
     """
     blocks: list[Block] = []
     prose: list[str] = []
@@ -112,10 +108,6 @@ def code_end(lines: Sequence[str], start: int) -> int:
 
     Code goes on to a fence of the same character that is at least as long and has nothing behind it, else to the end:
     a longer fence can show a shorter one. Code within an item of a list ends with the item, too.
-
-    Args:
-        lines: Of a Markdown text.
-        start: Number of a line.
     """
     opened = _FENCE.match(lines[start])
     if opened is None:

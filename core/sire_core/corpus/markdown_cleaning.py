@@ -76,11 +76,7 @@ def _said(value: str) -> Value:
 
 
 def _front_matter_end(lines: Sequence[str]) -> int:
-    """Number of lines of front matter with its marks; 0 when the first line is just a rule.
-
-    Args:
-        lines: Of a page.
-    """
+    """Number of lines of front matter with its marks; 0 when the first line is just a rule."""
     closing = _RULES.get(lines[0].strip(), ())
     for place, line in enumerate(lines[1:_LONGEST] if closing else (), start=1):
         if line.strip() in closing:

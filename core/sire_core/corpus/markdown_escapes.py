@@ -27,9 +27,6 @@ def undo_escapes(text: str) -> str:
 
     Code stays verbatim. An escape stays where the text would become something else without it: the beginning of a
     heading, a fence or a comment, a `|` in a table.
-
-    Args:
-        text: In Markdown.
     """
     if not _ESCAPED.search(text):
         return text
@@ -62,12 +59,7 @@ def _without_escapes(lines: list[str]) -> list[str]:
 
 
 def undo_inline(text: str, keep: str = "") -> str:
-    """Text of paragraphs, a heading or a title without escapes and character references.
-
-    Args:
-        text: Without blocks of code.
-        keep: Marks whose escapes stay.
-    """
+    """Text of paragraphs, a heading or a title without escapes and character references."""
     if "\\" not in text and "&" not in text:
         return text
 

@@ -19,9 +19,6 @@ def plain_text(text: str) -> str:
 
     White space is folded, line ends stay. What would begin a heading, code, a rule or a comment gets an escape; all
     other characters stay as they are, since passages are read by people and counted by words.
-
-    Args:
-        text: Of a paragraph.
     """
     folded = "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip("\n")
     return without_comment_marks(_STRUCTURE.sub(r"\1\\", folded))
@@ -34,13 +31,7 @@ def list_item(text: str, label: str, level: int) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
-    """A table; columns and rows in which nothing stands are left out. Empty for a table without words.
-
-    Args:
-        rows: Of cells. Rows may differ in length.
-        header: Whether the first row names the columns; else an empty row stands above it, since Markdown has no table
-            without a header.
-    """
+    """A table; columns and rows in which nothing stands are left out. Empty for a table without words."""
     cells = [[" ".join(plain_text(cell).split()).replace("|", "\\|") for cell in row] for row in rows]
     used = sorted({number for row in cells for number, cell in enumerate(row) if cell})
     lines = [

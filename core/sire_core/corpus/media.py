@@ -55,11 +55,6 @@ def split_media(
     The prose between them is cut as usual, so that each stands in the document's order beside the text that speaks of
     it. A table longer than a chunk is cut between rows, its header repeated. The text of an image is its description;
     the image itself stays where it is, and the metadata refer to it (see `MEDIA`).
-
-    Args:
-        documents: Documents with text; those with chunks are taken as they are.
-        chunker: Cuts prose; None means `SentenceChunker()`.
-        captions: Descriptions of images; see `describe_images`.
     """
     splitter = _Splitter(chunker or SentenceChunker(), captions or {})
     found = tuple(splitter.split(document) for document in documents)
@@ -191,11 +186,7 @@ def _of(documents: Sequence[Document]) -> Iterator[tuple[Document, str, str]]:
 
 
 def _read(folder: Path, document: str, reference: str) -> bytes:
-    """Bytes of an image below a folder.
-
-    Raises:
-        OSError: It is not there, is somewhere else, or is too large; the message is for people.
-    """
+    """Bytes of an image below a folder."""
     if "://" in reference or reference.startswith("data:"):
         raise OSError("not a file; its alternative text is used")
     root = folder.resolve()

@@ -13,12 +13,7 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 
 
 def graphic_words(part: Any, graphic: Any) -> str:
-    """Words of a chart or diagram, which lie in a part of their own.
-
-    Args:
-        part: The part of the package that the graphic stands in.
-        graphic: Its `a:graphicData`.
-    """
+    """Words of a chart or diagram, which lie in a part of their own."""
     from lxml import etree
 
     names = [(element.tag, element) for element in graphic if element.tag in (f"{_CHART}chart", f"{_DIAGRAM}relIds")]

@@ -68,10 +68,6 @@ def read_pdf(path: Path) -> tuple[str, str]:
 
     Lines that stand at the edge of several pages are read once, numbers of pages are left out. A title is that of the
     properties, else what the largest letters of the first page say.
-
-    Raises:
-        CorpusError: The file expands to more than any document; the message is the reason alone.
-        Exception: Whatever pypdfium2 raises for a broken file.
     """
     import pypdfium2
 

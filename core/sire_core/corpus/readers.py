@@ -75,10 +75,6 @@ class LoadedDocuments:
         """What could not be used and may have held a document; None when nothing may.
 
         The id of a file's document is the file's name, or begins with it; records bring ids of their own.
-
-        Args:
-            doc_id: The document.
-            a_file: Whether it was a file of its own: then it was no record of another file.
         """
         for name in self.unread:
             record = not a_file and name.lower().endswith(_RECORDS)

@@ -42,12 +42,7 @@ class ReadDocument:
 
 
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
-    """Look at what was read.
-
-    Args:
-        document: As `read_documents` returns it.
-        chunker: What the index would cut it with; None for nothing.
-    """
+    """Look at what was read."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
     sections = sections_of_markdown(text)
     headings = dict.fromkeys(heading for section in sections for heading in section.path)

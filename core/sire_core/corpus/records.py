@@ -43,14 +43,6 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
     official HotpotQA, 2WikiMultiHopQA and MuSiQue records. Other top-level keys become metadata if they hold a string,
     number or truth value, or a list of strings, whole numbers or truth values (vectors are left out). `_id` may stand
     for `id`.
-
-    Args:
-        record: The value.
-        origin: Where it was found, for messages.
-        default_id: Id of a document that names none.
-
-    Raises:
-        CorpusError: The value cannot be used; the message is the reason alone.
     """
     if is_official(record):
         for place, passage in enumerate(official_passages(record)):
@@ -67,11 +59,7 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
 
 
 def json_string(value: Any, name: str) -> str:
-    """A string or integer as clean text; null is empty.
-
-    Raises:
-        CorpusError: Any other type; the message is the reason alone.
-    """
+    """A string or integer as clean text; null is empty."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -150,9 +138,6 @@ def official_passages(record: Mapping[str, Any]) -> list[OfficialPassage]:
 
     The document id is the title and a hash of title and text: the same passage has the same id in whichever question
     and file it occurs, and two texts under one title have two ids.
-
-    Raises:
-        CorpusError: The record is malformed; the message is the reason alone.
     """
     if "paragraphs" in record:
         return [_musique(paragraph) for paragraph in record["paragraphs"]]

@@ -58,9 +58,6 @@ def read_rst(text: str) -> tuple[str, str]:
     The title is that of a header (`Title: ...` above the text, as enhancement proposals have it), of a field `:Title:`,
     or the first heading. Roles and links are the words that readers see, comments and directives without words are
     left out; other directives are their titles and their content.
-
-    Args:
-        text: In reStructuredText, whole; other files are not read, whatever it includes.
     """
     title, header, text = split_header(text)
     if any(len(paragraph) > _LONGEST_PARAGRAPH for paragraph in re.split(r"\n[ \t]*\n", text)):

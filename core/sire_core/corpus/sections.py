@@ -71,9 +71,6 @@ def title_line(text: str) -> tuple[str, str]:
 
     Splitters and exports write a page's title above its text without any mark. It is a short first line that no
     punctuation ends, in front of a line that is at least twice as long: wrapped lines are of one length.
-
-    Args:
-        text: Of a passage.
     """
     head, found, rest = text.lstrip().partition("\n")
     title = " ".join(head.split())
@@ -203,10 +200,6 @@ def naming_title(title: str, text: str) -> str:
 
     A section path (`Guide > Options`) says where a passage stands in its document. It is searched as text and shown,
     but it names nothing: all passages of a document share it or its parts.
-
-    Args:
-        title: Title of the passage.
-        text: Its text.
     """
     if SEPARATOR in title:
         return ""
@@ -214,12 +207,7 @@ def naming_title(title: str, text: str) -> str:
 
 
 def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
-    """The title that the metadata hold: the values of the keys that are texts, as a path from the outermost.
-
-    Args:
-        metadata: Of a document or a passage.
-        keys: The key of the title, or those of its headings, such as the names that a splitter was told to use.
-    """
+    """The title that the metadata hold: the values of the keys that are texts, as a path from the outermost."""
     found = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
     return section_title("", [name for name in found if isinstance(name, str) and name.strip()])
 

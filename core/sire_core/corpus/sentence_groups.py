@@ -55,14 +55,6 @@ async def group_sentences(
 
     Groups that the model does not keep together are cut where they break; a sentence that it leaves out goes with the
     one before. Sentences of a call that fails are one passage of details, and a warning says so.
-
-    Args:
-        documents: Cut at their sentences, whatever passages they had.
-        model: One call per 120 sentences.
-        progress: Called as `progress("groups of sentences", done, total)`, in calls; True draws a bar.
-
-    Raises:
-        LimitExceededError: A usage limit was reached.
     """
     sentences = [split_sentences(" ".join(p.text for p in d.passages) or d.text) for d in documents]
     windows = [(number, start) for number, found in enumerate(sentences) for start in range(0, len(found), _WINDOW)]

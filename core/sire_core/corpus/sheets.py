@@ -24,11 +24,7 @@ _PADDING = 4
 
 
 def read_xlsx(path: Path) -> tuple[str, str]:
-    """Title of the file's properties and Markdown of a workbook: a section and a table for each sheet.
-
-    Raises:
-        Exception: Whatever openpyxl raises for a broken file.
-    """
+    """Title of the file's properties and Markdown of a workbook: a section and a table for each sheet."""
     import openpyxl
 
     book = openpyxl.load_workbook(str(path), read_only=True, data_only=True, keep_links=False)
@@ -91,15 +87,7 @@ def _compact(rows: Sequence[dict[int, str]]) -> str:
 
 
 def read_values(text: str, delimiter: str) -> str:
-    """Values between commas (or what stands in their place: `;`, tabs) as a Markdown table.
-
-    Args:
-        text: Of the file.
-        delimiter: Empty to find out.
-
-    Raises:
-        CorpusError: It has more columns than any table; the message is the reason alone.
-    """
+    """Values between commas (or what stands in their place: `;`, tabs) as a Markdown table."""
     head = text[:10_000].split("\n", 1)[0]
     delimiter = delimiter or max(",;\t|", key=head.count)
     rows: list[dict[int, str]] = []

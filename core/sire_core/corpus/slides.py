@@ -27,9 +27,6 @@ def read_pptx(path: Path) -> tuple[str, str]:
     """Title of the file's properties and Markdown of a PowerPoint file.
 
     Footers stand on the first slide that has them. Numbers of slides are left out.
-
-    Raises:
-        Exception: Whatever python-pptx and lxml raise for a broken file.
     """
     import pptx
 

@@ -70,10 +70,6 @@ def read_source(text: str, suffix: str) -> str:
 
     Every line stands in the text once, and its definition once more as a heading (`class Queue`, `def claim`), so that
     passages are named by what they are of.
-
-    Args:
-        text: Of a file.
-        suffix: Of its name, one of `SOURCES`.
     """
     language = SOURCES[suffix]
     parts: list[tuple[str, list[str]]] = [("", [])]
@@ -137,12 +133,7 @@ _TITLE = re.compile(
 
 
 def read_notation(text: str, suffix: str) -> tuple[str, str]:
-    """Title and text, with its headings as Markdown has them; all else stays as it is written.
-
-    Args:
-        text: Of a file.
-        suffix: Of its name, one of `NOTATIONS`.
-    """
+    """Title and text, with its headings as Markdown has them; all else stays as it is written."""
     found = _TITLE.search(text)
     title = " ".join((found["org"] or found["tex"] or "").replace("\\\\", " ").split()) if found else ""
     marked = _MARKED.get(suffix)

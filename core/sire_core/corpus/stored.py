@@ -38,13 +38,7 @@ class StoredDocument:
 def given_back(
     documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
 ) -> list[Document]:
-    """Stored documents as they are given in, cut into those of some passages that are allowed.
-
-    Args:
-        documents: By id.
-        chunks: Passages in corpus order; those of other documents are left out.
-        allow: Passages that do not pass are left out, and documents of which none does.
-    """
+    """Stored documents as they are given in, cut into those of some passages that are allowed."""
     pieces: dict[str, list[str | Passage]] = {}
     for chunk in chunks:
         if chunk.doc_id in documents and is_allowed(chunk, allow, documents):
@@ -59,14 +53,7 @@ def given_back(
 def with_changes(
     stored: Iterable[Document], changes: Mapping[str, Document | None], wanted: set[str] | None, allow: Filter | None
 ) -> list[Document]:
-    """Documents as they will be when pending changes are indexed.
-
-    Args:
-        stored: Documents of the index.
-        changes: New contents by id; None for a document that is deleted.
-        wanted: Ids; None means all documents.
-        allow: Documents of which not every passage passes are left out.
-    """
+    """Documents as they will be when pending changes are indexed."""
     found: dict[str, Document | None] = {document.id: document for document in stored}
     for name, document in changes.items():
         if wanted is None or name in wanted:
@@ -76,13 +63,7 @@ def with_changes(
 
 
 def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:
-    """Whether a passage passes a filter on its metadata, ids and title.
-
-    Args:
-        chunk: The passage.
-        allow: The filter; None lets everything through.
-        documents: The one that it is of, and perhaps others, by id.
-    """
+    """Whether a passage passes a filter on its metadata, ids and title."""
     title = filtered_title(documents[chunk.doc_id].title, chunk.title)
     return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, title)]))
 

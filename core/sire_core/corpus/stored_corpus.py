@@ -271,14 +271,7 @@ def _replaced(known: Mapping[str, T], gone: Iterable[str], put: Mapping[str, T])
 def _spliced(
     items: Sequence[T], key: Callable[[T], Place], gone: Iterable[Place], new: Sequence[tuple[Place, T]]
 ) -> list[T]:
-    """Sorted items without some and with others, by slices: those that stay are not looked at.
-
-    Args:
-        items: By their keys, ascending.
-        key: Of an item.
-        gone: Keys of the items that go; each is there.
-        new: Keys and items that come.
-    """
+    """Sorted items without some and with others, by slices: those that stay are not looked at."""
     edits: list[tuple[Place, int, T | None]] = [(place, 0, None) for place in gone]
     edits += [(place, 1, item) for place, item in new]
     found: list[T] = []

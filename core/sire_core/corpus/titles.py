@@ -23,21 +23,13 @@ _NO_TITLE = re.compile(
 
 
 def first_title(*candidates: object) -> str:
-    """The first that a person may have written, on one line; empty if there is none.
-
-    Args:
-        candidates: Title, subject and the like of a file's properties; None and what is no text are none.
-    """
+    """The first that a person may have written, on one line; empty if there is none."""
     titles = (" ".join(candidate.split()) for candidate in candidates if isinstance(candidate, str))
     return next((title for title in titles if title and not _NO_TITLE.fullmatch(title)), "")
 
 
 def split_header(text: str) -> tuple[str, str, str]:
-    """Title and lines of a header (`Title: ...` among lines like it, as proposals and mails have), and the text below.
-
-    Args:
-        text: Any text. Without such a header it comes back as it is.
-    """
+    """Split off a header of `Title: ...` lines: its title, its lines, and the text below."""
     body = text.lstrip("\n")
     match = _HEADER.match(body[:10_000])
     found = _TITLE.search(match[0]) if match else None

@@ -20,14 +20,6 @@ def check_documents(documents: Iterable[Document], *, strict_metadata: bool = Fa
 
     Texts lose NUL characters and lone surrogates, ids that hold any are refused, metadata is copied into plain JSON
     types, identical repeats of a document are merged.
-
-    Args:
-        documents: Any iterable of documents; an empty one is allowed, and so is a document without text.
-        strict_metadata: See `Index`.
-
-    Raises:
-        CorpusError: Something is not a document, a field has the wrong type, an id is blank, metadata is not JSON,
-            or one id has two different contents.
     """
     if isinstance(documents, (str, bytes, Mapping, Document)) or not isinstance(documents, Iterable):
         raise CorpusError(f"Expected a list of Document objects, not {type(documents).__name__}.")
@@ -130,11 +122,7 @@ def _checked_passage(passage: Passage, where: str) -> Passage:
 
 
 def clean_id(text: str) -> str:
-    """An id as it was given: it must be found again under the same name.
-
-    Raises:
-        CorpusError: It holds what cannot be kept; the message is the reason alone.
-    """
+    """An id as it was given: it must be found again under the same name."""
     text = str.__str__(text)
     if clean_text(text) != text:
         raise CorpusError(f"the id {text!r} holds a NUL character or half a surrogate pair; give it another")
@@ -142,15 +130,7 @@ def clean_id(text: str) -> str:
 
 
 def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Copy metadata into plain JSON types with clean strings; see `metadata_values`.
-
-    Args:
-        metadata: Values by key.
-        where: Names the document in errors.
-
-    Raises:
-        CorpusError: A key is not a string, or a value cannot be written as JSON.
-    """
+    """Copy metadata into plain JSON types with clean strings; see `metadata_values`."""
     cleaned: dict[str, Any] = {}
     for key, value in metadata.items():
         if not isinstance(key, str):
@@ -200,11 +180,7 @@ class DocumentPool:
         self._conflicts.setdefault(document.id, f"{document.id!r} ({first} and {origin}: {part})")
 
     def documents(self) -> tuple[Document, ...]:
-        """The documents in the order they came.
-
-        Raises:
-            CorpusError: One id has two different contents.
-        """
+        """The documents in the order they came."""
         if self._conflicts:
             listed = "; ".join(list(self._conflicts.values())[:_SHOWN])
             more = f"; and {len(self._conflicts) - _SHOWN} more" if len(self._conflicts) > _SHOWN else ""

@@ -86,11 +86,7 @@ class _Style(NamedTuple):
 
 
 def read_docx(path: Path) -> tuple[str, str]:
-    """Title of the file's properties and Markdown of a Word file.
-
-    Raises:
-        Exception: Whatever python-docx and lxml raise for a broken file.
-    """
+    """Title of the file's properties and Markdown of a Word file."""
     import docx
 
     document = docx.Document(str(path))

@@ -57,12 +57,7 @@ class _Annotation(LenientAnswer):
 def classify_error(
     result: QuestionResult, stated: Mapping[str, Sequence[str]], *, complete: Mapping[str, bool] | None = None
 ) -> str:
-    """Why not every gold passage of a question stands among the first two.
-
-    Returns:
-        Empty where nothing is missed; `graph` where a passage that is missed stands not among the first five and
-        its relations are missing; `recall` where the graph has them; `rerank` where all stand among the first five.
-    """
+    """Why not every gold passage of a question stands among the first two."""
     gold = list(dict.fromkeys(result.gold))
     missed = [doc for doc in gold if doc not in result.passages[: max(_TOP, len(gold))]]
     if not missed:
@@ -75,11 +70,7 @@ def classify_error(
 
 
 async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: LanguageModel | None) -> dict[str, Any]:
-    """Kinds of errors of a row, in percent of its errors (table 14), and their number.
-
-    Returns:
-        Empty for a recipe without relations.
-    """
+    """Kinds of errors of a row, in percent of its errors (table 14), and their number."""
     stated = await relations_by_document(index)
     if not stated:
         return {}
@@ -114,11 +105,7 @@ async def missing_triples(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator.
-
-    Returns:
-        `missing` and `wrong`, shares in percent; counts. Empty for a recipe without relations.
-    """
+    """How many relations that passages state the graph lacks or has wrong (appendix M), by a model as annotator."""
     import numpy as np
 
     stated = await relations_by_document(index)
@@ -224,12 +211,7 @@ async def compare_answers(
     model: LanguageModel,
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Share of wins of the first answers over the second, 0..100 by criterion.
-
-    Returns:
-        The shares, `questions` judged, and how many the judge `failed` on; `not judged`, how many a usage limit left
-        out, where it did.
-    """
+    """Share of wins of the first answers over the second, 0..100 by criterion."""
     theirs = {answered.id: answered.text for answered in others}
     if set(theirs) != {answered.id for answered in ones}:
         raise ConfigurationError("A judge needs two rows that answered the same questions.")

@@ -148,9 +148,6 @@ async def task_scores(text: str, question: Question, model: LanguageModel | None
 
     ASQA: `STR-EM`, `ROUGE-L` (the best over the annotators), and `D-F1`: a model answers every reading of the question
     from the long answer alone, where the paper takes a RoBERTa trained on SQuAD 2.
-
-    Returns:
-        The scores, and for how many readings the model failed, which count as 0.
     """
     if question.metadata.get("options"):
         return {"accuracy": float(text in question.answers)}, 0

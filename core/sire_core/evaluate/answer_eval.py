@@ -155,16 +155,7 @@ async def answer_questions(
 
 
 def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
-    """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question.
-
-    Returns:
-        Empty without answers. Beside the means: `F1 rule`, `hotpot` where a wrong yes or no is worth nothing, as the
-        official scripts of HotpotQA and 2WikiMultihopQA have it, else `words`; `interval`, the 95 % intervals of EM and
-        F1; EM, F1 and Acc `by type`; scores that the data set alone has, and where a model makes one for how many
-        readings of questions it failed (`unread`); `recall` and `all`, R@k and all@k of the final context, which for
-        strategies that search several times is the merged ranking (MS-RAG section 4.2, IRCoT), for all k up to the
-        number of documents that contexts hold.
-    """
+    """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question."""
     if not answered:
         return {}
     rates = {

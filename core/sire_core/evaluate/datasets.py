@@ -81,15 +81,7 @@ class DataSet:
         }
 
     def half(self, name: str) -> DataSet:
-        """Keep the questions at even or odd positions. The corpus stays whole.
-
-        Args:
-            name: `even`, `odd` or `all`. Positions are counted from 0 over all questions in the order of their files,
-                those that cannot be measured included, so that a half is the same whatever is measured.
-
-        Raises:
-            ConfigurationError: Another name.
-        """
+        """Keep the questions at even or odd positions. The corpus stays whole."""
         if name not in HALVES:
             raise ConfigurationError(f"A half of the questions is one of {', '.join(HALVES)}, not {name!r}.")
         if name == "all":
@@ -117,12 +109,7 @@ class DataSet:
         return replace(self, name=f"{self.name}, {name}", documents=tuple(map(bare, self.documents)))
 
     def sample(self, limit: int | None, seed: int = 0) -> DataSet:
-        """Keep a random sample of the measurable questions, in their order. The corpus stays whole.
-
-        Args:
-            limit: Size of the sample; None, or at least as many as there are, keeps everything.
-            seed: The same seed gives the same questions.
-        """
+        """Keep a random sample of the measurable questions, in their order. The corpus stays whole."""
         questions = self.measurable
         if limit is None or limit >= len(questions):
             return self
@@ -248,9 +235,6 @@ def split_corpus(corpus: Path | Sequence[Document], by: str) -> tuple[tuple[Docu
     `RecursiveCharacterTextSplitter` (1,000 characters, 100 overlap); every piece is a document of its own with `source`
     and the headings in its metadata. `llama-index`: `SentenceSplitter` (512 tokens, 40 overlap); nodes are passages of
     their document.
-
-    Returns:
-        Documents cut into passages, and files that are no texts.
     """
     failures: list[Failure] = []
     if isinstance(corpus, Path):

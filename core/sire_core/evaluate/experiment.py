@@ -134,18 +134,7 @@ class Experiment:
         return run_sync(self.arun())
 
     async def arun(self) -> list[EvalRow]:
-        """Build the baselines and recipes and ask all of them the questions.
-
-        Returns:
-            Rows of the baselines, then of the recipes, with intervals against `hybrid`. `build_s` of a recipe is what
-            it costs beyond the passages' vectors, which the baselines paid for; with a model or a folder that is kept,
-            also beyond what earlier recipes left there.
-
-        Raises:
-            ConfigurationError: There is nothing to ask, the folder holds another corpus, no recipe has a setting, or
-                there is no such recipe, ranker or ablation.
-            ModelError: The model that answers failed every time.
-        """
+        """Build the baselines and recipes and ask all of them the questions."""
         if self.repeats > 1:
             return await _run_repeats(self)
         if not self.dataset.measurable:
@@ -399,16 +388,6 @@ def plan_rows(
     changes. A given setting holds in every row whose recipe has it and that does not set it itself. What the row's own
     settings make idle is left out there, with a note; a row that makes no sense beside the given settings is left out
     itself.
-
-    Args:
-        recipes: Names or recipes.
-        settings: For every recipe given by name that has them.
-        baselines: Rankers of `flat`; with ablations, always `dense` and `hybrid`.
-        ablations: Whether to plan rows of papers.
-        log: Called with a line about every row that is left out.
-
-    Raises:
-        ConfigurationError: There is no such recipe, ranker or ablation, or no recipe has one of the settings.
     """
     from sire_core.recipes.registry import recipe_by_name, split_settings
 

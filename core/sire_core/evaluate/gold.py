@@ -43,9 +43,6 @@ async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
     """Find the passages that meet the needs of the questions whose gold is finer than documents.
 
     Reads the passages once, and none at all where the gold of every question is ids of documents.
-
-    Returns:
-        By id of the question; questions whose gold is ids of documents are left out.
     """
     known = {document.id for document in dataset.documents}
     alternatives = {q.id: _alternatives(q) for q in dataset.questions if q.needs or not known.issuperset(q.supporting)}

@@ -160,11 +160,7 @@ class ChainRanker(Protocol):
 
 
 async def evidence_match(index: Index, dataset: DataSet) -> float | None:
-    """Share of the gold passages that are on a chain of their question, a mean over questions.
-
-    Returns:
-        0..100; None if the recipe has no chains, or no question has gold passages.
-    """
+    """Share of the gold passages that are on a chain of their question, a mean over questions."""
     snapshot = await index.asnapshot()
     ranker = snapshot.recipe.ranker
     questions = [question for question in dataset.questions if question.supporting]

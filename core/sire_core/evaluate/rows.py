@@ -19,12 +19,7 @@ __all__ = ["EvalRow", "QuestionResult", "Setup", "corpus_size"]
 
 
 def corpus_size(documents: int, passages: int) -> str:
-    """How large a corpus is, in words: documents that are one passage each are called passages.
-
-    Args:
-        documents: How many; 0 where only passages are known.
-        passages: How many; 0 where they are not known yet.
-    """
+    """How large a corpus is, in words: documents that are one passage each are called passages."""
     if passages and documents in (0, passages):
         return count(passages, "passage")
     return count(documents, "document") + (f" in {count(passages, 'passage')}" if passages else "")
@@ -219,12 +214,7 @@ class EvalRow:
         return self._grouped(lambda result: "one" if len(result.wanted) == 1 else "several", k)
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        """What each kind of unit contributes, kinds in alphabetical order.
-
-        Returns:
-            Per kind: `hits_5`, `hits_20`: mean number of such units among the first 5 and 20 hits; `gold_5`, `gold_20`:
-            points of R@5 and R@20 that such units brought first (summed over kinds they are R@5 and R@20).
-        """
+        """What each kind of unit contributes, kinds in alphabetical order."""
         names = sorted({kind for result in self.results for kind in result.kinds})
         return {
             name: {

@@ -81,13 +81,7 @@ class EntityCard:
 
 
 def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Documents in corpus order.
-
-    Args:
-        snapshot: What is shown; its filter holds.
-        text: Only those whose id or first title holds it.
-        start: First row.
-    """
+    """Documents in corpus order."""
     view = snapshot.view
     passing = np.flatnonzero(view.passing_chunks(snapshot.where))
     numbers, first, counts = np.unique(view.pool.chunk_documents[passing], return_index=True, return_counts=True)
@@ -120,15 +114,7 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
 
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
-    """Units of a kind.
-
-    Args:
-        snapshot: What is shown; its filter holds.
-        kind: A `UnitKind` value.
-        tree: Only those of a tree.
-        level: Only those of a level.
-        start: First row.
-    """
+    """Units of a kind."""
     kept = _of_kind(snapshot, kind)
     if level is not None:
         kept = kept[snapshot.view.pool.levels[kept] == level]
@@ -152,13 +138,7 @@ def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
 
 
 def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Entities, those that most passages name first.
-
-    Args:
-        snapshot: What is shown; its filter holds.
-        text: Only those with a name that holds it.
-        start: First row.
-    """
+    """Entities, those that most passages name first."""
     names = Names.of(snapshot)
     graph = names.graph
     seen = names.seen()

@@ -36,13 +36,7 @@ def question_words(question: str) -> list[str]:
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
-    """Cut a text where marks begin and end; the pieces together are the text.
-
-    Args:
-        text: A passage.
-        question: Words with the same stem as one of its words are marked.
-        names: Marked as a whole, where the text spells them so.
-    """
+    """Cut a text where marks begin and end; the pieces together are the text."""
     stem = _stemmer()
     wanted = {stem(word) for word in question_words(question)}
     spans = _names(text, [name for name in names if name.strip()])

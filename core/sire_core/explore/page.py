@@ -59,12 +59,7 @@ def fragment(asked: ShownQuestion) -> str:
 
 
 def parts(asked: ShownQuestion, address: Callable[[str, str], str] | None = None) -> str:
-    """The same without its style.
-
-    Args:
-        asked: What is shown.
-        address: Where kind and id of what is no hit lead, and titles of hits; None for nowhere.
-    """
+    """The same without its style."""
     # Several of these may stand on one page, in a notebook: their ids must differ.
     name = f"sire-{digest(asked.question, asked.recipe, asked.where, *(hit.id for hit in asked.hits), size=4)}"
     links = {hit.id: f"#{name}-{hit.place}" for hit in asked.hits}
@@ -90,13 +85,7 @@ def parts(asked: ShownQuestion, address: Callable[[str, str], str] | None = None
 
 
 def hits_html(hits: Sequence[ShownHit], name: str, address: Callable[[str, str], str] | None = None) -> str:
-    """Hits with their texts and reasons as a list.
-
-    Args:
-        hits: Best first.
-        name: Begins the ids of the entries.
-        address: See `parts`.
-    """
+    """Hits with their texts and reasons as a list."""
     return f'<ol class="hits">{"".join(_hit(hit, name, address) for hit in hits)}</ol>'
 
 

@@ -97,13 +97,7 @@ class Names:
         return counts
 
     def node(self, found: str, *, near: str = "", place: int = 0) -> Node | None:
-        """An id as a node; None for what is unknown or must not be seen.
-
-        Args:
-            found: Of a unit or an entity.
-            near: A passage that names the entity.
-            place: Among the hits.
-        """
+        """An id as a node; None for what is unknown or must not be seen."""
         unit = self.unit(found)
         if unit is not None:
             body = text_below_title(unit)
@@ -136,12 +130,7 @@ class Reason:
 
 
 def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
-    """The path of a hit as a list.
-
-    Args:
-        snapshot: What was searched.
-        hit: A hit of it.
-    """
+    """The path of a hit as a list."""
     names = Names.of(snapshot)
     found = []
     for step in hit.path:
@@ -152,13 +141,7 @@ def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
 
 
 def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -> Picture:
-    """How a question leads to hits: over entities, passages, derived units.
-
-    Args:
-        snapshot: What was searched; what its filter hides is not drawn.
-        question: The question.
-        hits: Its hits; the later ones are left out when there is no more room.
-    """
+    """How a question leads to hits: over entities, passages, derived units."""
     drawing = _Drawing(Names.of(snapshot), PictureBuilder())
     drawing.builder.add(Node(QUESTION, "question", "Question", question))
     for place, hit in enumerate(hits, 1):

@@ -63,14 +63,7 @@ def document(picture: Picture) -> str:
 
 
 def drawing(picture: Picture, *, links: Mapping[str, str] | None = None, style: bool = False, name: str = "p") -> str:
-    """A picture as an element.
-
-    Args:
-        picture: What is drawn.
-        links: Where a click on a node leads, by the node's id.
-        style: Whether the colours come along; a page that has `STYLE` does without.
-        name: Begins the ids inside; of its own on every page.
-    """
+    """A picture as an element."""
     boxes = _boxes(picture)
     width = max((box.x + box.width for box in boxes.values()), default=0) + _MARGIN
     height = max((box.y + box.height for box in boxes.values()), default=0) + _MARGIN

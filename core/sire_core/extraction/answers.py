@@ -327,15 +327,7 @@ def record_of(
     prompt: str,
     extras: ExtractionAnswer | None = None,
 ) -> ExtractionRecord:
-    """Turn answers into a record, not yet cleaned and without the chunk's hash.
-
-    Args:
-        entities: Entities of the answer.
-        facts: Facts of the answer.
-        model: The record's `model`.
-        prompt: The record's `prompt`.
-        extras: Where keywords, topic and abstractiveness come from, if they were asked for.
-    """
+    """Turn answers into a record, not yet cleaned and without the chunk's hash."""
     return ExtractionRecord(
         hash="",
         model=model,

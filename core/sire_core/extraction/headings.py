@@ -107,10 +107,6 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
 
     `Step 3`, `Get started`, `What to do next?`, `Options` and `Before you begin` name nothing; `Lease pool`,
     `IBM Cloudant` and `queue.claim()` do. Of a call its name is enough: `store.get(key, default=None)`.
-
-    Args:
-        heading: Without marks.
-        explained: Whether what follows says what the thing is; without that one everyday word (`Script`) is a label.
     """
     text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'")
     text = _KIND.sub("", text, count=1)

@@ -34,11 +34,6 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> 
 
     A phrase's score is the mean rarity of its words times the square root of how often it occurs;
     names weigh more, longer phrases slightly.
-
-    Args:
-        chunk: The passage.
-        sentences: Its tidied sentences.
-        names: Names as they stand in the passage, with repetition.
     """
     titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
     found: dict[str, list[float]] = {}  # words -> [count, weight]

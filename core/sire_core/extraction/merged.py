@@ -81,13 +81,6 @@ def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> Extracti
 
     Entities are the same when they share a name. A fact of the second record whose words are nearly all in one of the
     first adds its entities to it, and its relations between ends that are not related there; any other is added.
-
-    Args:
-        first: Wins where both say something: names, types, keywords, topic.
-        second: What it adds comes behind.
-
-    Returns:
-        The merged record, not yet cleaned: `validate` drops what is too much.
     """
     entities, same = _merge_entities(first.entities, second.entities)
     facts = list(first.facts)
@@ -152,14 +145,7 @@ def _joined(fact: Fact, other: Fact) -> Fact:
 def model_extractor(
     model: LanguageModel, extraction: str, concurrency: int | None = None, *, native: str = "rewrite"
 ) -> Extractor:
-    """The extractor that `Index(extraction=...)` names.
-
-    Args:
-        model: Who is asked.
-        extraction: `joint`, `native` or `model+rules`.
-        concurrency: Passages under way at once; None takes the model's own.
-        native: The prompts for `native`; see `Recipe.native`.
-    """
+    """The extractor that `Index(extraction=...)` names."""
     if extraction == "model+rules":
         return MergedExtractor(model, concurrency=concurrency)
     return ModelExtractor(model, native=native if extraction == "native" else None, concurrency=concurrency)

@@ -128,11 +128,7 @@ class ModelExtractor:
         return min(_ANSWER_MOST, _ANSWER_BASE + _ANSWER_PER_TOKEN * length)
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
-        """Yield records as they are ready; see `Extractor.extract`.
-
-        Raises:
-            LimitExceededError: A usage limit was reached. Everything answered before is yielded first.
-        """
+        """Yield records as they are ready; see `Extractor.extract`."""
         done = 0
         async with contextlib.aclosing(bounded_map(self._records, self.groups(chunks), self._workers)) as results:
             try:

@@ -51,11 +51,7 @@ class TextBlock:
         }
 
     def candidates(self, pieces: Mapping[bytes, Sequence[Wording]]) -> Iterator[tuple[int, Wording]]:
-        """Places of the texts that hold all words of a wording, and the wording.
-
-        Args:
-            pieces: From `by_piece`.
-        """
+        """Places of the texts that hold all words of a wording, and the wording."""
         body, starts = self.body, self.starts
         for piece, alike in pieces.items():
             place = body.find(piece)
@@ -99,11 +95,7 @@ class PassageTexts:
         return type(self)(_extended(blocks, after, new), gone)
 
     def holding(self, wordings: Sequence[str]) -> set[str]:
-        """Content hashes of the passages that hold all words of a wording: only their verbatim records may link it.
-
-        Args:
-            wordings: From `changed_wordings`.
-        """
+        """Content hashes of the passages that hold all words of a wording: only their verbatim records may link it."""
         pieces = by_piece(wordings)
         found = {block.keys[place] for block in self.blocks for place, _ in block.candidates(pieces)}
         return found - self.gone

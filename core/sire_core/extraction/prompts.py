@@ -135,11 +135,7 @@ PROMPTS: dict[str, ExtractionPrompts] = {
 
 
 def prompts(version: str) -> ExtractionPrompts:
-    """The prompts of a version.
-
-    Raises:
-        ConfigurationError: There is no such version.
-    """
+    """The prompts of a version."""
     if version not in PROMPTS:
         raise ConfigurationError(f"unknown prompt version {version!r}; there are: {', '.join(PROMPTS)}")
     return PROMPTS[version]
@@ -153,13 +149,7 @@ def document_data(items: Sequence[ChunkInContext]) -> str:
 
 
 def passage_data(item: ChunkInContext, *, passage: str | None = None, entities: tuple[str, ...] = ()) -> str:
-    """The data block of a passage: one JSON object, so that no part can pose as another.
-
-    Args:
-        item: The chunk and the text before it.
-        passage: Stands for the chunk's own text (the rewritten one); then no context is needed.
-        entities: Names found in an earlier step.
-    """
+    """The data block of a passage: one JSON object, so that no part can pose as another."""
     data: dict[str, object] = {}
     if item.previous and passage is None:
         data["context"] = item.previous

@@ -87,11 +87,7 @@ def _triple_out(triple: Triple) -> dict[str, Any]:
 
 
 def from_json(text: str) -> ExtractionRecord:
-    """Read a record; missing optional keys get their defaults, a missing `answer` is the fact's text.
-
-    Raises:
-        StorageError: The text is not a record of schema `extract/1`.
-    """
+    """Read a record; missing optional keys get their defaults, a missing `answer` is the fact's text."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -146,13 +142,6 @@ def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, 
     Entities need a name and an id of their own; references to unknown entity ids are dropped, references by name are
     resolved; facts need text, triples need three parts; `answer` defaults to the text; keywords are at most five
     verbatim phrases of the chunk and never its title. Cleaning twice changes nothing.
-
-    Args:
-        record: What the extractor made of the chunk. A failed record only gets the chunk's hash.
-        chunk: The chunk it speaks about.
-
-    Returns:
-        The cleaned record and how many references to unknown entity ids were dropped.
     """
     if record.status == "failed":
         return replace(record, hash=chunk.hash), 0

@@ -22,14 +22,7 @@ __all__ = ["RecordedExtractor", "facts_of_triples"]
 def facts_of_triples(
     sentences: Sequence[str], triples: Iterable[Sequence[str]], ids: Mapping[str, str], *, first: bool
 ) -> tuple[Fact, ...]:
-    """Sentences with their triples in order, then the triples that no sentence names.
-
-    Args:
-        sentences: Of one chunk.
-        triples: Of the whole document.
-        ids: Entity ids by name key.
-        first: Whether this is the document's first chunk, which takes the triples that name no sentence.
-    """
+    """Sentences with their triples in order, then the triples that no sentence names."""
     padded = [_padded(sentence) for sentence in sentences]
     groups: dict[str, list[Triple]] = {sentence: [] for sentence in sentences}
     for head, predicate, tail in triples:

@@ -260,11 +260,6 @@ def relate(sentence: str, mentions: Sequence[tuple[int, int, bool]], subject: in
     Each mention is tied to the one before it by the words between, at most the last eight; a date or quantity is never
     a head. In an enumeration (nothing but commas and `and` between) the predicate of its first member goes on. What
     the sentence is about is tied to every mention.
-
-    Args:
-        sentence: The text that the mentions stand in.
-        mentions: `(start, end, is_head)` in order of occurrence.
-        subject: Which mention the sentence is about, or None.
     """
     pairs: dict[Pair, None] = {}
     head: int | None = None

@@ -171,9 +171,6 @@ def find_spans(sentence: str) -> list[TextSpan]:
 
     A capitalised word that opens the sentence is reported like any other name; whether it is one, only a wider view
     (`NameTable`) can tell.
-
-    Args:
-        sentence: Tidied text.
     """
     spans: list[TextSpan] = []
     position, closing = 0, -1

@@ -46,23 +46,7 @@ async def extract_missing(
     hashes: Mapping[str, str] | None = None,
     runner: Runner | None = None,
 ) -> tuple[int, tuple[Failure, ...], frozenset[str]]:
-    """Extract what is not stored yet.
-
-    Args:
-        chunks: All chunks, in corpus order.
-        extractor: Makes the records.
-        store: Keeps them, batch by batch.
-        progress: Called after every batch.
-        max_failure_ratio: Above this share of failed passages, of all in the corpus, the build stops.
-        hashes: Content hashes by chunk id; None computes them.
-        runner: Does the work of portable extractors.
-
-    Returns:
-        How many records came from the store, the failures, and the hashes that were extracted now.
-
-    Raises:
-        BuildError: Too many failures. What succeeded is stored.
-    """
+    """Extract what is not stored yet."""
     hashes = {chunk.id: chunk.hash for chunk in chunks} if hashes is None else hashes
     distinct = set(hashes.values())
     todo = missing_chunks(chunks, store.known(extractor.fingerprint, distinct), hashes)
@@ -166,13 +150,7 @@ class RecordReader:
 
 
 def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
-    """Ids of chunks whose records may link other titles after a change of the corpus than before it.
-
-    Args:
-        update: The change.
-        extractor: Made the records.
-        store: Keeps them.
-    """
+    """Ids of chunks whose records may link other titles after a change of the corpus than before it."""
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
@@ -202,13 +180,7 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
 def missing_chunks(
     chunks: Sequence[Chunk], known: set[str], hashes: Mapping[str, str] | None = None
 ) -> list[ChunkInContext]:
-    """Distinct passages without a record, each with the text before it in its document.
-
-    Args:
-        chunks: All chunks, in corpus order.
-        known: Content hashes that have a record.
-        hashes: Content hashes by chunk id; None computes them.
-    """
+    """Distinct passages without a record, each with the text before it in its document."""
     if hashes is not None and known.issuperset(hashes.values()):
         return []
     todo: dict[str, ChunkInContext] = {}

@@ -44,11 +44,7 @@ class Reference(NamedTuple):
 
 
 def detect_kind(title: str, sentences: list[str]) -> str:
-    """Coarse type of what the title names, from the first sentence; empty when nothing tells.
-
-    Returns:
-        `Person`, `Work`, `Organization`, `Location`, `Event` or an empty string.
-    """
+    """Coarse type of what the title names, from the first sentence; empty when nothing tells."""
     first = sentences[0][:400] if sentences else ""
     bracket = title[len(base_title(title)) :].strip(" ()").lower().split()
     if bracket and (kind := _noun_kind(bracket[-1])):
@@ -87,15 +83,7 @@ def gender(text: str) -> str:
 
 
 def find_reference(sentence: str, kind: str, sex: str, names_before: int) -> Reference | None:
-    """Find the piece at the start of a sentence that safely stands for the title.
-
-    Args:
-        sentence: A sentence of the passage.
-        kind: What `detect_kind` said.
-        sex: What `gender` said.
-        names_before: End of the part in front of which no person or thing is named; a reference behind it could mean
-            that other thing.
-    """
+    """Find the piece at the start of a sentence that safely stands for the title."""
     match = _REFERENCE.match(sentence)
     if match is None or (match["intro"] and match.end("intro") > names_before):
         return None

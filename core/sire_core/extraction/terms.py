@@ -207,12 +207,7 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
-    """Identifiers of a sentence, and the places of addresses, in which nothing is a name.
-
-    Args:
-        sentence: From `without_backticks`.
-        ticked: Likewise: what stands there is an identifier even where its form does not tell.
-    """
+    """Identifiers of a sentence, and the places of addresses, in which nothing is a name."""
     if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
         return [], []
     found = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}

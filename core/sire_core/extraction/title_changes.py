@@ -26,12 +26,7 @@ def words_said(records: Iterable[ExtractionRecord]) -> set[str]:
 
 
 def changed_wordings(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Ways to write titles that mean something in one of two corpora which they do not mean in the other.
-
-    Args:
-        before: Titles before a change, in corpus order.
-        after: And after it.
-    """
+    """Ways to write titles that mean something in one of two corpora which they do not mean in the other."""
     heads = set(map(first_word, set(before).symmetric_difference(after)))
     if not heads:
         return []
@@ -41,12 +36,7 @@ def changed_wordings(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set[str]:
-    """Keys of the records in whose text a wording occurs: those that may link it.
-
-    Args:
-        bodies: Stored records by key, UTF-8.
-        wordings: From `changed_wordings`.
-    """
+    """Keys of the records in whose text a wording occurs: those that may link it."""
     texts = {key: body.decode("utf-8", "surrogatepass") for key, body in bodies.items()}
     block = TextBlock.of({key: folded(text) for key, text in texts.items()})
     found: set[str] = set()

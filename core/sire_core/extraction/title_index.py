@@ -71,12 +71,7 @@ class TitleIndex:
         return type(self)(titles, chunks)
 
     def beginning_with(self, words: Iterable[str], corpus: StoredCorpus) -> list[str]:
-        """Titles whose `first_word` is one of some, by the first passage that has them.
-
-        Args:
-            words: An empty one stands for titles of function words only.
-            corpus: That the index is of.
-        """
+        """Titles whose `first_word` is one of some, by the first passage that has them."""
         found = [title for word in words for title in self.titles.get(word, ())]
         by_id = corpus.chunk_by_id
         return sorted(found, key=lambda title: min(corpus.place(by_id[chunk]) for chunk in self.chunks[title]))

@@ -66,13 +66,6 @@ class TitleLinker:
 
         An entity that is known by a title (by its name or an alias) is renamed to it, so that the mentions of all
         documents meet under one key.
-
-        Args:
-            records: Records by chunk id.
-            chunks: Chunks of the corpus; those without a record are passed over.
-
-        Returns:
-            Records by chunk id, in the order of `chunks`; unchanged ones are the same objects.
         """
         return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
 

@@ -248,12 +248,7 @@ def filtered_title(of_document: str, own: str) -> str:
 
 
 def passes(where: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
-    """Whether each passage passes a filter.
-
-    Args:
-        where: The filter.
-        passages: Metadata, document id, own id and `filtered_title` of each.
-    """
+    """Whether each passage passes a filter."""
     named = asks_for_fields(where)
     return (where.matches(_with_fields(*passage) if named else passage[0]) for passage in passages)
 

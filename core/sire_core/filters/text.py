@@ -50,9 +50,6 @@ def read_text(text: str) -> Mapping[str, Any]:
 
     `not` binds more than `and`, `and` more than `or`; a comma joins like `and` and does not mix with `or` without
     brackets. A list after `=` or `in` stands for any of its values.
-
-    Raises:
-        ConfigurationError: It is empty or cannot be read.
     """
     return _Reader(text).read()
 

@@ -74,18 +74,6 @@ async def summarize_elements(
 
     One call shows the passages of all its elements: where passages of several tenants must never meet in a prompt, ask
     for each tenant's elements on their own.
-
-    Args:
-        elements: What to summarise.
-        texts: Passage texts by chunk id; an element is shown the first four of its passages.
-        model: Who writes. With `with_sources` (see `CachedModel`) it is told the chunks of each call.
-        progress: Called as `progress(done, total)`, in calls.
-
-    Returns:
-        Summaries by key, without those the model left out; and the calls that failed.
-
-    Raises:
-        LimitExceededError: A usage limit was reached.
     """
     found: dict[str, str] = {}
     failures: list[Failure] = []

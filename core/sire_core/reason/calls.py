@@ -99,37 +99,14 @@ class ModelCalls:
         last: bool = False,
         max_tokens: int = _ANSWER_TOKENS,
     ) -> Reply:
-        """Ask the model.
-
-        Args:
-            prompt: Instructions and data.
-            schema: A pydantic model class that the answer should fit.
-            stop: Texts that end the answer.
-            last: Whether this is the call for the answer.
-            max_tokens: Upper bound of the answer.
-
-        Raises:
-            StoppedError: A limit is reached, time is up, or the model failed.
-        """
+        """Ask the model."""
         model = self._ready(prompt, last=last)
         return await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=max_tokens), schema)
 
     async def stream(
         self, prompt: Prompt, *, schema: type[Any] | None = None, last: bool = False
     ) -> AsyncGenerator[str | Reply, None]:
-        """Ask the model, and pass its answer on while it is written. Closing the generator ends the call.
-
-        Args:
-            prompt: See `ask`, as for the rest.
-            schema: See `ask`.
-            last: See `ask`.
-
-        Yields:
-            Pieces of the answer as the model writes it, then the reply.
-
-        Raises:
-            StoppedError: A limit is reached, time is up, or the model failed.
-        """
+        """Ask the model, and pass its answer on while it is written. Closing the generator ends the call."""
         model = self._ready(prompt, last=last)
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         # A task of its own: waiting with a time limit would run every piece of the generator in another one.
@@ -173,15 +150,7 @@ class ModelCalls:
             return Reply(answer.text)
 
     async def timed(self, work: Awaitable[T], span: TraceSpan | None = None) -> T:
-        """Wait for something, but not longer than the time that is left.
-
-        Args:
-            work: What to wait for.
-            span: What the spans of the work stand below; None means that of the reasoning.
-
-        Raises:
-            StoppedError: Time is up.
-        """
+        """Wait for something, but not longer than the time that is left."""
         if self._end is None:
             with (span or self.span).current():
                 return await work

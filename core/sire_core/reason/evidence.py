@@ -80,17 +80,7 @@ class Evidence:
         return search_key(query) in self._asked
 
     async def retrieve(self, number: int, query: str, k: int, *, admit: Admit | None = None) -> Retrieved:
-        """Search for the best `k` units.
-
-        Args:
-            number: Round.
-            query: What to search for.
-            k: How many.
-            admit: Decides what is added to the collection; None adds all.
-
-        Raises:
-            StoppedError: Time is up, a limit is reached, or a ranker's model failed after something was found.
-        """
+        """Search for the best `k` units."""
         self._asked.add(search_key(query))
         if not self._searcher.size:
             return Retrieved(number, query, (), 0)
@@ -154,11 +144,7 @@ class Evidence:
         return [self._collected[position] for position in positions.tolist()]
 
     async def context(self, question: str, k: int) -> tuple[Hit, ...]:
-        """What the recipe's selectors make of everything that was found: at most `k` hits.
-
-        Raises:
-            StoppedError: Time is up.
-        """
+        """What the recipe's selectors make of everything that was found: at most `k` hits."""
         return await self._timed(self.plain_context(question, k))
 
     async def plain_context(self, question: str, k: int) -> tuple[Hit, ...]:
@@ -171,11 +157,7 @@ class Evidence:
         return tuple(await self._selected_hits(question, k))
 
     async def background(self, hits: Sequence[Hit]) -> list[str]:
-        """What the recipe has to say beside the hits; nothing when a limit leaves no room for it.
-
-        Raises:
-            StoppedError: Time is up.
-        """
+        """What the recipe has to say beside the hits; nothing when a limit leaves no room for it."""
         if not self._calls.spare:
             return []
         try:
@@ -188,11 +170,7 @@ class Evidence:
         return await searcher.context(await searcher.selected(question, self._merged(k), k), k)
 
     async def _timed(self, work: Awaitable[T], span: TraceSpan | None = None) -> T:
-        """Wait for selectors.
-
-        Raises:
-            StoppedError: Time is up, a limit is reached, or a selector's model failed.
-        """
+        """Wait for selectors."""
         try:
             return await self._calls.timed(work, span)
         except LimitExceededError as error:

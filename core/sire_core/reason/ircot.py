@@ -206,14 +206,7 @@ def nearly_equal(one: str, other: str) -> bool:
 
 
 def admit_paragraphs(collected: Sequence[Unit], found: Sequence[Unit], *, most: int, max_words: int) -> list[int]:
-    """Places in `found` of the paragraphs that join those collected, first come first served.
-
-    Args:
-        collected: What is there already.
-        found: What a search found, best first.
-        most: Paragraphs in all.
-        max_words: Longer ones are left out, unless there is nothing else.
-    """
+    """Places in `found` of the paragraphs that join those collected, first come first served."""
     kept = list(collected)
     short = [place for place, unit in enumerate(found) if len(unit.text.split()) <= max_words]
     places: list[int] = []

@@ -107,12 +107,7 @@ class MergedRanking:
 
 
 def shared_out(searches: Sequence[Search], k: int) -> list[Search]:
-    """The same searches, with `k` found units in all: their best ones in turn, so that the last search has its share.
-
-    Args:
-        searches: In order; a unit belongs to the first one that found it.
-        k: How many units.
-    """
+    """Cut searches to `k` units in all: the best of each in turn, so that the last search has its share."""
     seen: set[int] = set()
     fresh: list[list[int]] = []
     for search in searches:

@@ -72,12 +72,7 @@ def abstains(text: str) -> bool:
 
 
 def labelled_line(text: str, label: re.Pattern[str]) -> str:
-    """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does.
-
-    Args:
-        text: What a model wrote.
-        label: Matches the label from the first word of the line, colon included.
-    """
+    """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does."""
     for line in text.splitlines():
         found = label.match(line.lstrip(" \t#*->_\"'`"))
         if found and (rest := line.lstrip(" \t#*->_\"'`")[found.end() :].strip(" \t*_\"'`")):
@@ -127,15 +122,7 @@ _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
 def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
-    """Bring citations into one form, [1][3], and leave out those of passages that do not exist.
-
-    Args:
-        text: An answer, or a part of one that neither begins nor ends inside of a citation and the space before it.
-        hits: How many passages there are.
-
-    Returns:
-        The text, and the numbers that it cites, each once.
-    """
+    """Bring citations into one form, [1][3], and leave out those of passages that do not exist."""
     inside: list[int] = []
 
     def tidy(match: re.Match[str]) -> str:
@@ -151,11 +138,7 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
 
 
 def numbered_findings(report: str) -> frozenset[int]:
-    """Numbers of the findings of a report, which open its lines: `[1] Both ships were built by ...`.
-
-    Args:
-        report: Its text.
-    """
+    """Numbers of the findings of a report, which open its lines: `[1] Both ships were built by ...`."""
     return frozenset(int(number) for number in _FINDING.findall(report))
 
 
@@ -165,12 +148,7 @@ def without_citations(text: str) -> str:
 
 
 def named_citations(text: str, names: Sequence[str]) -> str:
-    """The text with names in the place of the numbers that it cites: [1][3] becomes [a][c].
-
-    Args:
-        text: With citations as `tidy_citations` leaves them.
-        names: Of the passages.
-    """
+    """The text with names in the place of the numbers that it cites: [1][3] becomes [a][c]."""
 
     def name(match: re.Match[str]) -> str:
         number = int(match.group(1))

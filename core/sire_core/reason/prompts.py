@@ -90,15 +90,7 @@ and nothing else. Always choose one."""
 
 
 def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:
-    """Lay out a prompt. The data is JSON, so that no passage can pass itself off as another part of it.
-
-    Args:
-        instructions: Our words.
-        question: The user's words.
-        passages: Numbered from 1.
-        words: Where passages are cut; 0 leaves them whole.
-        **parts: More of the data; empty ones are left out.
-    """
+    """Lay out a prompt. The data is JSON, so that no passage can pass itself off as another part of it."""
     data: dict[str, Any] = {"question": question}
     if passages:
         data["passages"] = [_passage(number, unit, words) for number, unit in enumerate(passages, 1)]

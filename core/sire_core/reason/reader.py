@@ -92,23 +92,7 @@ async def read(
     config: ReaderConfig | None = None,
     stream: bool = False,
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
-    """Ask for the answer; one call.
-
-    Args:
-        calls: The way to the model.
-        question: The question.
-        hits: The context, in order.
-        notes: What the reasoning has come to; shown to the model as unverified.
-        background: Summaries of what stands behind the hits; shown likewise.
-        config: Prompt and length of the context.
-        stream: Whether to give the answer piece by piece as well.
-
-    Yields:
-        Pieces of the answer, if they are wanted, then the answer; of one that broke off, what came of it.
-
-    Raises:
-        StoppedError: A limit is reached, time is up, or the model failed.
-    """
+    """Ask for the answer; one call."""
     from sire_core.reason.schemas import Reading, ReportReading
 
     how = config or ReaderConfig()

@@ -156,19 +156,7 @@ def run_strategy(
     options: ReasoningOptions,
     edits: Mapping[int, str] | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
-    """The steps of a strategy, then the answer, whatever ended the rounds. Nothing is asked before the first step.
-
-    Args:
-        strategy: What to do.
-        index: What is searched.
-        question: The question.
-        options: What the caller wants.
-        edits: Queries of people in the place of the model's, by round.
-
-    Raises:
-        TypeError: An option is unknown.
-        ConfigurationError: The limits are no limits of a question, or the model is none.
-    """
+    """The steps of a strategy, then the answer, whatever ended the rounds. Nothing is asked before the first step."""
     named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
     bounds = limits_of(options.get("limits"), ReasoningLimits)
     check_language_model(options.get("model"))
@@ -208,13 +196,7 @@ async def _start(
     bounds: ReasoningLimits,
     edits: Mapping[int, str],
 ) -> Run:
-    """Pin the index and get ready; nothing is asked or searched yet.
-
-    Raises:
-        QueryError: Empty question or k below one.
-        ConfigurationError: There is no model, or the filter cannot be read.
-        IndexMissingError: There is no index.
-    """
+    """Pin the index and get ready; nothing is asked or searched yet."""
     k, answers = options.get("k"), options.get("answer", True)
     check_query(question, 1 if k is None else k)
     chosen = options.get("model") or index.language_model

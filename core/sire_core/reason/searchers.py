@@ -107,11 +107,7 @@ class RetrieverSource:
         self._name = name
 
     async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:
-        """A collection of what its searches find.
-
-        Raises:
-            ConfigurationError: There is a filter: only the retriever's owner knows how it filters.
-        """
+        """A collection of what its searches find."""
         if filter is not None:
             raise ConfigurationError(
                 f"{self._name} cannot be filtered from here: set the filter on the retriever itself, in its own way."

@@ -26,15 +26,7 @@ STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = M
 
 
 def settings_of(strategy: str, flavor: str | None = None) -> dict[str, Any]:
-    """What a strategy is called with for one of its flavors.
-
-    Args:
-        strategy: A name in `STRATEGIES`.
-        flavor: `indexrag`, `hipporag` or `original` of ircot, `search` or `two_call` of self-ask; None for the first.
-
-    Raises:
-        ConfigurationError: There is no such strategy or flavor.
-    """
+    """What a strategy is called with for one of its flavors."""
     if strategy not in STRATEGIES:
         raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
     if flavor is None:
@@ -47,27 +39,13 @@ def settings_of(strategy: str, flavor: str | None = None) -> dict[str, Any]:
 
 
 def reason(strategy: str, index: Searchable, question: str, **settings: Any) -> AsyncGenerator[ReasoningStep, None]:
-    """Run a strategy by name.
-
-    Args:
-        strategy: A name in `STRATEGIES`.
-        index: What is searched.
-        question: The question.
-        **settings: As the strategy takes them.
-
-    Raises:
-        ConfigurationError: There is no such strategy.
-    """
+    """Run a strategy by name."""
     settings_of(strategy)
     return STRATEGIES[strategy](index, question, **settings)
 
 
 async def collect(steps: AsyncIterator[ReasoningStep]) -> Trace:
-    """Run a strategy to its end, for example all of `ircot`.
-
-    Raises:
-        ValueError: The steps do not end with an answer, so they are no strategy's.
-    """
+    """Run a strategy to its end, for example all of `ircot`."""
     made: list[ReasoningStep] = []
     try:
         async for step in steps:
@@ -84,9 +62,6 @@ def iterate_sync(steps: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Iterate over an async generator from sync code: each item as soon as it is there.
 
     Leaving the loop early closes the generator, so that nothing more is asked.
-
-    Raises:
-        SireError: Called from the package's own event loop; iterate with `async for` there.
     """
     from sire_core.models.sync import run_sync
 

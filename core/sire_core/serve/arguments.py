@@ -106,11 +106,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
 def read_arguments(schema: type[Arguments], given: Mapping[str, Any]) -> Arguments:
-    """Check what an agent has sent.
-
-    Raises:
-        QueryError: It does not fit; the message names every argument at fault and the ones that there are.
-    """
+    """Check what an agent has sent."""
     try:
         return schema.model_validate({key: clean_value(value) for key, value in given.items()})
     except ValidationError as error:
@@ -125,12 +121,7 @@ def without_blank_filter(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any]]) -> type[Arguments]:
-    """A schema whose filter names the metadata keys of an index with a few of their values.
-
-    Args:
-        schema: With a field `filter`.
-        metadata: Of the passages that may be seen.
-    """
+    """A schema whose filter names the metadata keys of an index with a few of their values."""
     values: dict[str, dict[str, None]] = {}
     for row in metadata:
         for key, value in row.items():
@@ -146,10 +137,6 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
 
 
 def explain_mistakes(error: Any) -> str:
-    """Every argument at fault and why, in a sentence.
-
-    Args:
-        error: Pydantic's `ValidationError`.
-    """
+    """Every argument at fault and why, in a sentence."""
     faults = (f"{'.'.join(map(str, fault['loc'][:1]))}: {fault['msg']}" for fault in error.errors(include_url=False))
     return f"{'; '.join(dict.fromkeys(faults))}."

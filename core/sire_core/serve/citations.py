@@ -24,11 +24,7 @@ _SHOWN = 5
 
 
 def check_cite_key(cite_key: str) -> str:
-    """Return a cite key.
-
-    Raises:
-        ConfigurationError: It is no text, or a template that cannot be read.
-    """
+    """Return a cite key."""
     if not isinstance(cite_key, str):
         raise ConfigurationError(
             f"cite_key is a metadata key or a template such as '{{source}} ({{page}})', not {cite_key!r}."
@@ -47,19 +43,7 @@ def cited_names(
     title: str = "",
     cite_key: str = "",
 ) -> list[str]:
-    """Names of the documents that a passage or a derived unit stands on.
-
-    Args:
-        doc_ids: Their ids.
-        metadata: What they share.
-        differing: Values of the keys on which they differ.
-        title: Title of the passage.
-        cite_key: A metadata key, or a template with keys in braces (also `{id}` and `{title}`); empty cites ids, and
-            where all of them were generated (hashes, UUIDs) the source, file name, address or title.
-
-    Returns:
-        At least one name; ids where nothing else is there.
-    """
+    """Names of the documents that a passage or a derived unit stands on."""
     ids = list(doc_ids)
     if "{" in cite_key:
         keys = {key for _, key, _, _ in Formatter().parse(cite_key) if key}
@@ -86,15 +70,7 @@ def citation(names: Sequence[str]) -> str:
 
 
 def quoted_passages(passages: Iterable[tuple[str, str]], max_tokens: int) -> tuple[str, int]:
-    """Passages as a block of a model's context: data in JSON lines, with the names to cite.
-
-    Args:
-        passages: Name and text of each, best first.
-        max_tokens: Bound of the block, estimated; passages are left out from the first one that does not fit.
-
-    Returns:
-        The block, empty without passages; and how many passages are in it.
-    """
+    """Passages as a block of a model's context: data in JSON lines, with the names to cite."""
     lines: list[str] = []
     room = max_tokens - estimate_tokens(_QUOTED)
     for name, text in passages:

@@ -58,11 +58,6 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
 
     The answer cites documents by their ids, then come the sources with their titles, whether the evidence suffices,
     and the steps, if there are any.
-
-    Args:
-        answer: The last step of a reasoning.
-        steps: The others, if they are wanted.
-        cite_key: See `cited_names`.
     """
     names = {id(hit): documents_of(hit, cite_key) for hit in answer.hits}
     parts = [named_citations(answer.text, [names[id(hit)] for hit in answer.hits]) or "There is no answer."]

@@ -116,11 +116,7 @@ class IndexTools:
         }
 
     def specs(self) -> list[ToolSpec]:
-        """All tools.
-
-        Raises:
-            IndexMissingError: There is no index.
-        """
+        """All tools."""
         metadata = self._index.snapshot().metadata()
         asking = (
             "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
@@ -160,11 +156,7 @@ class IndexTools:
         ]
 
     def introduction(self) -> str:
-        """What the index holds, for the agent's instructions.
-
-        Raises:
-            IndexMissingError: There is no index.
-        """
+        """What the index holds, for the agent's instructions."""
         snapshot = self._index.snapshot()
         keys = sorted({key for entry in snapshot.metadata() for key in entry if not key.startswith("sire_")})[:_KEYS]
         known = (
@@ -176,16 +168,7 @@ class IndexTools:
         )
 
     async def call(self, name: str, given: Mapping[str, Any], tell: Tell) -> ToolResult:
-        """Run a tool.
-
-        Args:
-            name: Which.
-            given: Its arguments, as the agent sent them.
-            tell: Hears what is going on.
-
-        Raises:
-            SireError: It cannot be done; the message is for the agent.
-        """
+        """Run a tool."""
         run = self._runs.get(name)
         if run is None:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")

@@ -46,10 +46,6 @@ def place_rows(
         neighbors: See `soft_clusters`, as for the rest.
         resolution: Mean link weight that makes a cluster.
         join: Factor of the resolution for further clusters.
-
-    Returns:
-        The clusters in the same order, ascending, dissolved ones empty; then new ones, if the neighbours of some rows
-        had no cluster either.
     """
     placed = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
     homes: dict[int, list[int]] = {}
@@ -183,9 +179,6 @@ def neighbors_together(
         clusters: Members by row number; rows in no cluster count as apart from all others.
         neighbors: Nearest rows of each row that count.
         sample: Number of evenly spread rows that are measured; None measures all.
-
-    Raises:
-        ConfigurationError: `neighbors` is below 1.
     """
     if neighbors < 1:
         raise ConfigurationError(f"neighbors must be at least 1, not {neighbors}.")

@@ -118,12 +118,6 @@ def split_by_tokens(
         rng: See `soft_clusters`, as for the rest.
         method: `leiden` or `paper`.
         neighbors: Nearest neighbours.
-
-    Returns:
-        Clusters within the limit, ordered as by `soft_clusters`; a row longer than the limit is alone in its cluster.
-
-    Raises:
-        ConfigurationError: The limit is not positive; and as `soft_clusters`.
     """
     if limit < 1:
         raise ConfigurationError(f"the token limit of a cluster must be at least 1, not {limit}")
@@ -301,9 +295,6 @@ def paper_clusters(
 
     UMAP has a seed of `rng`; the mixtures keep the reference's seeds (224 to choose, 0 to fit). Single members and
     repetitions may occur; without `repair` (see `soft_labels`) a row may be missing.
-
-    Raises:
-        ConfigurationError: umap-learn is not installed.
     """
     n = len(vectors)
     # Equal rows leave UMAP nothing but noise to spread.

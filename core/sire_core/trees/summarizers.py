@@ -107,9 +107,6 @@ def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, dive
         lengths: Tokens of each sentence, `[n]`.
         budget: Tokens that may be spent; sentences that do not fit any more are skipped.
         diversity: 0 uses relevance only, 1 novelty only.
-
-    Returns:
-        Row numbers in the order of choice; the first choice is made even when it alone is over the budget.
     """
     # A row's mean similarity with all rows is, up to a common factor, its cosine with their centroid. Similarities
     # themselves are worked out for chosen rows only: those of all pairs do not fit into memory for a whole book.
@@ -247,9 +244,6 @@ class ModelSummarizer:
         """Summarise each cluster; see `Summarizer.summarize`.
 
         Members that share most words with the summary come first.
-
-        Raises:
-            LimitExceededError: A usage limit was reached.
         """
         return await map_all(self._one, clusters, self._workers, self._progress)
 

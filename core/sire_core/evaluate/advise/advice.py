@@ -82,12 +82,7 @@ class Measure:
 
 
 def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
-    """The first candidate that no other one beats by more than chance and a few points.
-
-    Args:
-        measures: On the same questions, in the order in which their candidates are preferred.
-        seed: Of the resamples.
-    """
+    """The first candidate that no other one beats by more than chance and a few points."""
     rng = np.random.default_rng(seed)
     eligible = [found for found in measures if not found.candidate.shown_only]
     if eligible and len(eligible[0].shares) < FEW:  # resamples of so few agree with one another, and say nothing
@@ -191,22 +186,7 @@ async def aadvise(
     seed: int = 0,
     progress: ProgressLike = None,
 ) -> Advice:
-    """Find the recipe that fits a corpus, without a model, in a few minutes at most.
-
-    Args:
-        documents: The corpus.
-        embedder: As for `Index`; embeds a sample only.
-        candidates: The recipes to choose from; the first is preferred.
-        passages: About so many are looked at; of more, a sample that keeps documents together with those they name.
-        n: How many questions are made.
-        k: How many hits count.
-        seed: Of every choice.
-        progress: Told as `progress("recipes", done, total)`, and of each build as `Index` tells; True draws bars.
-
-    Raises:
-        ConfigurationError: No candidate may be recommended.
-        CorpusError: The corpus is so small, or its passages have so little in common, that no question can be made.
-    """
+    """Find the recipe that fits a corpus, without a model, in a few minutes at most."""
     from sire_core.evaluate.advise.corpus_stats import sample
 
     if all(candidate.shown_only for candidate in candidates):

@@ -43,10 +43,6 @@ _RECORDS = 4096
 def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> NDArray[np.int64]:
     """Pairs of neighbours in a document, never across documents (oracle I4).
 
-    Args:
-        documents: Document of every chunk, the chunks of a document in order.
-        nodes: Node of every chunk; copies of a passage are one node, which is never joined to itself.
-
     Returns:
         Distinct pairs `[m, 2]`, the smaller node first, ascending.
     """

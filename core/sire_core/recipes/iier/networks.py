@@ -300,15 +300,7 @@ def train_encoder(
     encoder_rate: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[EncoderScorer]:
-    """Train a scorer in place; yield it before the first epoch and after each, in evaluation mode.
-
-    Args:
-        model: The scorer.
-        steps: Training examples.
-        config: How to train; its rate is that of the MLPs.
-        encoder_rate: Learning rate of the encoder.
-        progress: Called as `progress(done, total)` after every batch, in steps of all epochs.
-    """
+    """Train a scorer in place; yield it before the first epoch and after each, in evaluation mode."""
     heads = [*model.edge.parameters(), *model.score.parameters()]
     optimizer = torch.optim.AdamW(
         [{"params": list(model.encoder.parameters()), "lr": encoder_rate}, {"params": heads, "lr": config.rate}]

@@ -64,9 +64,6 @@ def greedy_cover(
     Args:
         holders: Nodes that contain each keyword, each node once.
         similarity: Similarity of every node, `[n]`; breaks ties, before the smaller node number.
-
-    Returns:
-        Nodes in the order in which they were taken, and the keywords for which each was taken.
     """
     open_ = [number for number, nodes in enumerate(holders) if len(nodes)]
     seeds: list[int] = []
@@ -196,9 +193,6 @@ async def walk_chains(
         scorer: Chooses the next node.
         max_length: Maximum nodes of a chain, including its seed.
         allowed: Nodes that may be taken, `[n]`; None for all.
-
-    Returns:
-        Nodes of every chain, the seed first.
     """
     chains = [[seed] for seed in seeds]
     active = np.arange(len(chains))
@@ -225,9 +219,6 @@ def frontier(
         question: The question.
         chains: Nodes so far, `[a, l]`.
         allowed: Nodes that may be taken, `[n]`; None for all.
-
-    Returns:
-        The input of scorers, and the rows of `chains` that have a candidate.
     """
     owners, edges = graph.around(chains[:, -1])
     candidates = graph.neighbors[edges]

@@ -176,16 +176,7 @@ def training_settings(*, with_graph: bool) -> tuple[str, ...]:
 async def prepare_questions(
     snapshot: SearchSnapshot, training: Sequence[Question], held_out: Sequence[Question] = ()
 ) -> ChainQuestions:
-    """Find keywords, seeds and gold passages of questions that name gold documents.
-
-    Args:
-        snapshot: Of an index with a recipe that ranks by `EvidenceChains`.
-        training: Questions to learn from.
-        held_out: Questions to measure on.
-
-    Raises:
-        ConfigurationError: The recipe has no chains.
-    """
+    """Find keywords, seeds and gold passages of questions that name gold documents."""
     ranker = snapshot.recipe.ranker
     if not isinstance(ranker, EvidenceChains):
         raise ConfigurationError(f"The recipe {snapshot.recipe.name} has no chains; index with --recipe iier.")
@@ -218,20 +209,7 @@ async def train_scorer(
     data: Mapping[str, Any] | None = None,
     progress: ProgressLike = None,
 ) -> TrainedScorer:
-    """Train on shortest paths between gold passages; keep the weights with the best match rate on validation questions.
-
-    Args:
-        view: A pool with an `InteractionGraph`.
-        questions: Questions with their gold passages.
-        config: How to train.
-        data: Description of the data for the card.
-        progress: Called as `progress("epochs", done, total)`, for an encoder also as `progress("steps", done, total)`;
-            True draws bars.
-
-    Raises:
-        ConfigurationError: torch is missing.
-        CorpusError: Too few questions, or none to learn from.
-    """
+    """Train on shortest paths between gold passages; keep the weights with the best validation match rate."""
     config = config or TrainingConfig()
     need_torch("Training")
     learn, check = _split(questions, config)

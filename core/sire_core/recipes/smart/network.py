@@ -281,12 +281,6 @@ def read_network(
 
     Vertices are numbered in the order of their mentions, those of one passage by their ids. Entities that no passage
     spells out are no vertices.
-
-    Args:
-        table: Rows of all passages.
-        passages: Chunks of every passage.
-        texts: Loads the texts of passages, by their numbers.
-        edge_weight: `strength`, or `binary` (the paper's formulas): every edge has weight 1.
     """
     named, about = table.parts["named"], table.parts["about"]
     codes, groups = id_hashes(named["ids"]), named.groups()

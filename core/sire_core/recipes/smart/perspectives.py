@@ -145,9 +145,6 @@ def tree_information(
         second: A tree over the same vertices.
         measure: Measure of two partitions.
         mask: Mask of the vertices that count, `[n]`; all when left out.
-
-    Returns:
-        0 if one of the trees is only a root.
     """
     if not min(first.height, second.height):
         return 0.0

@@ -80,15 +80,6 @@ def extract_report(
     Sentences are chosen one by one: first those that name the most central entities not named yet, of passages not
     quoted yet. A report quotes at least two passages: if the best sentences are all of one, the best of them and the
     best of any other passage are taken.
-
-    Args:
-        node: The community.
-        candidates: Statements of the node and those that the reports below it quote.
-        network: All statements.
-        max_tokens: Length of the sentences; the two that a report needs are each cut at this length.
-
-    Returns:
-        None if fewer than two passages say anything: a report would only repeat a passage.
     """
     picked = _pick_statements(node.relevance, network.statements, candidates, max_tokens)
     if not picked:
@@ -250,17 +241,7 @@ class ReportEvidence:
 def gather_evidence(
     node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int
 ) -> ReportEvidence | None:
-    """Gather reports on the parts, then entities and statements that join the parts, strongest first, within a budget.
-
-    Args:
-        node: The community.
-        below: Reports right below it; if they take more than half the budget, only title and summary of each are shown.
-        network: All entities and statements.
-        context_tokens: Maximum tokens of the data (estimated).
-
-    Returns:
-        None if fewer than two passages say anything.
-    """
+    """Gather reports on the parts, then what joins the parts, strongest first, within a token budget."""
     budget = _TokenBudget(context_tokens)
     texts = [report.text for report in below]
     if sum(estimate_tokens(text) + 2 for text in texts) > context_tokens // 2:

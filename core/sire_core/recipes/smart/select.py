@@ -78,11 +78,7 @@ class ReportSelector:
         check_settings(self)
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
-        """Return a ranking whose first `k` are the context; with `cap=None` it is longer.
-
-        Raises:
-            QueryError: There is no such perspective.
-        """
+        """Return a ranking whose first `k` are the context; with `cap=None` it is longer."""
         import asyncio
 
         trees = await asyncio.to_thread(ReportTrees.of, view)

@@ -53,12 +53,6 @@ def evidence_views(
     `relations`: what passages state of two entities; `relations of kind ...`: the same with most weight on one family
     of predicates; `passages`: named together; `neighbours`: related to the same entities; `roles`: same roles in
     relations; `descriptions`: described in the same words. Types count in the last two.
-
-    Args:
-        table: Rows of all passages.
-        mentions: Vertex of every mention.
-        graph: Relations between the vertices.
-        names: The views wanted; None for all.
     """
     views = {RELATIONS: EvidenceView(graph)}
     wanted = (lambda _: True) if names is None else names.__contains__

@@ -158,11 +158,7 @@ class Explorer:
         return await why_not(snapshot, asking.question, passage, asking.k)
 
     def questions(self, path: Path) -> tuple[Question, ...]:
-        """Questions of a file with gold documents of this index.
-
-        Raises:
-            CorpusError: The file cannot be read, or no question names documents of the index.
-        """
+        """Questions of a file with gold documents of this index."""
         from sire_core.corpus.benchmarks import read_questions
 
         found = tuple(question for question in read_questions(path) if question.supporting)
@@ -177,17 +173,7 @@ class Explorer:
         k: int = 5,
         progress: Callable[[str, int, int], None] = lambda *_: None,
     ) -> Measured:
-        """Ask every question with every recipe.
-
-        Args:
-            questions: With gold documents.
-            recipes: Names.
-            k: How many hits count.
-            progress: Told as `progress(recipe, done, total)`.
-
-        Raises:
-            CorpusError: A question needs documents that are not in the index, or that must not be seen.
-        """
+        """Ask every question with every recipe."""
         snapshot = await self.snapshot()
         unknown = {name for question in questions for name in question.supporting} - set(snapshot.document_ids())
         if unknown:

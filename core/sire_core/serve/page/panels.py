@@ -115,12 +115,7 @@ def evaluate_panel(explorer: Explorer) -> None:
 
 
 def step_html(step: ReasoningStep, recipe: str) -> str:
-    """A step; what a search found opens by a click.
-
-    Args:
-        step: No piece of an answer, and not the answer.
-        recipe: Where links lead.
-    """
+    """A step; what a search found opens by a click."""
     if isinstance(step, Retrieved):
         found = f"Found {count(len(step.hits), 'passage')}, {step.new:,} of them new"
         items = "".join(f"<li>{_linked(hit, recipe)}</li>" for hit in step.hits)

@@ -60,16 +60,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 
 def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int) -> str:
-    """A list with links to what it lists, and to the pages before and after.
-
-    Args:
-        caption: What is listed; begins the table's caption.
-        page: The rows.
-        kind: Of what is listed: `document`, `entity` or a unit's.
-        recipe: The recipe that is looked at.
-        here: Arguments of this page's address.
-        start: First row.
-    """
+    """A list with links to what it lists, and to the pages before and after."""
     rows = [(link(row.label, address(recipe, kind, row.id)), escaped(row.about)) for row in page.rows]
     shown = f"{start + 1:,} to {start + len(page.rows):,} of {page.total:,}" if page.rows else "none"
     ways = []
