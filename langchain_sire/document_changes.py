@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sire.documents import from_langchain, to_langchain, with_ids
 from langchain_sire.opening import remember_title_key
-from sire_core.corpus.stored import asked_of
+from sire_core.corpus.document_export import filter_fields
 from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError
 from sire_core.filters.conditions import passes
 from sire_core.models.prices import warn_of_first_cost
@@ -130,7 +130,7 @@ class DocumentChanges:
         found: list[str] = []
         seen: set[str] = set()
         for document in await asyncio.to_thread(self.index.documents):
-            asked = asked_of(document)
+            asked = filter_fields(document)
             seen.update(key for passage in asked for key in passage[0])
             if all(passes(wanted, asked)):
                 found.append(document.id)

@@ -381,7 +381,7 @@ class Reader:
         Args:
             wanted: Ids; None means all.
         """
-        from sire_core.corpus.stored import with_changes
+        from sire_core.corpus.document_export import with_changes
 
         changes = self.pending.changes()
         try:
@@ -393,9 +393,8 @@ class Reader:
         return with_changes(stored, changes, wanted, self._configuration.allow) if changes else stored
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
-        from sire_core.corpus.chunker import SentenceChunker
-        from sire_core.corpus.chunks import joined
-        from sire_core.corpus.stored import given_back
+        from sire_core.corpus.chunker import SentenceChunker, joined
+        from sire_core.corpus.document_export import to_documents
         from sire_core.storage.index_files import require_built
 
         files = self.files()
@@ -407,7 +406,7 @@ class Reader:
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
         settings = files.manifest().chunker
         chunker = SentenceChunker(**settings) if settings else None
-        found = given_back(selected, passages, self._configuration.allow)
+        found = to_documents(selected, passages, self._configuration.allow)
         return [replace(document, text=joined(document.passages, chunker)) for document in found]
 
     def stats(self) -> dict[str, Any]:
@@ -449,7 +448,7 @@ class Reader:
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
-        from sire_core.corpus.stored import is_allowed
+        from sire_core.corpus.document_export import is_allowed
         from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 

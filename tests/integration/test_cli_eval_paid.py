@@ -67,7 +67,7 @@ def server():
         yield found
 
 
-def asked_of(server):
+def filter_fields(server):
     """How often each prompt was answered, by model."""
     return Counter((call.call.body.get("model"), call.prompt) for call in server.log)
 
@@ -83,7 +83,7 @@ def test_what_a_stopped_evaluation_paid_for_is_kept_and_the_next_one_goes_on(dat
         assert "limit of" in result.stderr
     assert go_on[0] == "--to"
     run(*words, *go_on)
-    assert set(asked_of(server).values()) == {1}
+    assert set(filter_fields(server).values()) == {1}
     rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [row["answers"]["EM"] for row in rows] == [100] * 4
     calls = len(server.log)
@@ -111,7 +111,7 @@ def test_a_limit_is_an_error_and_no_wrong_answer(dataset, server, tmp_path):
     go_on = shlex.split(result.stderr.split("goes on from there with: ")[1].splitlines()[0])
     assert go_on[0] == "--answers"
     assert "100.0" in run("eval", dataset, *words, *go_on).stdout
-    assert set(asked_of(server).values()) == {1}
+    assert set(filter_fields(server).values()) == {1}
 
 
 def test_a_file_of_answers_that_was_named_is_what_a_stopped_evaluation_goes_on_from(dataset, server, tmp_path):
@@ -122,7 +122,7 @@ def test_a_file_of_answers_that_was_named_is_what_a_stopped_evaluation_goes_on_f
     assert "mine.jsonl. To go on, run the same command again." in said
     assert not list(tmp_path.glob("sire-eval-*"))
     assert "100.0" in run(*words).stdout
-    assert set(asked_of(server).values()) == {1}
+    assert set(filter_fields(server).values()) == {1}
 
 
 def test_a_model_that_a_setting_names_obeys_the_limit(dataset, server, tmp_path):
@@ -137,7 +137,7 @@ def test_a_model_that_a_setting_names_obeys_the_limit(dataset, server, tmp_path)
     run(*words, "--max-calls", before + 2, code=1)
     assert [call.call.body["model"] for call in server.log][before:] == ["r", "r"]
     run(*words)
-    assert set(asked_of(server).values()) == {1}
+    assert set(filter_fields(server).values()) == {1}
     assert len(server.log) == len(models)
     row = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))[-1]
     assert row["calls"] == {"search": 1}
@@ -181,7 +181,7 @@ def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path
     words = [f"{word}@{server.base_url}" if word == "rerank_model=r" else word for word in words]
     words = ("eval", dataset, *words, "--llm", "m", "--base-url", server.base_url, "--to", tmp_path / "new" / "ix")
     run(*words, "--json", tmp_path / "one.json")
-    assert set(asked_of(server).values()) == {1}
+    assert set(filter_fields(server).values()) == {1}
     calls = len(server.log)
     assert calls > len(NAMES)
     run(*words, "--json", tmp_path / "two.json")

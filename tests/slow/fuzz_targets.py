@@ -92,7 +92,7 @@ def readers(data):
 
 
 def archives(data):
-    from sire_core.corpus.conversion import refuse_expanding
+    from sire_core.corpus.readers import refuse_expanding
 
     file = FOLDER / "x.docx"
     if data[:1] == b"P":

@@ -150,7 +150,7 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
     """Say what was read of each file, and warn of those that look badly read."""
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.corpus.reading_check import check_reading
+    from sire_core.corpus.readers import check_reading
 
     chunker = chunker_of(options, manifest_of(options.folder))
     cutter = SentenceChunker() if isinstance(chunker, str) else chunker

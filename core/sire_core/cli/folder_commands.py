@@ -76,14 +76,14 @@ def documents(
     if doc_id is not None:
         _show_document(folder, doc_id, as_json=as_json)
         return
-    from sire_core.corpus.stored import asked_of
+    from sire_core.corpus.document_export import filter_fields
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
 
     check_folder(folder)
     wanted = parse_filter(where)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = [d for d in index.documents() if wanted is None or any(passes(wanted, asked_of(d)))]
+        found = [d for d in index.documents() if wanted is None or any(passes(wanted, filter_fields(d)))]
     if as_json:
         listed = (
             {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found
@@ -97,8 +97,7 @@ def documents(
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.corpus.chunks import joined
+    from sire_core.corpus.chunker import SentenceChunker, joined
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:

@@ -77,21 +77,21 @@ def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> t
     the same file. MuSiQue's unanswerable questions are left out. Identical repeats are merged.
     """
     path = Path(path)
-    place = clean_text(str(path))
+    path_text = clean_text(str(path))
     questions: dict[str, Question] = {}
     problems: list[str] = []
     try:
         for number, record, error in _records(path, max_bytes):
             problem = error or _take(record, f"{path.name}:{number}", questions)
             if problem:
-                problems.append(f"{place}:{number}: {problem}")
+                problems.append(f"{path_text}:{number}: {problem}")
     except CorpusError as error:
-        raise CorpusError(f"{place}: {error}") from error
+        raise CorpusError(f"{path_text}: {error}") from error
     if problems:
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise CorpusError(f"{count(len(problems), 'question')} cannot be used: {'; '.join(problems[:_SHOWN])}{more}.")
     if not questions:
-        raise CorpusError(f"{place} holds no questions.")
+        raise CorpusError(f"{path_text} holds no questions.")
     return tuple(questions.values())
 
 
@@ -99,8 +99,8 @@ def question_from_record(record: Any, default_id: str = "") -> Question:
     """Make a `Question` of one JSON value in any of the formats of `read_questions`."""
     if not isinstance(record, Mapping):
         raise CorpusError(f"a JSON object is needed, not {type(record).__name__}")
-    given = record.get("id", record.get("_id"))
-    identifier = default_id if given is None else json_string(given, "id")
+    value = record.get("id", record.get("_id"))
+    identifier = default_id if value is None else json_string(value, "id")
     question = json_string(record.get("question"), "question")
     if not identifier.strip() or not question.strip():
         raise CorpusError("'id' or 'question' is missing or blank")

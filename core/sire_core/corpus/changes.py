@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.chunks import chunk_document
-from sire_core.corpus.stored import StoredDocument, given_back, is_allowed
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.document_export import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest
 
@@ -63,32 +62,32 @@ class CorpusChange:
 
 def plan_build(
     stored: Mapping[str, StoredDocument],
-    given: Sequence[Document],
+    new_documents: Sequence[Document],
     chunker: SentenceChunker | None,
     keep: Collection[str] = (),
 ) -> CorpusChange:
     """The change that makes the corpus hold exactly the given documents, and some that stay as they are stored."""
-    named = {document.id for document in given}
-    kept = {name for name in keep if name in stored and name not in named}
-    change = plan_put(stored, given, chunker)
-    gone = tuple(document for document in stored if document not in named and document not in kept)
-    return replace(change, drop_documents=gone, unchanged=change.unchanged + len(kept))
+    new_ids = {document.id for document in new_documents}
+    kept_ids = {name for name in keep if name in stored and name not in new_ids}
+    change = plan_put(stored, new_documents, chunker)
+    removed = tuple(document for document in stored if document not in new_ids and document not in kept_ids)
+    return replace(change, drop_documents=removed, unchanged=change.unchanged + len(kept_ids))
 
 
 def plan_put(
     stored: Mapping[str, StoredDocument],
-    given: Sequence[Document],
+    new_documents: Sequence[Document],
     chunker: SentenceChunker | None,
     *,
     may_replace: bool = True,
 ) -> CorpusChange:
     """The change that adds documents, and replaces those whose id is known."""
     following = 1 + max((document.sequence for document in stored.values()), default=-1)
-    put: list[StoredDocument] = []
+    stored_documents: list[StoredDocument] = []
     chunks: list[Chunk] = []
     empty: list[str] = []
     replaced: list[str] = []
-    for document in given:
+    for document in new_documents:
         content = _content_hash(document, chunker)
         known = stored.get(document.id)
         if known is not None and known.hash == content:
@@ -97,7 +96,7 @@ def plan_put(
             replaced.append(document.id)
         sequence = known.sequence if known else following
         following += known is None
-        put.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
+        stored_documents.append(StoredDocument(document.id, sequence, content, document.title, dict(document.metadata)))
         cut = chunk_document(document, chunker)
         chunks.extend(cut)
         if not cut:
@@ -115,20 +114,24 @@ def plan_put(
             "it" if len(empty) == 1 else "them",
             empty[0],
         )
-    added = len(put) - len(replaced)
-    return CorpusChange(tuple(put), tuple(chunks), (), added, len(replaced), len(given) - len(put))
+    added = len(stored_documents) - len(replaced)
+    return CorpusChange(
+        tuple(stored_documents), tuple(chunks), (), added, len(replaced), len(new_documents) - len(stored_documents)
+    )
 
 
 def replacing(
     known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
 ) -> CorpusChange:
     """The change that makes a corpus a copy of another one."""
-    put = [document for name, document in stored.items() if known.get(name) != document]
-    changed = {document.id for document in put}
-    gone = tuple(name for name in known if name not in stored)
+    documents = [document for name, document in stored.items() if known.get(name) != document]
+    changed = {document.id for document in documents}
+    removed = tuple(name for name in known if name not in stored)
     updated = len(changed & known.keys())
     passages = tuple(chunk for chunk in chunks if chunk.doc_id in changed)
-    return CorpusChange(tuple(put), passages, gone, len(put) - updated, updated, len(stored) - len(put))
+    return CorpusChange(
+        tuple(documents), passages, removed, len(documents) - updated, updated, len(stored) - len(documents)
+    )
 
 
 def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, missing_ok: bool = False) -> CorpusChange:
@@ -142,12 +145,12 @@ def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, mis
 def check_known(ids: Iterable[str], stored: Collection[str]) -> None:
     """Refuse to delete unknown ids."""
     known = stored if isinstance(stored, Mapping) else set(stored)
-    missing = [found for found in dict.fromkeys(ids) if found not in known]
+    missing = [identifier for identifier in dict.fromkeys(ids) if identifier not in known]
     if missing:
-        near = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
+        similar = difflib.get_close_matches(missing[0], list(stored)[:_COMPARED], n=3)
         advice = (
-            f"similar to {missing[0]}: {', '.join(near)}."
-            if near
+            f"similar to {missing[0]}: {', '.join(similar)}."
+            if similar
             else "`Index.documents()` lists what is there, `sire documents` what is in a folder."
         )
         raise CorpusError(
@@ -166,10 +169,10 @@ def plan_delete_shown(
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """As `plan_delete`, of what a filter lets through: passages that do not pass stay, and documents without others."""
-    shown = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
-    there = {name: stored[name] for name in shown.values()}
-    gone = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
-    return _without(stored, chunks, {name: owner for name, owner in shown.items() if owner in gone}, chunker)
+    doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
+    there = {name: stored[name] for name in doc_by_chunk.values()}
+    removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
+    return _without(stored, chunks, {name: owner for name, owner in doc_by_chunk.items() if owner in removed}, chunker)
 
 
 def plan_delete_passages(
@@ -181,24 +184,24 @@ def plan_delete_passages(
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
     """The change that removes single passages, and documents that have no other."""
-    found = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
-    if cut_here := [chunk.doc_id for chunk in found if not chunk.source_id]:
+    matches = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
+    if cut_here := [chunk.doc_id for chunk in matches if not chunk.source_id]:
         raise CorpusError(
             f"{cut_here[0]} was given whole, and its passages were cut here: with its next update they would come "
             "back. Update the document without what shall go, or delete it. Nothing was deleted."
         )
-    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in found}, chunker)
+    return _without(stored, chunks, {chunk.id: chunk.doc_id for chunk in matches}, chunker)
 
 
 def _without(
     stored: Mapping[str, StoredDocument],
     chunks: Sequence[Chunk],
-    gone: Mapping[str, str],
+    doc_by_chunk: Mapping[str, str],
     chunker: SentenceChunker | None,
 ) -> CorpusChange:
     """The change that removes passages, documents by id, and documents that have no other."""
-    touched = {name: stored[name] for name in gone.values()}
-    left = given_back(touched, (chunk for chunk in chunks if chunk.id not in gone))
+    touched = {name: stored[name] for name in doc_by_chunk.values()}
+    left = to_documents(touched, (chunk for chunk in chunks if chunk.id not in doc_by_chunk))
     change = plan_put(stored, [document for document in left if document.chunks], chunker)
     return replace(change, drop_documents=tuple(document.id for document in left if not document.chunks))
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.links import LINK_TARGET
+from sire_core.algorithms.parts import packed
 from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.words import is_plain, token_pattern
 from sire_core.corpus.markdown_blocks import block_runs
+from sire_core.corpus.markdown_cleaning import clean_markdown
+from sire_core.corpus.sections import (
+    is_cut,
+    path_of,
+    section_title,
+    sections_of_markdown,
+)
+from sire_core.corpus.titles import header_title
 from sire_core.errors import ConfigurationError
+from sire_core.types import Chunk, Document, Passage, chunk_id
 
-__all__ = ["SentenceChunker", "Slice", "text_units", "tokens_between"]
+__all__ = ["SentenceChunker", "Slice", "chunk_document", "joined", "text_units", "tokens_between"]
+
 
 # As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
 # and a chunk of any length.
@@ -105,7 +117,7 @@ class SentenceChunker:
             if tokens + span.tokens > self.max_tokens:
                 yield _slice(text, window)
                 window = self._overlap(window, span.tokens)
-                tokens = sum(kept.tokens for kept in window)
+                tokens = sum(repeated.tokens for repeated in window)
             if not window:
                 tokens = tokens_between(span.head)
             window.append(span)
@@ -138,20 +150,20 @@ class SentenceChunker:
         """Lines of a table or of code; the first row of a table stays with the header."""
         lines = [line for line in map(_bare, _LINE.finditer(text, start, end)) if line[0] < line[1]]
         head = text[start : lines[1][1]] if table else ""
-        taken = tokens_between(head)
-        if head and taken <= self.max_tokens // 2:
+        head_tokens = tokens_between(head)
+        if head and head_tokens <= self.max_tokens // 2:
             first = next((stop for _, stop in lines[2:3] if tokens_between(text, start, stop) <= self.max_tokens), None)
             stop = first or start + len(head)
             yield _Span(start, stop, tokens_between(text, start, stop), whole=False)
             lines = lines[3 if first else 2 :]
         else:
-            head, taken = "", 0
+            head, head_tokens = "", 0
         for left, right in lines:
             tokens = tokens_between(text, left, right)
-            if tokens <= self.max_tokens - taken:
+            if tokens <= self.max_tokens - head_tokens:
                 yield _Span(left, right, tokens, whole=False, head=head)
             else:
-                for piece in self._pieces(text, left, right, self.max_tokens - taken):
+                for piece in self._pieces(text, left, right, self.max_tokens - head_tokens):
                     yield piece._replace(head=head)
 
     def _pieces(self, text: str, start: int, end: int, room: int) -> Iterator[_Span]:
@@ -205,3 +217,110 @@ def _tokens(text: str, start: int, end: int) -> re.Pattern[str]:
 @cache
 def _script_tokens() -> re.Pattern[str]:
     return re.compile(f"{LINK_TARGET}|{token_pattern(_LONGEST).pattern}")
+
+
+def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
+    """Make the chunks of a document.
+
+    Markdown is cleaned (comments, front matter, anchors, lines of navigation) and cut at its headings first: small
+    neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
+    the path of headings that the whole chunk stands under. A document without one has the title of its front matter or
+    of a header (`Title: ...`), also where a splitter cut it.
+    """
+    if not document.title:
+        head = document.passages[0].text if document.passages else document.text
+        document = replace(document, title=header_title(head))
+    passages = [passage for passage in _passages(document, chunker) if passage.text.strip()]
+    return tuple(_chunk(document, position, passage) for position, passage in enumerate(passages))
+
+
+def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
+    """Passages as the text that they were cut from: what a chunk repeats of the one before stands once.
+
+    That are whole sentences, as many as the chunker repeats, and the header of a table that goes on. Passages that the
+    chunker would not have cut where they end, and those with ids of their own, stay as they are.
+    """
+    parts = [passage.text for passage in passages[:1]]
+    for before, passage in pairwise(passages):
+        if chunker is None or passage.id:
+            parts.append(f"\n\n{passage.text}")
+        elif head := _repeated_head(before.text, passage.text, chunker):
+            parts.append(passage.text[len(head) :])
+        else:
+            shared = _repeated(before.text, passage.text, chunker)
+            parts.append(passage.text[shared:] if shared else f"\n\n{passage.text}")
+    return "".join(parts)
+
+
+def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
+    """The header of the table that one chunk ends with and the next one goes on with; else nothing."""
+    lines = text.split("\n", 3)
+    head = "\n".join(lines[:2])
+    if len(lines) < 3 or head not in before or tokens_between(before) + tokens_between(lines[2]) <= chunker.max_tokens:
+        return ""
+    kind, last = list(block_runs(before.split("\n")))[-1]
+    return head if kind == "table" and "\n".join(last[:2]).strip() == head else ""
+
+
+def _repeated(before: str, text: str, chunker: SentenceChunker) -> int:
+    """Length of the sentences that end one chunk and begin the next: the most of them that the chunker repeats."""
+    units = [unit for _, unit in text_units(before)]
+    start, tokens = len(before), 0
+    before_tokens = tokens_between(before)
+    for number in range(len(units) - 1, 0, -1):
+        start = before.rindex(units[number], 0, start)
+        tokens += tokens_between(units[number])
+        if tokens > chunker.overlap_tokens:
+            return 0
+        shared = before[start:]
+        if not text.startswith(shared) or not text[len(shared) : len(shared) + 1].isspace():
+            continue
+        needed = tokens_between(next(text_units(text[len(shared) :]))[1])
+        further = tokens + tokens_between(units[number - 1])
+        is_longest = number == 1 or further > chunker.overlap_tokens or further + needed > chunker.max_tokens
+        if is_longest and before_tokens + needed > chunker.max_tokens:
+            return len(shared)
+    return 0
+
+
+def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[Passage]:
+    if document.passages:
+        return document.passages
+    if chunker is None or is_cut(document.metadata):
+        return [Passage(document.text)]
+    return [Passage(text, title=section_title(document.title, path)) for path, text in _cut(document.text, chunker)]
+
+
+def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
+    metadata = {**document.metadata, **passage.metadata} if passage.metadata else document.metadata
+    title = passage.title or section_title(document.title, path_of(metadata))
+    return Chunk(
+        id=chunk_id(document.id, position, title, passage.text),
+        doc_id=document.id,
+        position=position,
+        title=title,
+        text=passage.text,
+        metadata=metadata,
+        source_id=passage.id,
+    )
+
+
+def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
+    """Chunks with their paths."""
+    sections = sections_of_markdown(clean_markdown(text))
+    pieces = []
+    for group in packed(sections, lambda section: tokens_between(section.text), chunker.max_tokens // 2):
+        path = _shared([section.path for section in group])
+        pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
+    return pieces
+
+
+def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The headings that all paths begin with."""
+    shared = paths[0]
+    for path in paths[1:]:
+        same = 0
+        while same < min(len(shared), len(path)) and shared[same] == path[same]:
+            same += 1
+        shared = shared[:same]
+    return shared

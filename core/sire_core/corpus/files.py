@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from html.parser import HTMLParser
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from sire_core.clean_text import clean_text
-from sire_core.corpus.declared_encoding import declared_encoding, decode_as
 from sire_core.errors import ConfigurationError, CorpusError
 
 __all__ = [
@@ -17,11 +20,94 @@ __all__ = [
     "JsonLine",
     "SourceFile",
     "check_readable",
+    "decode_as",
     "find_files",
     "json_lines",
     "parse_json",
     "read_text",
 ]
+
+
+_WITHIN = 1024
+"""Browsers look no further."""
+_CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
+_XML = re.compile(r"""xml\s[^>]*?\bencoding\s*=\s*["']([^"']+)""")
+
+_LABELS = {
+    "dos-874": "cp874",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-8-i": "iso8859-8",
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+}
+"""Names that Python does not know."""
+_READ_AS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+}
+"""What browsers read in the place of a declared encoding, which it extends."""
+_ENCODINGS = frozenset(
+    [
+        *_READ_AS.values(),
+        *("big5", "big5hkscs", "cp866", "euc_jp", "iso2022_jp", "koi8-r", "koi8-u", "mac-cyrillic", "mac-roman"),
+        *(f"cp{number}" for number in range(1250, 1259)),
+        *(f"iso8859-{number}" for number in (*range(2, 9), 10, *range(13, 17))),
+    ]
+)
+
+
+def declared_encoding(raw: bytes) -> str:
+    """What a page calls its encoding in a `meta` tag, else in the XML declaration; empty where it says nothing."""
+    head = _Head()
+    with suppress(AssertionError):  # of Python's parser, for markup that it does not know: nothing is read behind it
+        head.feed(raw[:_WITHIN].decode("latin-1"))
+    return head.meta or head.xml
+
+
+def decode_as(raw: bytes, declared: str) -> str | None:
+    """The text of a page, by the declared encoding where it is no UTF-8; None where that is unknown or wrong."""
+    label = declared.lower().removeprefix("x-")
+    try:
+        name = codecs.lookup(_LABELS.get(label, label)).name
+        name = _READ_AS.get(name, name)
+        if name not in _ENCODINGS:
+            return None
+        if name != "iso2022_jp":  # that one is ASCII with escapes, which reads as UTF-8, too
+            with suppress(UnicodeDecodeError):
+                return raw.decode("utf-8")
+        return raw.decode(name)
+    except (LookupError, ValueError):
+        return None
+
+
+class _Head(HTMLParser):
+    """Notes the first declaration of each kind; what stands in comments and scripts is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meta = self.xml = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta" or self.meta:
+            return
+        values = {name: value or "" for name, value in reversed(attrs)}
+        self.meta = values.get("charset", "").strip()
+        if not self.meta and values.get("http-equiv", "").strip().lower() == "content-type":
+            charset = _CONTENT.search(values.get("content", ""))
+            self.meta = charset[1] if charset else ""
+
+    def handle_pi(self, data: str) -> None:
+        encoding = _XML.match(data)
+        if encoding and not self.xml:
+            self.xml = encoding[1]
+
 
 DEFAULT_MAX_BYTES = 512 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -71,14 +157,14 @@ def find_files(
         raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
     files: list[SourceFile] = []
     unread: list[tuple[SourceFile, str]] = []
-    given = [os.path.realpath(folder) for folder in (*roots, *paths) if os.path.isdir(folder)]  # noqa: PTH112 (as above)
-    folders = sorted(set(given), key=len)
+    folders_given = [os.path.realpath(folder) for folder in (*roots, *paths) if os.path.isdir(folder)]  # noqa: PTH112
+    folders = sorted(set(folders_given), key=len)
     for path in paths:
-        found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
-        found = [file._replace(name=_name(file, folders)) for file in found]
-        if not found:
+        files_found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
+        files_found = [file._replace(name=_name(file, folders)) for file in files_found]
+        if not files_found:
             unread.append((SourceFile(path, path.name), "the folder holds no files (hidden ones are skipped)"))
-        files.extend(found)
+        files.extend(files_found)
     unique = {os.path.realpath(file.path): file for file in reversed(files)}
     unread = [(file._replace(name=_name(file, folders)), reason) for file, reason in unread]
     return [file for file in files if unique[os.path.realpath(file.path)] is file], unread
@@ -86,10 +172,10 @@ def find_files(
 
 def _name(file: SourceFile, folders: Sequence[str]) -> str:
     """The path below the first of some folders that holds a file; its name as it is when none does."""
-    place = PurePath(os.path.realpath(file.path.parent), file.path.name)
+    resolved = PurePath(os.path.realpath(file.path.parent), file.path.name)
     for folder in folders:
-        if place.is_relative_to(folder):
-            return clean_text(place.relative_to(folder).as_posix())
+        if resolved.is_relative_to(folder):
+            return clean_text(resolved.relative_to(folder).as_posix())
     return file.name
 
 
@@ -101,7 +187,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
         leave(Path(str(error.filename)), f"cannot be listed: {error.strerror}")
 
     inside = os.path.realpath(root)
-    found: list[SourceFile] = []
+    files: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
         subfolders[:] = _followed(Path(folder), sorted(subfolders), leave)
         for name in names:
@@ -110,8 +196,8 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
                 if path.is_symlink() and path.exists() and not _inside(path, inside):
                     leave(path, "a link to a file outside of the folder; name it as a source to read it")
                     continue
-                found.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
-    return sorted(found, key=lambda file: file.name)
+                files.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
+    return sorted(files, key=lambda file: file.name)
 
 
 def _followed(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
@@ -191,8 +277,8 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
-        raise CorpusError(f"not valid JSON ({error.msg} at {place})") from error
+        position = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise CorpusError(f"not valid JSON ({error.msg} at {position})") from error
     except (ValueError, RecursionError) as error:
         raise CorpusError(f"not usable JSON ({error})") from error
 
@@ -211,10 +297,10 @@ def _decode(raw: bytes, offset: int, declared: str = "") -> str:
             raise CorpusError(
                 "the file is not text, whatever its name says; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error
-        place = f"byte {offset + skipped + error.start} is not UTF-8"
+        problem = f"byte {offset + skipped + error.start} is not UTF-8"
         if declared:
             raise CorpusError(
-                f"{place}, and the file cannot be read as {clean_text(declared)[:40]!r}, which it declares; convert it "
-                "from the encoding that it has: iconv -f ENCODING -t UTF-8"
+                f"{problem}, and the file is not {clean_text(declared)[:40]!r}, as it declares; convert it: "
+                "iconv -f ENCODING -t UTF-8"
             ) from error
-        raise CorpusError(f"{place}; convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8") from error
+        raise CorpusError(f"{problem}; convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8") from error

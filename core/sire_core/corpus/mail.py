@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sire_core.clean_text import clean_text
-from sire_core.corpus.declared_encoding import decode_as
-from sire_core.corpus.files import check_readable
+from sire_core.corpus.files import check_readable, decode_as
 from sire_core.corpus.html import html_to_markdown
 from sire_core.errors import CorpusError
 
@@ -67,10 +66,10 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     if not headers:
         raise CorpusError("no mail: it has none of the headers From, To, Date and Subject")
     read = [part for part in parts if part.text is not None and part.text.strip()]
-    said = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
+    sections = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
     return Mail(
         title=headers.get("subject", ""),
-        text="\n\n".join(text.strip("\n") for text in (_shown(headers), *said) if text),
+        text="\n\n".join(text.strip("\n") for text in (_shown(headers), *sections) if text),
         fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
         unread=tuple((part.name or "without a name", part.kind) for part in parts if part.text is None),
     )
@@ -78,11 +77,11 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
 
 def _headers(message: Message[Any, Any]) -> dict[str, str]:
     """The first of each header that has words, in lower case."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in message.raw_items():
         if name.lower() in ("subject", *_SHOWN) and (words := _words(str(value))):
-            found.setdefault(name.lower(), words)
-    return {name: found[name] for name in ("subject", *_SHOWN) if name in found}
+            headers.setdefault(name.lower(), words)
+    return {name: headers[name] for name in ("subject", *_SHOWN) if name in headers}
 
 
 def _shown(headers: Mapping[str, str]) -> str:
@@ -116,13 +115,13 @@ def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
     elif isinstance(payload, list) and kind.startswith("multipart/"):
         forms = [list(_parts(part)) for part in payload]
         if kind == "multipart/alternative":
-            plain = (place for place, part in enumerate(payload) if part.get_content_type() == "text/plain")
-            best = next((place for place in plain if any((part.text or "").strip() for part in forms[place])), None)
+            plain = (index for index, part in enumerate(payload) if part.get_content_type() == "text/plain")
+            best = next((index for index in plain if any((part.text or "").strip() for part in forms[index])), None)
             best = len(forms) - 1 if best is None else best
             # An attachment can stand beside any form of the text; it is no form of it.
             forms = [
-                form if place == best else [part for part in form if part.name and source.is_multipart()]
-                for place, (form, source) in enumerate(zip(forms, payload, strict=True))
+                form if index == best else [part for part in form if part.name and source.is_multipart()]
+                for index, (form, source) in enumerate(zip(forms, payload, strict=True))
             ]
         for form in forms:
             yield from form

@@ -45,9 +45,9 @@ def markdown_blocks(text: str) -> list[Block]:
     images: list[Block] = []
 
     def close() -> None:
-        said = "\n".join(prose).strip("\n")
-        if said.strip():
-            blocks.append(Block("text", said))
+        paragraphs = "\n".join(prose).strip("\n")
+        if paragraphs.strip():
+            blocks.append(Block("text", paragraphs))
         blocks.extend(images)
         prose.clear()
         images.clear()
@@ -58,15 +58,16 @@ def markdown_blocks(text: str) -> list[Block]:
             blocks.append(Block("table", "\n".join(line.strip() for line in lines)))
             continue
         for line in lines:
-            found = [] if kind == "code" else [_image(match) for match in _IMAGE.finditer(line)]
-            rest = _IMAGE.sub(_alternative, line) if found else line
-            if found and not _IMAGE.sub("", line).strip():  # a line of its own: the paragraph before it is complete
+            line_images = [] if kind == "code" else [_image(match) for match in _IMAGE.finditer(line)]
+            rest = _IMAGE.sub(_alternative, line) if line_images else line
+            # Images on a line of their own: the paragraph before them is complete.
+            if line_images and not _IMAGE.sub("", line).strip():
                 close()
-                blocks.extend(found)
+                blocks.extend(line_images)
                 continue
             if images and not line.strip():
                 close()
-            images.extend(found)
+            images.extend(line_images)
             prose.append(rest)
     close()
     return blocks
@@ -83,22 +84,22 @@ def _alternative(match: re.Match[str]) -> str:
 def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Lines in runs of `code`, `table` and `text`."""
     plain: list[str] = []
-    place = 0
-    while place < len(lines):
-        line, stop, kind = lines[place], place, "code"
+    row = 0
+    while row < len(lines):
+        line, stop, kind = lines[row], row, "code"
         if "```" in line or "~~~" in line:
-            stop = code_end(lines, place)
-        if stop == place and "|" in line:
-            stop, kind = _table(lines, place), "table"
-        if stop == place:
+            stop = code_end(lines, row)
+        if stop == row and "|" in line:
+            stop, kind = _table(lines, row), "table"
+        if stop == row:
             plain.append(line)
-            place += 1
+            row += 1
             continue
         if plain:
             yield "text", plain
             plain = []
-        yield kind, lines[place:stop]
-        place = stop
+        yield kind, lines[row:stop]
+        row = stop
     if plain:
         yield "text", plain
 
@@ -115,15 +116,15 @@ def code_end(lines: Sequence[str], start: int) -> int:
     mark = opened["mark"]
     column = len(lines[start][: opened.start("mark")].expandtabs(_DEEP))
     within = bool(opened["item"]) or column >= _DEEP
-    for place in range(start + 1, len(lines)):
-        line = lines[place]
+    for row in range(start + 1, len(lines)):
+        line = lines[row]
         bare = line.strip()
         if bare.startswith(mark) and not bare.strip(mark[0]):
             indent = line[: line.index(mark[0])].expandtabs(_DEEP)
             if len(indent) < column + _DEEP:
-                return place + 1
+                return row + 1
         if within and bare and not line[0].isspace():
-            return place
+            return row
     return len(lines)
 
 

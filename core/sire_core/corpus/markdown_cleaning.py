@@ -7,11 +7,63 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sire_core.corpus.blobs import without_blobs
-from sire_core.corpus.markdown_blocks import code_end
+from sire_core.corpus.markdown_blocks import block_runs, code_end
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
 
-__all__ = ["clean_markdown", "front_matter", "without_comments"]
+__all__ = ["clean_markdown", "front_matter", "without_blobs", "without_comments", "without_hyphenation"]
+
+
+_BASE64 = "[A-Za-z0-9+/]"
+_PAYLOAD = re.compile(
+    r"data:[a-z]{1,20}/[\w.+-]{1,80}(?:;[\w=.-]{1,80}){0,5},"
+    rf"(?:(?<=;base64,)(?:{_BASE64}|%[0-9A-Fa-f]{{2}})*=*(?:\n[ \t>]*{_BASE64}{{40,}}=*)*"
+    rf"(?:\n[ \t>]*{_BASE64}+=*(?=[)\"'>]))?"
+    r"|[^\s\"')>]*)"
+)
+_IMAGE = re.compile(r"!\[([^\[\]]{0,500})\]\(\s*<?data:>?(?:\s+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?\s*\)")
+_REFERENCE = re.compile(r"^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*<?data:>?[^\n]*\n?", re.MULTILINE)
+_ELEMENT = re.compile(r"<img\b(?:[^<>\"']|\"[^\"<>]*\"|'[^'<>]*'){0,50}>", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{256,}={0,2}")
+_LINES = re.compile(
+    rf"^(?:[ \t>]*{_BASE64}{{60,}}={{0,2}}[ \t]*\n){{2,}}"
+    rf"(?:[ \t>]*(?={_BASE64}*[0-9+/=]){_BASE64}+={{0,2}}[ \t]*$\n?)?",
+    re.MULTILINE,
+)
+_KEY = re.compile(rf"(?<=-----\n)(?:[ \t>]*{_BASE64}{{1,100}}={{0,2}}[ \t]*\n)+(?=[ \t>]*-----END )")
+_LONG = 60
+_LONG_RUN = re.compile(rf"{_BASE64}{{{_LONG}}}|[\w+/-]{{256}}", re.ASCII)
+_KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
+
+
+def without_blobs(text: str) -> str:
+    """The text without runs that are longer than any word and hold none.
+
+    Of a picture its alternative text stays, of a certificate or a key the lines around it. Left out are the content
+    of `data:` addresses, runs of 256 and more letters and digits, and lines that hold nothing but base64, two or more
+    of them. Letters of scripts without spaces are words.
+    """
+    if "data:" in text:
+        shorter = _PAYLOAD.sub("data:", text)
+        if shorter != text:
+            text = _REFERENCE.sub("", _IMAGE.sub(r"\1", shorter))
+            text = _ELEMENT.sub(_alternative, text)
+    if not any(map(_LONG_RUN.search, [word for word in text.split() if len(word) >= _LONG])):
+        return _KEY.sub("", text) if "-----BEGIN " in text else text
+    return _RUN.sub("", _KEY.sub("", _LINES.sub(_keep_short, text)))
+
+
+def _alternative(match: re.Match[str]) -> str:
+    if "data:" not in match[0]:
+        return match[0]
+    match_ = _ALTERNATIVE.search(match[0])
+    return (match_[1] or match_[2] or "") if match_ else ""
+
+
+def _keep_short(match: re.Match[str]) -> str:
+    """Lines of digits and small letters alone may be a list of check sums; base64 has letters of all kinds."""
+    return "" if all(kind.search(match[0]) for kind in _KINDS) else match[0]
+
 
 Value: TypeAlias = "str | int | float | bool"
 
@@ -41,11 +93,11 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
     end = _front_matter_end(lines)
     toml = lines[0].strip() == "+++"
     pattern = _TOML_KEY if toml else _YAML_KEY
-    found: dict[str, Value | list[Value]] = {}
+    fields: dict[str, Value | list[Value]] = {}
     listing = ""
     for line in lines[1 : max(1, end - 1)]:
         if listing and (item := _ITEM.match(line)):
-            _add_item(found, listing, line[item.end() :].strip())
+            _add_item(fields, listing, line[item.end() :].strip())
             continue
         listing = ""
         if toml and line.lstrip().startswith("["):
@@ -54,18 +106,18 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
             value = line[match.end() :].strip()
             quoted = _QUOTED.fullmatch(value)
             if quoted or (value and value[0] not in "[{|>&*!#\"'"):
-                found[_name(match)] = quoted["said"] if quoted else _plain_value(value)
+                fields[_name(match)] = quoted["said"] if quoted else _plain_value(value)
             elif _LISTED.fullmatch(value):
-                found[_name(match)] = [_said(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+                fields[_name(match)] = [_said(item.strip()) for item in value[1:-1].split(",") if item.strip()]
             elif not value and not toml:
                 listing = _name(match)
-    return found
+    return fields
 
 
-def _add_item(found: dict[str, Value | list[Value]], name: str, value: str) -> None:
+def _add_item(fields: dict[str, Value | list[Value]], name: str, value: str) -> None:
     """Add an item to a list in lines of their own; one that is more than a plain value is left out."""
     if not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
-        items = found.setdefault(name, [])
+        items = fields.setdefault(name, [])
         if isinstance(items, list):
             items.append(_said(value))
 
@@ -78,10 +130,10 @@ def _said(value: str) -> Value:
 def _front_matter_end(lines: Sequence[str]) -> int:
     """Number of lines of front matter with its marks; 0 when the first line is just a rule."""
     closing = _RULES.get(lines[0].strip(), ())
-    for place, line in enumerate(lines[1:_LONGEST] if closing else (), start=1):
+    for row, line in enumerate(lines[1:_LONGEST] if closing else (), start=1):
         if line.strip() in closing:
             fits = _is_toml if closing[0] == "+++" else _is_yaml
-            return place + 1 if fits(lines[1:place]) else 0
+            return row + 1 if fits(lines[1:row]) else 0
     return 0
 
 
@@ -151,24 +203,24 @@ def without_comments(text: str) -> str:
 def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
     """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
     comments = _Comments(lines)
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        if line.startswith(("    ", "\t")) and (not kept or _indented(kept[-1])):
-            kept.append(line)  # code that is set off by its indentation
-            place += 1
+    result: list[str] = []
+    row = 0
+    while row < len(lines):
+        line = lines[row]
+        if line.startswith(("    ", "\t")) and (not result or _indented(result[-1])):
+            result.append(line)  # code that is set off by its indentation
+            row += 1
             continue
-        if ("```" in line or "~~~" in line) and (stop := code_end(lines, place)) > place:
-            kept += lines[place:stop]
-            place = stop
+        if ("```" in line or "~~~" in line) and (stop := code_end(lines, row)) > row:
+            result += lines[row:stop]
+            row = stop
             continue
-        rests, place = comments.left_out(place) if comments.any else ((line,), place + 1)
+        rests, row = comments.left_out(row) if comments.any else ((line,), row + 1)
         for rest in rests:
             cleaned = tidied(rest)
             if cleaned is not None and (cleaned is line or cleaned == line or cleaned.strip()):
-                kept.append(cleaned)
-    return kept
+                result.append(cleaned)
+    return result
 
 
 def _indented(line: str) -> bool:
@@ -226,42 +278,42 @@ class _Comments:
         self._searched = -1  # a line with no further end of a comment
         self.any = bool(self._closing)
 
-    def left_out(self, place: int) -> tuple[list[str], int]:
+    def left_out(self, row: int) -> tuple[list[str], int]:
         """What is left of a line, and of the one that its last comment ends in; and the number of the next line."""
-        line = self._lines[place]
+        line = self._lines[row]
         if not self._closing:
-            return [line], place + 1
+            return [line], row + 1
         rests: list[str] = []
         left: list[str] = []
         bare, at = True, 0
         start = _opening(line, 0)
         while start >= 0:
             bare = bare and not line[at:start].strip()
-            found = self._end(place, start, bare)
-            if found is None:
+            end = self._end(row, start, bare)
+            if end is None:
                 bare, start = False, _opening(line, start + 4)
                 continue
             left.append(line[at:start])
-            if found[0] > place:
+            if end[0] > row:
                 rests.append("".join(left))
-                left, line = [], self._lines[found[0]]
-            place, at = found
+                left, line = [], self._lines[end[0]]
+            row, at = end
             start = _opening(line, at)
         left.append(line[at:])
-        return [*rests, "".join(left)], place + 1
+        return [*rests, "".join(left)], row + 1
 
-    def _end(self, place: int, start: int, bare: bool) -> tuple[int, int] | None:
+    def _end(self, row: int, start: int, bare: bool) -> tuple[int, int] | None:
         """Line and column behind a comment; None when it is never closed."""
-        if place != self._searched:
-            end = self._lines[place].find("-->", start + 4)
+        if row != self._searched:
+            end = self._lines[row].find("-->", start + 4)
             if end >= 0:
-                return place, end + 3
-            self._searched = place
-        following = bisect_right(self._closing, place)
+                return row, end + 3
+            self._searched = row
+        following = bisect_right(self._closing, row)
         if following == len(self._closing):
             return None
         closing = self._closing[following]
-        ends_before = bisect_right(self._breaks, place) < bisect_right(self._breaks, closing)
+        ends_before = bisect_right(self._breaks, row) < bisect_right(self._breaks, closing)
         return (closing, self._lines[closing].find("-->") + 3) if bare or not ends_before else None
 
 
@@ -270,15 +322,15 @@ def _ends_paragraph(line: str) -> bool:
     return not bare or bare.startswith(("```", "~~~"))
 
 
-def _opening(line: str, place: int) -> int:
+def _opening(line: str, position: int) -> int:
     """Where the next comment begins; code between backticks is none."""
-    start = line.find("<!--", place)
-    while start >= 0 and line.find("`", place, start) >= 0:
-        code = _INLINE_CODE.search(line, place, start + 600)
+    start = line.find("<!--", position)
+    while start >= 0 and line.find("`", position, start) >= 0:
+        code = _INLINE_CODE.search(line, position, start + 600)
         if code is None or code.start() > start:
             break
-        place = code.end()
-        start = start if place <= start else line.find("<!--", place)
+        position = code.end()
+        start = start if position <= start else line.find("<!--", position)
     return start
 
 
@@ -288,3 +340,43 @@ def _navigates(line: str) -> bool:
         return False
     links = len(_LINK.findall(line))
     return links > 1 and _BETWEEN_LINKS.fullmatch(_LINK.sub("", line)) is not None
+
+
+_LETTERS = r"[^\W\d_]"
+# From the beginning of a word only, so that a line without an end is read once.
+_CUT = re.compile(
+    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
+)
+_BREAK = re.compile(r"[\u2010-]\n *")
+_WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
+_JOINING = frozenset(
+    "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
+)
+"""Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
+
+
+def without_hyphenation(text: str) -> str:
+    """The text with words that end on the next line put together again; the line ends behind them.
+
+    A word goes on in small letters. It keeps its hyphen where the text writes it with one in the middle of a line, or
+    has both halves as words of their own and nowhere the whole: "long-term". Fenced code stays as it is.
+    """
+    if not _CUT.search(text):
+        return text
+    known = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
+
+    def whole(match: re.Match[str]) -> str:
+        parts = _BREAK.split(match["word"])
+        return f"{''.join(parts)}{match['rest']}{match['end'] and chr(10)}" if _is_cut(parts, known) else match[0]
+
+    runs = block_runs(text.split("\n"))
+    return "\n".join(
+        ["\n".join(lines) if kind == "code" else _CUT.sub(whole, "\n".join(lines)) for kind, lines in runs]
+    )
+
+
+def _is_cut(parts: list[str], known: set[str]) -> bool:
+    halves = [part.lower() for part in parts]
+    if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
+        return False
+    return "".join(halves) in known or not known.issuperset(halves)

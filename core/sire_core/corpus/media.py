@@ -57,8 +57,8 @@ def split_media(
     the image itself stays where it is, and the metadata refer to it (see `MEDIA`).
     """
     splitter = _Splitter(chunker or SentenceChunker(), captions or {})
-    found = tuple(splitter.split(document) for document in documents)
-    return MediaCorpus(found, splitter.tables, splitter.images, splitter.described)
+    split_documents = tuple(splitter.split(document) for document in documents)
+    return MediaCorpus(split_documents, splitter.tables, splitter.images, splitter.described)
 
 
 def media_of(chunk: str, metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -101,11 +101,11 @@ class _Splitter:
 
     def _image(self, document: str, block: Block) -> tuple[str, dict[str, str]]:
         self.images += 1
-        said = self._captions.get((document, block.reference), "")
-        self.described += bool(said)
-        described_by = "model" if said else "alt text" if block.text else "file name"
+        caption = self._captions.get((document, block.reference), "")
+        self.described += bool(caption)
+        described_by = "model" if caption else "alt text" if block.text else "file name"
         name = PurePosixPath(block.reference).stem.replace("-", " ").replace("_", " ")
-        text = f"Image: {block.text or name}" + (f"\n{said}" if said else "")
+        text = f"Image: {block.text or name}" + (f"\n{caption}" if caption else "")
         return text, {"kind": "image", "reference": block.reference, "described_by": described_by}
 
 
@@ -151,14 +151,14 @@ async def describe_images(
 
     gate = asyncio.Semaphore(workers)
     wanted = {(document.id, reference): (document, alternative) for document, reference, alternative in _of(documents)}
-    said = await asyncio.gather(
+    described = await asyncio.gather(
         *(
             _describe(document, reference, alternative, model, Path(folder), gate)
             for (_, reference), (document, alternative) in wanted.items()
         )
     )
-    captions = {image: text for image, text in zip(wanted, said, strict=True) if isinstance(text, str)}
-    failures = tuple(failure for failure in said if isinstance(failure, Failure))
+    captions = {image: text for image, text in zip(wanted, described, strict=True) if isinstance(text, str)}
+    failures = tuple(failure for failure in described if isinstance(failure, Failure))
     return replace(split_media(documents, chunker, captions), failures=failures)
 
 
@@ -190,8 +190,8 @@ def _read(folder: Path, document: str, reference: str) -> bytes:
     if "://" in reference or reference.startswith("data:"):
         raise OSError("not a file; its alternative text is used")
     root = folder.resolve()
-    for place in ((root / document).parent / reference, root / reference):
-        file = place.resolve()
+    for candidate in ((root / document).parent / reference, root / reference):
+        file = candidate.resolve()
         if not file.is_relative_to(root):
             raise OSError(f"outside of {folder}; its alternative text is used")
         if file.is_file():

@@ -13,7 +13,7 @@ from statistics import median
 from threading import Lock
 from typing import Any
 
-from sire_core.corpus.hyphenation import without_hyphenation
+from sire_core.corpus.markdown_cleaning import without_hyphenation
 from sire_core.corpus.markdown_writing import plain_text
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
@@ -89,10 +89,10 @@ def read_pdf(path: Path) -> tuple[str, str]:
 
 def _refuse_expanding(raw: bytes) -> None:
     """Refuse streams that unpack to far more than text does; pictures are not unpacked."""
-    place, left = raw.find(b"stream"), 4 * _STREAM
-    while place >= 0:
-        head = raw[max(0, place - 400) : place].rpartition(b" obj")[2]
-        start = place + 6 + (2 if raw[place + 6 : place + 8] == b"\r\n" else 1)
+    position, left = raw.find(b"stream"), 4 * _STREAM
+    while position >= 0:
+        head = raw[max(0, position - 400) : position].rpartition(b" obj")[2]
+        start = position + 6 + (2 if raw[position + 6 : position + 8] == b"\r\n" else 1)
         end = raw.find(b"endstream", start)
         if b"Flate" in head and b"/Image" not in head:
             try:
@@ -104,16 +104,16 @@ def _refuse_expanding(raw: bytes) -> None:
             left -= unpacked
             if unpacked >= _STREAM or left < 0:
                 raise CorpusError("the file expands to more than a document does; print it to a new PDF to read it")
-        place = raw.find(b"stream", end + 9) if end > 0 else -1
+        position = raw.find(b"stream", end + 9) if end > 0 else -1
 
 
-def _pages(document: Any, most: int) -> Iterator[list[_Line]]:
+def _pages(document: Any, max_chars: int) -> Iterator[list[_Line]]:
     for number in range(len(document)):
         page = document[number]
         text = page.get_textpage()
         try:
-            most -= text.count_chars()
-            if most < 0:
+            max_chars -= text.count_chars()
+            if max_chars < 0:
                 raise CorpusError(
                     "the file has more letters than a document of its size; print it to a new PDF to read it"
                 )
@@ -130,12 +130,12 @@ def _lines(page: Any) -> Iterator[_Line]:
 
     handle, total = page.raw, page.count_chars()
     letters: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
-    for place in range(total + 1):
-        code = pdfium.FPDFText_GetUnicode(handle, place) if place < total else 10
-        if code > 32 and pdfium.FPDFText_GetCharBox(handle, place, left, right, bottom, top):
+    for position in range(total + 1):
+        code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
+        if code > 32 and pdfium.FPDFText_GetCharBox(handle, position, left, right, bottom, top):
             before, height = height, top.value - bottom.value + 4
             tall = max(before, height)  # a full stop says little of its font
             overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
@@ -144,51 +144,51 @@ def _lines(page: Any) -> Iterator[_Line]:
             overlaps = overlaps and bool(letters) and chr(code).isalnum() and letters[-1].isalnum()
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
                 letters.append(" ")  # between the cells of a table there need not be one
-                places.append(place)
+                positions.append(position)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
             words = " ".join("".join(letters).split())
             if words:
                 yield _measured(
-                    handle, words, [at for at, letter in zip(places, letters, strict=True) if not letter.isspace()]
+                    handle, words, [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
                 )
             letters.clear()
-            places.clear()
+            positions.clear()
         elif code not in (0, 13):
             letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
-            places.append(place)
+            positions.append(position)
 
 
-def _measured(page: Any, words: str, places: Sequence[int]) -> _Line:
+def _measured(page: Any, words: str, positions: Sequence[int]) -> _Line:
     """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
     import ctypes
 
     import pypdfium2.raw as pdfium
 
-    asked = [places[0], places[len(places) // 2], places[-1]]
+    samples = [positions[0], positions[len(positions) // 2], positions[-1]]
     sizes = []
-    for place in asked:
+    for position in samples:
         matrix = pdfium.FS_MATRIX()
-        size = pdfium.FPDFText_GetFontSize(page, place)
-        known = pdfium.FPDFText_GetMatrix(page, place, matrix)
+        size = pdfium.FPDFText_GetFontSize(page, position)
+        known = pdfium.FPDFText_GetMatrix(page, position, matrix)
         sizes.append(size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if known else size)
-    weights = [_is_bold(page, place) for place in asked]
+    weights = [_is_bold(page, position) for position in samples]
     x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(page, places[0], x, y)
-    upright = abs(pdfium.FPDFText_GetCharAngle(page, places[0])) < 0.1
+    pdfium.FPDFText_GetCharOrigin(page, positions[0], x, y)
+    upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
     return _Line(words, round(2 * median(sizes)) / 2, all(weights), x.value, y.value, upright=upright)
 
 
-def _is_bold(page: Any, place: int) -> bool:
+def _is_bold(page: Any, position: int) -> bool:
     import ctypes
 
     import pypdfium2.raw as pdfium
 
-    if pdfium.FPDFText_GetFontWeight(page, place) >= 600:
+    if pdfium.FPDFText_GetFontWeight(page, position) >= 600:
         return True
     name = ctypes.create_string_buffer(128)
     flags = ctypes.c_int()
-    length = pdfium.FPDFText_GetFontInfo(page, place, name, 128, flags)
+    length = pdfium.FPDFText_GetFontInfo(page, position, name, 128, flags)
     return 0 < length <= 128 and re.search(rb"bold|black|heavy|-bx|bx\d|medi\b", name.value.lower()) is not None
 
 
@@ -199,8 +199,8 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
         ordered = sorted(page, key=lambda line: line.base)
         gaps = [line.base - below.base for below, line in pairwise(ordered)]
         wide = 1.6 * median(gaps) if gaps else 0.0
-        below = next((place + 1 for place, gap in enumerate(gaps[:_EDGE]) if gap > wide), 0)
-        above = next((place + 1 for place, gap in enumerate(gaps[: -_EDGE - 1 : -1]) if gap > wide), 0)
+        below = next((row + 1 for row, gap in enumerate(gaps[:_EDGE]) if gap > wide), 0)
+        above = next((row + 1 for row, gap in enumerate(gaps[: -_EDGE - 1 : -1]) if gap > wide), 0)
         return ordered[:below] + ordered[max(below, len(ordered) - above) :]
 
     def key(line: _Line) -> tuple[str, float]:
@@ -214,16 +214,16 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
     for page in pages:
         outer = {id(line) for pick in (min, max) for line in page[:1] and [pick(page, key=lambda line: line.base)]}
         names = {id(line): key(line) for line in edges(page)}
-        kept = []
+        body = []
         for line in page:
             name = names.get(id(line))
             line.running = name is not None and seen[name] > max(1, len(pages) // 10)
             # with another number it may be "Chapter 2": only the outermost lines count pages
             again = line.text in known or (name in known and id(line) in outer)
             if not (line.running and (again or name == ("0", 0.0))):
-                kept.append(line)
+                body.append(line)
             known.update([name, line.text] if name else [])
-        page[:] = kept
+        page[:] = body
 
 
 def _body_size(pages: Sequence[list[_Line]]) -> float:
@@ -278,9 +278,9 @@ def _begins_block(above: _Line, line: _Line, usual: float) -> bool:
 
 def _joined(blocks: list[list[_Line]]) -> list[list[_Line]]:
     """Blocks, with paragraphs that go on in the next column or on the next page put together."""
-    found: list[list[_Line]] = []
+    result: list[list[_Line]] = []
     for block in blocks:
-        last = found[-1][-1] if found else None
+        last = result[-1][-1] if result else None
         if (
             last
             and not (last.running or block[0].running or last.bold or block[0].bold)
@@ -289,10 +289,10 @@ def _joined(blocks: list[list[_Line]]) -> list[list[_Line]]:
             and last.text[-1:] not in ".!?:"
             and block[0].text[:1].islower()
         ):
-            found[-1] += block
+            result[-1] += block
         else:
-            found.append(block)
-    return found
+            result.append(block)
+    return result
 
 
 def _written(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any, Union
+from typing import Any, BinaryIO, Union
 
 from sire_core.algorithms.wording import count
 from sire_core.clean_text import clean_text
-from sire_core.corpus.conversion import CONVERTED, convert_file, with_extra
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
     DEFAULT_MAX_BYTES,
     SourceFile,
@@ -22,21 +25,164 @@ from sire_core.corpus.files import (
     read_text,
 )
 from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.hyphenation import without_hyphenation
 from sire_core.corpus.mail import read_mail
-from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter
-from sire_core.corpus.markdown_escapes import undo_escapes, undo_inline
+from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
+from sire_core.corpus.markdown_writing import undo_escapes, undo_inline
+from sire_core.corpus.office import read_values
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
-from sire_core.corpus.sections import first_heading
-from sire_core.corpus.sheets import read_values
+from sire_core.corpus.sections import first_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
-from sire_core.corpus.titles import header_title
+from sire_core.corpus.titles import first_title, header_title
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
-__all__ = ["LoadedDocuments", "read_documents"]
+__all__ = ["LoadedDocuments", "check_reading", "read_documents", "refuse_expanding"]
+
+
+CONVERTED = (
+    *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
+    *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml"),
+)
+"""Suffixes that need the extra `files`."""
+
+_BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
+_UNDERLINE = re.compile(r"\n{3,}")
+
+
+_READERS = {
+    ".pdf": ("pdf", "read_pdf"),
+    ".docx": ("office", "read_docx"),
+    ".pptx": ("office", "read_pptx"),
+    ".xlsx": ("office", "read_xlsx"),
+    ".epub": ("xml_files", "read_epub"),
+    **dict.fromkeys((".odt", ".odp", ".ods"), ("xml_files", "read_odt")),
+    ".opml": ("xml_files", "read_opml"),
+    ".xml": ("xml_files", "read_xml"),
+    ".fb2": ("xml_files", "read_xml"),
+    ".ipynb": ("source_code", "read_notebook"),
+}
+"""Modules and functions that read a file with the library made for its format."""
+
+
+def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
+    """Convert a file."""
+    refuse_expanding(path, max_bytes)
+    suffix = path.suffix.lower()
+    module, name = _READERS.get(suffix, ("readers", "_by_kreuzberg"))
+    title, text = with_extra(suffix, lambda: getattr(import_module(f"sire_core.corpus.{module}"), name)(path))
+    if len(text) > max_bytes:
+        raise CorpusError(f"its text is longer than max_bytes={max_bytes:,}; raise max_bytes or split the file")
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _BYTE_ORDER_MARK.sub(r"\1", text)  # Excel begins "CSV UTF-8" with one, and it stays in the first cell
+    if not text.strip():
+        raise CorpusError("holds no text; a scanned document needs text recognition first")
+    return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
+
+
+def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """What a reader returns that needs the extra `files`."""
+    try:
+        return read()
+    except ImportError as error:
+        raise CorpusError(
+            f'files of type {suffix} need the extra "files", as new as this version: pip install -U "sire-rag[files]"'
+        ) from error
+    except CorpusError:
+        raise
+    except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
+        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
+
+
+def _by_kreuzberg(path: Path) -> tuple[str, str]:
+    """Title and Markdown of a file of one of the rarer formats."""
+    # Before 4.8 there is no ContentFilterConfig.
+    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
+
+    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
+    everything = ContentFilterConfig(
+        include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
+    )
+
+    extracted = extract_file_sync(
+        str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything)
+    )
+    text = str(extracted.content)
+    metadata = dict(extracted.metadata)
+    return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
+
+
+_BLOCK = 1 << 20
+_ENTITY = b"<!ENTITY"
+_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
+_MEMBERS = 100_000
+
+
+def refuse_expanding(path: Path, max_bytes: int) -> None:
+    """Refuse a file whose content is larger than a bound, or whose XML declares entities."""
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(0)
+        if head[:2] == b"PK":
+            _check_archive(file, max_bytes)
+        elif path.suffix.lower() in _MARKUP:
+            _check_markup(iter(lambda: file.read(_BLOCK), b""))
+
+
+def _check_archive(file: BinaryIO, max_bytes: int) -> None:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise CorpusError(f"cannot be opened: {error}") from error
+    if len(members) > _MEMBERS:
+        raise CorpusError(f"the file holds {len(members):,} others; that is no document")
+    left = max_bytes
+    for member in members:
+        markup = Path(member.filename).suffix.lower() in _MARKUP
+        try:
+            left = _check_member(file, member, left, markup=markup)
+        except (OSError, ValueError, zlib.error) as error:
+            raise CorpusError(f"cannot be opened: {error}") from error
+        if left < 0:
+            raise CorpusError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
+
+
+def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup: bool) -> int:
+    """What is left of the bytes; negative when a member needs more."""
+    file.seek(member.header_offset)
+    head = file.read(30)
+    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise CorpusError(f"{member.filename[:80]!r} is packed in a way that documents do not use")
+    unpack = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
+    tail = b""
+    packed = member.compress_size
+    while packed > 0 and left >= 0 and (block := file.read(min(_BLOCK, packed))):
+        packed -= len(block)
+        while block and left >= 0:
+            content = block if unpack is None else unpack.decompress(block, _BLOCK)
+            left -= len(content)
+            if markup:
+                tail = _check_block(tail, content)
+            block = b"" if unpack is None else unpack.unconsumed_tail
+    return left
+
+
+def _check_markup(blocks: Iterator[bytes]) -> None:
+    tail = b""
+    for block in blocks:
+        tail = _check_block(tail, block)
+
+
+def _check_block(tail: bytes, block: bytes) -> bytes:
+    """Refuse entities, also in UTF-16; what the next block begins with."""
+    content = tail + block.replace(b"\0", b"")
+    if _ENTITY in content:
+        raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
+    return content[-len(_ENTITY) :]
+
 
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
 _HTML = (".html", ".htm", ".xhtml")
@@ -98,7 +244,7 @@ def read_documents(
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
     headings. Mails (EML) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
     named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
-    (`sire_core.corpus.conversion.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
+    (`sire_core.corpus.readers.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
     once. Lines of a JSON Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks",
     "metadata"}`; further scalar keys and flat lists become metadata; without an id it is `<file>:<line>`. The official
     HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares
@@ -256,7 +402,72 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
             except CorpusError as error:
                 yield Failure(origin, str(error))
     if questions:
-        asked = count(questions, "question")
-        yield Failure(_place(file), f"{asked}, not documents: for `sire eval --questions`, or read_questions in Python")
+        number_of_questions = count(questions, "question")
+        yield Failure(
+            _place(file),
+            f"{number_of_questions}, not documents: for `sire eval --questions`, or read_questions in Python",
+        )
     if not total:
         yield Failure(_place(file), "the file holds no records")
+
+
+_LOOKED_AT = 200_000
+"""Characters of a document that its words are judged by."""
+_ENOUGH = 200
+_LONG_LINE = 20_000
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document before anything is built of it.
+
+    Attributes:
+        id: Its id.
+        title: Its title.
+        headings: Its headings in order, without their marks.
+        characters: Length of its text.
+        passages: How many passages an index would make of it.
+        warnings: Signs that it was read badly, for people.
+    """
+
+    id: str
+    title: str
+    headings: tuple[str, ...]
+    characters: int
+    passages: int
+    warnings: tuple[str, ...]
+
+
+def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
+    """Look at what was read."""
+    text = document.text or "\n\n".join(passage.text for passage in document.passages)
+    sections = sections_of_markdown(text)
+    headings = dict.fromkeys(heading for section in sections for heading in section.path)
+    return ReadDocument(
+        id=document.id,
+        title=document.title,
+        headings=tuple(headings),
+        characters=len(text),
+        passages=len(chunk_document(document, chunker)),
+        warnings=tuple(_warnings(text[:_LOOKED_AT])),
+    )
+
+
+def _warnings(text: str) -> Sequence[str]:
+    dense = "".join(text.split())
+    if len(dense) < _ENOUGH:
+        return ()
+    warnings: list[str] = []
+    words = _WORD.findall(text)
+    if text.count("\ufffd") * 200 > len(dense):
+        warnings.append("characters that could not be decoded")
+    if 2 * sum(map(len, words)) < len(dense) and 5 * sum(map(str.isalnum, dense)) < 3 * len(dense):
+        warnings.append("few letters")
+    if 2 * sum(len(word) == 1 and word.isascii() for word in words) > len(words):
+        warnings.append("most words broken into letters")
+    elif 5 * sum(len(word) > 40 and word.isascii() for word in words) > len(words):
+        warnings.append("words without spaces between them")
+    if max(map(len, text.split("\n"))) > _LONG_LINE:
+        warnings.append("one giant line")
+    return warnings

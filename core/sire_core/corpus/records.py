@@ -45,9 +45,9 @@ def record_documents(record: Any, origin: str, default_id: str) -> Iterator[Foun
     for `id`.
     """
     if is_official(record):
-        for place, passage in enumerate(official_passages(record)):
+        for position, passage in enumerate(official_passages(record)):
             if passage.document.text:
-                yield FoundRecord(passage.document, f"{origin} passage {place}")
+                yield FoundRecord(passage.document, f"{origin} passage {position}")
         return
     if not isinstance(record, Mapping):
         raise CorpusError(f"a JSON object is needed, not {type(record).__name__}")
@@ -67,9 +67,9 @@ def json_string(value: Any, name: str) -> str:
     return clean_text(str(value))
 
 
-def _id(given: Any) -> str:
-    json_string(given, "id")
-    return clean_id(str(given))
+def _id(value: Any) -> str:
+    json_string(value, "id")
+    return clean_id(str(value))
 
 
 def _has_text(record: Mapping[str, Any]) -> bool:
@@ -77,8 +77,8 @@ def _has_text(record: Mapping[str, Any]) -> bool:
 
 
 def _document(record: Mapping[str, Any], default_id: str) -> Document:
-    given = record.get("id", record.get("_id"))
-    identifier = default_id if given is None else _id(given)
+    own_id = record.get("id", record.get("_id"))
+    identifier = default_id if own_id is None else _id(own_id)
     if not identifier.strip():
         raise CorpusError("'id' is blank; give the document an id, or leave the key out")
     text = json_string(record.get("text"), "text")
@@ -103,16 +103,16 @@ def _chunks(value: Any) -> tuple[str, ...]:
 
 
 def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
-    given = record.get("metadata")
-    if given is not None and not isinstance(given, Mapping):
-        raise CorpusError(f"'metadata' must be a JSON object, not {type(given).__name__}")
+    values = record.get("metadata")
+    if values is not None and not isinstance(values, Mapping):
+        raise CorpusError(f"'metadata' must be a JSON object, not {type(values).__name__}")
     extra = {
         key: value
         for key, value in record.items()
         if key not in _OWN_KEYS
         and (all(isinstance(item, (str, int)) for item in value) if isinstance(value, list) else _is_scalar(value))
     }
-    return clean_metadata({**extra, **(given or {})}, "the record")
+    return clean_metadata({**extra, **(values or {})}, "the record")
 
 
 def _is_scalar(value: Any) -> bool:

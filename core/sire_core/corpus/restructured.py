@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sire_core.corpus.html_parser import fence_around
+from sire_core.corpus.html import fence_around
 from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import split_header
 
@@ -265,9 +265,9 @@ class _Writer:
 
     def _table(self, node: Any) -> str:
         spans: dict[int, int] = {}  # rows that a cell above still takes, by column
-        rows = [list(self._cells(row, spans)) for row in node.findall(lambda found: found.tagname == "row")]
+        rows = [list(self._cells(row, spans)) for row in node.findall(lambda inner: inner.tagname == "row")]
         titles = [self._block(child) for child in node.children if child.tagname == "title"]
-        header = any(True for _ in node.findall(lambda found: found.tagname == "thead"))
+        header = any(True for _ in node.findall(lambda inner: inner.tagname == "thead"))
         return "\n\n".join(filter(None, [*titles, table(rows, header=header)]))
 
     def _cells(self, row: Any, spans: dict[int, int]) -> Iterator[str]:
@@ -279,8 +279,8 @@ class _Writer:
                 yield ""
             wide = 1 + int(entry.get("morecols", 0))
             yield from [self.blocks(entry), *[""] * (wide - 1)]
-            for place in range(column, column + wide):
-                spans[place] = int(entry.get("morerows", 0))
+            for column_ in range(column, column + wide):
+                spans[column_] = int(entry.get("morerows", 0))
             column += wide
 
 

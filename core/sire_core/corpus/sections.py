@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sire_core.corpus.markdown_escapes import undo_inline
+from sire_core.corpus.markdown_writing import undo_inline
 
 __all__ = [
     "ATTRIBUTES",
@@ -72,12 +72,12 @@ def title_line(text: str) -> tuple[str, str]:
     Splitters and exports write a page's title above its text without any mark. It is a short first line that no
     punctuation ends, in front of a line that is at least twice as long: wrapped lines are of one length.
     """
-    head, found, rest = text.lstrip().partition("\n")
+    head, newline, rest = text.lstrip().partition("\n")
     title = " ".join(head.split())
     body = rest.partition("\n")[0].strip()
     first = title[:1]
     if not (
-        found
+        newline
         and 0 < len(title) <= _LONGEST_TITLE
         and (first.isupper() or first.isdigit() or not first.isascii())
         and title[-1] not in _ENDS_NO_TITLE
@@ -97,7 +97,7 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
     code. One with nothing below it but a heading of a lower level begins the section of that. Text without headings is
     one section with an empty path.
     """
-    found: list[MarkdownSection] = []
+    sections: list[MarkdownSection] = []
     path: list[tuple[int, str]] = []
     part: list[str] = []
     bare = False
@@ -106,14 +106,14 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
             if bare and level > path[-1][0]:
                 part[:] = ["\n".join(part).strip("\n"), ""]
             else:
-                _close(found, path, part)
+                _close(sections, path, part)
             path = [(above, name) for above, name in path if above < level] + [(level, heading)]
             bare = True
         else:
             bare = bare and not any(line.strip() for line in lines)
         part += lines
-    _close(found, path, part)
-    return found
+    _close(sections, path, part)
+    return sections
 
 
 def first_heading(text: str) -> str:
@@ -121,10 +121,10 @@ def first_heading(text: str) -> str:
     return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
 
 
-def _close(found: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
+def _close(sections: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
     body = "\n".join(part).strip("\n")
     if body.strip():
-        found.append(MarkdownSection(tuple(name for _, name in path), body))
+        sections.append(MarkdownSection(tuple(name for _, name in path), body))
     part.clear()
 
 
@@ -132,32 +132,32 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Lines one by one, with the level and words of the heading that each is; 0 for all others."""
     from sire_core.corpus.markdown_blocks import code_end
 
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        if ("```" in line or "~~~" in line) and (stop := code_end(lines, place)) > place:
-            yield 0, "", list(lines[place:stop])
-            place = stop
+    row = 0
+    while row < len(lines):
+        line = lines[row]
+        if ("```" in line or "~~~" in line) and (stop := code_end(lines, row)) > row:
+            yield 0, "", list(lines[row:stop])
+            row = stop
             continue
-        if _stands_apart(lines, place):
+        if _stands_apart(lines, row):
             match = _HEADING.match(line)
             if match and (heading := plain_heading(line[match.end() :])):
                 yield len(match.group(1)), heading, [line]
-                place += 1
+                row += 1
                 continue
-            under = _UNDERLINE.match(lines[place + 1]) if place + 1 < len(lines) and _could_be_heading(line) else None
+            under = _UNDERLINE.match(lines[row + 1]) if row + 1 < len(lines) and _could_be_heading(line) else None
             if under:
-                yield 1 if under.group(1)[0] == "=" else 2, plain_heading(line), [line, lines[place + 1]]
-                place += 2
+                yield 1 if under.group(1)[0] == "=" else 2, plain_heading(line), [line, lines[row + 1]]
+                row += 2
                 continue
         yield 0, "", [line]
-        place += 1
+        row += 1
 
 
-def _stands_apart(lines: Sequence[str], place: int) -> bool:
+def _stands_apart(lines: Sequence[str], row: int) -> bool:
     """Whether a line may be a heading: a comment in the middle of code that nothing fences is none."""
-    before = place == 0 or not lines[place - 1].strip() or lines[place - 1].startswith("#")
-    return before or place + 1 == len(lines) or not lines[place + 1].strip()
+    before = row == 0 or not lines[row - 1].strip() or lines[row - 1].startswith("#")
+    return before or row + 1 == len(lines) or not lines[row + 1].strip()
 
 
 def _could_be_heading(line: str) -> bool:
@@ -208,8 +208,8 @@ def naming_title(title: str, text: str) -> str:
 
 def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
     """The title that the metadata hold: the values of the keys that are texts, as a path from the outermost."""
-    found = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
-    return section_title("", [name for name in found if isinstance(name, str) and name.strip()])
+    values = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
+    return section_title("", [name for name in values if isinstance(name, str) and name.strip()])
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:

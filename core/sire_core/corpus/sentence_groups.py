@@ -57,11 +57,15 @@ async def group_sentences(
     one before. Sentences of a call that fails are one passage of details, and a warning says so.
     """
     sentences = [split_sentences(" ".join(p.text for p in d.passages) or d.text) for d in documents]
-    windows = [(number, start) for number, found in enumerate(sentences) for start in range(0, len(found), _WINDOW)]
+    windows = [
+        (number, start)
+        for number, document_sentences in enumerate(sentences)
+        for start in range(0, len(document_sentences), _WINDOW)
+    ]
     say = progress_of(progress)
 
-    async def one(place: tuple[int, int]) -> list[Passage]:
-        number, start = place
+    async def one(window: tuple[int, int]) -> list[Passage]:
+        number, start = window
         return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
     workers = concurrency_of(model)
@@ -70,7 +74,7 @@ async def group_sentences(
     return [
         replace(document, text="", chunks=chunks) if chunks else document
         for document, chunks in (
-            (document, tuple(passage for place in windows if place[0] == number for passage in passages[place]))
+            (document, tuple(passage for window in windows if window[0] == number for passage in passages[window]))
             for number, document in enumerate(documents)
         )
     ]
@@ -84,14 +88,16 @@ async def _cut(title: str, sentences: Sequence[str], model: LanguageModel) -> li
     except ModelError as error:
         _logger.warning("Sentences of %r were not grouped and are one passage: %s", title, error)
         groups = [_Group(sentences=[])]
-    owner = {number: place for place, group in reversed(list(enumerate(groups))) for number in group.sentences}
+    owner = {
+        number: group_number for group_number, group in reversed(list(enumerate(groups))) for number in group.sentences
+    }
     cut: list[tuple[int, list[str]]] = []
     for number, text in enumerate(sentences, 1):
-        place = owner.get(number, cut[-1][0] if cut else 0)
-        if cut and cut[-1][0] == place:
+        group_number = owner.get(number, cut[-1][0] if cut else 0)
+        if cut and cut[-1][0] == group_number:
             cut[-1][1].append(text)
         else:
-            cut.append((place, [text]))
+            cut.append((group_number, [text]))
     return [
         Passage(" ".join(texts), metadata={"abstractiveness": groups[i].abstractiveness, "topic": groups[i].topic})
         for i, texts in cut

@@ -1,12 +1,20 @@
-"""Source code with its definitions as headings, and notations like Markdown (Org, AsciiDoc, LaTeX, Typst)."""
+"""Source code with its definitions as headings, notations like Markdown (Org, AsciiDoc, LaTeX, Typst), notebooks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
-from sire_core.corpus.html_parser import fence_around
+from sire_core.corpus.files import parse_json, read_text
+from sire_core.corpus.html import fence_around
+from sire_core.corpus.markdown_cleaning import clean_markdown
+from sire_core.corpus.markdown_writing import undo_escapes
+from sire_core.errors import CorpusError
 
 __all__ = ["NOTATIONS", "SOURCES", "read_notation", "read_source"]
+
 
 SOURCES = {
     **dict.fromkeys((".py", ".pyi"), "python"),
@@ -91,18 +99,18 @@ def read_source(text: str, suffix: str) -> str:
 def _heading(line: str, language: str) -> str:
     if len(line) > 500 or not line.strip():
         return ""
-    found = _DEFINITION.match(line)
-    if not found:
+    definition = _DEFINITION.match(line)
+    if not definition:
         return ""
-    if found["sized"]:
+    if definition["sized"]:
         if language not in _BRACES or line[:1].isspace() or _CALLS.match(line):
             return ""
-        words = found["sized"].rstrip("{ ").partition("(")[0]
+        words = definition["sized"].rstrip("{ ").partition("(")[0]
         return f"## {' '.join(words.split())}"
-    indent = len(found["indent"].expandtabs(4))
+    indent = len(definition["indent"].expandtabs(4))
     if indent > (4 if language in _INNER else 0):
         return ""
-    words = " ".join(found["words"].rstrip(":").split())
+    words = " ".join(definition["words"].rstrip(":").split())
     words = f"`{words}`" if _MARKS.search(words) else words
     return f"{'###' if indent else '##'} {words}"
 
@@ -134,8 +142,10 @@ _TITLE = re.compile(
 
 def read_notation(text: str, suffix: str) -> tuple[str, str]:
     """Title and text, with its headings as Markdown has them; all else stays as it is written."""
-    found = _TITLE.search(text)
-    title = " ".join((found["org"] or found["tex"] or "").replace("\\\\", " ").split()) if found else ""
+    title_match = _TITLE.search(text)
+    title = (
+        " ".join((title_match["org"] or title_match["tex"] or "").replace("\\\\", " ").split()) if title_match else ""
+    )
     marked = _MARKED.get(suffix)
     lines: list[str] = []
     for line in text.split("\n"):
@@ -148,3 +158,43 @@ def read_notation(text: str, suffix: str) -> tuple[str, str]:
         else:
             lines.append(line)
     return title, re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+def read_notebook(path: Path) -> tuple[str, str]:
+    """Title of the properties (mostly empty) and Markdown of a notebook; pictures among the outputs are left out."""
+    notebook = parse_json(read_text(path))
+    if not isinstance(notebook, Mapping):
+        raise CorpusError("is no notebook: it is not a JSON object")
+    sheets = notebook.get("worksheets")  # of notebooks before version 4
+    cells = notebook.get("cells") or (sheets[0].get("cells") if isinstance(sheets, list) and sheets else None) or []
+    metadata = notebook.get("metadata") or {}
+    language = str((metadata.get("language_info") or metadata.get("kernelspec") or {}).get("name") or "")
+    language = "python" if language.startswith("python") else language
+    return str(metadata.get("title") or ""), "\n\n".join(
+        part for cell in cells for part in _cell(cell, language) if part
+    )
+
+
+def _cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
+    text = _text(cell.get("source", cell.get("input")))
+    if cell.get("cell_type") != "code":
+        yield undo_escapes(clean_markdown(text)).strip("\n") if cell.get("cell_type") == "markdown" else text
+        return
+    yield _fenced(text, language)
+    for output in cell.get("outputs") or ():
+        data = output.get("data") or {}
+        printed = output.get("text") or data.get("text/plain")
+        if data.get("text/markdown"):
+            yield _text(data["text/markdown"])
+        elif output.get("output_type") != "error" and printed:
+            yield _fenced(_text(printed), "")
+
+
+def _text(value: Any) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _fenced(code: str, language: str) -> str:
+    code = code.strip("\n")
+    fence = fence_around(code)
+    return f"{fence}{language}\n{code}\n{fence}" if code.strip() else ""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from sire_core.corpus.changes import CorpusChange
-    from sire_core.corpus.stored import StoredDocument
+    from sire_core.corpus.document_export import StoredDocument
     from sire_core.types import Chunk
 
-__all__ = ["CorpusUpdate", "Follower", "PassageChange", "StoredCorpus", "chunk_units", "differs"]
+__all__ = ["CorpusUpdate", "Incremental", "PassageChange", "StoredCorpus", "chunk_units", "differs"]
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
@@ -67,12 +67,12 @@ def differs(unit: Unit, other: Unit) -> bool:
 
 
 T = TypeVar("T")
-F = TypeVar("F", bound="Follower")
+F = TypeVar("F", bound="Incremental")
 Place = tuple[int, int, str]
 """Sequence of a chunk's document, the chunk's position in it, and its id: what chunks and units are ordered by."""
 
 
-class Follower(Protocol):
+class Incremental(Protocol):
     """Something that is made of a whole corpus once, and then follows its changes; never changed itself."""
 
     @classmethod
@@ -107,7 +107,7 @@ class StoredCorpus:
     chunk_by_id: Mapping[str, Chunk] = field(default_factory=dict)
     unit_by_chunk: Mapping[str, Unit] = field(default_factory=dict)
     units_by_hash: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    followed: dict[type[Follower], Follower] = field(default_factory=dict, repr=False, compare=False)
+    followed: dict[type[Incremental], Incremental] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk]) -> StoredCorpus:
@@ -138,37 +138,47 @@ class StoredCorpus:
 
     def of_documents(self, ids: Iterable[str]) -> list[Chunk]:
         """Chunks of some documents, in corpus order; unknown ids are left out."""
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for document in sorted((self.documents[name] for name in ids if name in self.documents), key=_in_order):
             start = bisect_left(self.chunks, (document.sequence, -1, ""), key=self.place)
             end = bisect_left(self.chunks, (document.sequence + 1, -1, ""), key=self.place)
-            found += [chunk for chunk in self.chunks[start:end] if chunk.doc_id == document.id]
-        return found
+            chunks += [chunk for chunk in self.chunks[start:end] if chunk.doc_id == document.id]
+        return chunks
 
     def following(self, kind: type[F]) -> F:
         """What a class makes of this corpus: made when it is first asked for, then brought along with changes."""
-        found = self.followed.get(kind)
-        if found is None:
-            found = self.followed[kind] = kind.of(self)
-        return cast("F", found)
+        follower = self.followed.get(kind)
+        if follower is None:
+            follower = self.followed[kind] = kind.of(self)
+        return cast("F", follower)
 
     def updated(self, change: CorpusChange) -> CorpusUpdate:
         """The corpus after a change. What stays is carried over: the work is proportional to what changes."""
         documents = _documents_after(self.documents, change)
-        gone = self.of_documents({*(document.id for document in change.put_documents), *change.drop_documents})
-        put = sorted(change.put_chunks, key=lambda chunk: (documents[chunk.doc_id].sequence, chunk.position, chunk.id))
-        by_id = _replaced(self.chunk_by_id, (chunk.id for chunk in gone), {chunk.id: chunk for chunk in put})
-        hashes = _replaced(self.hashes, (chunk.id for chunk in gone), {chunk.id: chunk.hash for chunk in put})
-        said = dict.fromkeys([*(self.hashes[chunk.id] for chunk in gone), *(hashes[chunk.id] for chunk in put)])
-        old = [self.unit_by_chunk[unit] for found in said for unit in self.units_by_hash.get(found, ())]
+        removed = self.of_documents({*(document.id for document in change.put_documents), *change.drop_documents})
+        added = sorted(
+            change.put_chunks, key=lambda chunk: (documents[chunk.doc_id].sequence, chunk.position, chunk.id)
+        )
+        by_id = _replaced(self.chunk_by_id, (chunk.id for chunk in removed), {chunk.id: chunk for chunk in added})
+        hashes = _replaced(self.hashes, (chunk.id for chunk in removed), {chunk.id: chunk.hash for chunk in added})
+        changed_hashes = dict.fromkeys(
+            [*(self.hashes[chunk.id] for chunk in removed), *(hashes[chunk.id] for chunk in added)]
+        )
+        old = [
+            self.unit_by_chunk[unit]
+            for content_hash in changed_hashes
+            for unit in self.units_by_hash.get(content_hash, ())
+        ]
         before = [chunk for unit in old for chunk in unit.chunk_ids]
-        left = set(before).difference(chunk.id for chunk in gone)
+        left = set(before).difference(chunk.id for chunk in removed)
         after = StoredCorpus(documents, (), hashes, (), by_id)
-        new = chunk_units(after.in_order(left.union(chunk.id for chunk in put)))
+        new = chunk_units(after.in_order(left.union(chunk.id for chunk in added)))
         own = {chunk: unit for unit in new for chunk in unit.chunk_ids}
         after = StoredCorpus(
             documents,
-            _spliced(self.chunks, self.place, map(self.place, gone), [(after.place(chunk), chunk) for chunk in put]),
+            _spliced(
+                self.chunks, self.place, map(self.place, removed), [(after.place(chunk), chunk) for chunk in added]
+            ),
             hashes,
             _spliced(
                 self.units,
@@ -178,9 +188,9 @@ class StoredCorpus:
             ),
             by_id,
             _replaced(self.unit_by_chunk, before, own),
-            _replaced(self.units_by_hash, said, _by_hash(new, hashes)),
+            _replaced(self.units_by_hash, changed_hashes, _by_hash(new, hashes)),
         )
-        update = CorpusUpdate(self, change, after, tuple(gone), tuple(put), _passage_change(old, new))
+        update = CorpusUpdate(self, change, after, tuple(removed), tuple(added), _passage_change(old, new))
         for kind in self.followed:
             update.following(kind)
         return update
@@ -237,14 +247,19 @@ def _passage_change(old: Sequence[Unit], new: Sequence[Unit]) -> PassageChange:
 
 
 def _documents_after(documents: Mapping[str, StoredDocument], change: CorpusChange) -> dict[str, StoredDocument]:
-    found = _replaced(documents, change.drop_documents, {document.id: document for document in change.put_documents})
+    documents_after = _replaced(
+        documents, change.drop_documents, {document.id: document for document in change.put_documents}
+    )
     last = next(reversed(documents.values())).sequence if documents else -1  # type: ignore[call-overload] # a dict's
     for document in change.put_documents:
         known = documents.get(document.id)
         if document.sequence != known.sequence if known else document.sequence <= last:
-            return {found.id: found for found in sorted(found.values(), key=_in_order)}
+            return {
+                documents_after.id: documents_after
+                for documents_after in sorted(documents_after.values(), key=_in_order)
+            }
         last = max(last, document.sequence)
-    return found
+    return documents_after
 
 
 def _in_order(document: StoredDocument) -> tuple[int, str]:
@@ -252,34 +267,34 @@ def _in_order(document: StoredDocument) -> tuple[int, str]:
 
 
 def _by_hash(units: Iterable[Unit], hashes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    unit_ids: dict[str, tuple[str, ...]] = {}
     for unit in units:
-        found[hashes[unit.id]] = (*found.get(hashes[unit.id], ()), unit.id)
-    return found
+        unit_ids[hashes[unit.id]] = (*unit_ids.get(hashes[unit.id], ()), unit.id)
+    return unit_ids
 
 
-def _replaced(known: Mapping[str, T], gone: Iterable[str], put: Mapping[str, T]) -> dict[str, T]:
+def _replaced(known: Mapping[str, T], removed: Iterable[str], added: Mapping[str, T]) -> dict[str, T]:
     """A mapping without some keys, and with others; what it has keeps its place."""
-    found = dict(known)
-    for key in gone:
-        if key not in put:
-            found.pop(key, None)
-    found.update(put)
-    return found
+    result = dict(known)
+    for key in removed:
+        if key not in added:
+            result.pop(key, None)
+    result.update(added)
+    return result
 
 
 def _spliced(
-    items: Sequence[T], key: Callable[[T], Place], gone: Iterable[Place], new: Sequence[tuple[Place, T]]
+    items: Sequence[T], key: Callable[[T], Place], removed: Iterable[Place], new: Sequence[tuple[Place, T]]
 ) -> list[T]:
     """Sorted items without some and with others, by slices: those that stay are not looked at."""
-    edits: list[tuple[Place, int, T | None]] = [(place, 0, None) for place in gone]
-    edits += [(place, 1, item) for place, item in new]
-    found: list[T] = []
+    edits: list[tuple[Place, int, T | None]] = [(position, 0, None) for position in removed]
+    edits += [(position, 1, item) for position, item in new]
+    result: list[T] = []
     start = 0
-    for place, comes, item in sorted(edits, key=itemgetter(0, 1)):
-        stop = bisect_left(items, place, lo=start, key=key)
-        found += items[start:stop]
+    for position, comes, item in sorted(edits, key=itemgetter(0, 1)):
+        stop = bisect_left(items, position, lo=start, key=key)
+        result += items[start:stop]
         start = stop if comes else stop + 1
         if item is not None:
-            found.append(item)
-    return [*found, *items[start:]]
+            result.append(item)
+    return [*result, *items[start:]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sire_core.corpus.markdown_cleaning import front_matter
-from sire_core.corpus.markdown_escapes import undo_inline
+from sire_core.corpus.markdown_writing import undo_inline
 
 __all__ = ["first_title", "header_title", "split_header"]
 
@@ -32,10 +32,10 @@ def split_header(text: str) -> tuple[str, str, str]:
     """Split off a header of `Title: ...` lines: its title, its lines, and the text below."""
     body = text.lstrip("\n")
     match = _HEADER.match(body[:10_000])
-    found = _TITLE.search(match[0]) if match else None
-    if match is None or found is None or not found[1].strip():
+    title_match = _TITLE.search(match[0]) if match else None
+    if match is None or title_match is None or not title_match[1].strip():
         return "", "", text
-    return " ".join(found[1].split()), match[0].rstrip(), body[match.end() :]
+    return " ".join(title_match[1].split()), match[0].rstrip(), body[match.end() :]
 
 
 def header_title(text: str) -> str:

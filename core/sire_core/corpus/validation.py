@@ -47,33 +47,29 @@ def _checked(document: object, number: int) -> Document:
         raise CorpusError(f"Document number {number}: {error}") from error
     if not identifier.strip():
         raise CorpusError(f"Document number {number} has a blank id; give each document an id of its own.")
-    where = f"Document {identifier!r} (number {number})"
-    _check_types(document, ("text", "title"), where)
+    label = f"Document {identifier!r} (number {number})"
+    _check_types(document, ("text", "title"), label)
     return Document(
         id=identifier,
         text=clean_text(document.text),
         title=clean_text(document.title),
-        metadata=clean_metadata(document.metadata, where),
-        chunks=_checked_chunks(document.chunks, where),
+        metadata=clean_metadata(document.metadata, label),
+        chunks=_checked_chunks(document.chunks, label),
     )
 
 
-def _require_json(document: Document, where: str) -> None:
-    require_json(document.metadata, where)
+def _require_json(document: Document, label: str) -> None:
+    require_json(document.metadata, label)
     for chunk in document.chunks:
         if isinstance(chunk, Passage):
-            require_json(chunk.metadata, f"{where}, a passage")
+            require_json(chunk.metadata, f"{label}, a passage")
 
 
-def require_json(metadata: Mapping[str, Any], where: str) -> None:
-    """Refuse metadata values that JSON does not have, such as dates, sets and NaN.
-
-    Raises:
-        CorpusError: There is one.
-    """
+def require_json(metadata: Mapping[str, Any], label: str) -> None:
+    """Refuse metadata values that JSON does not have, such as dates, sets and NaN."""
     if refused := [key for key, value in metadata.items() if not _is_json(value)]:
         raise CorpusError(
-            f"{where}: metadata key {refused[0]!r} holds {_kind(metadata[refused[0]])} that JSON does not have, and "
+            f"{label}: metadata key {refused[0]!r} holds {_kind(metadata[refused[0]])} that JSON does not have, and "
             "strict_metadata is on. Convert it, or turn strict_metadata off to store it in another form."
         )
 
@@ -86,38 +82,38 @@ def _is_json(value: object) -> bool:
     return True
 
 
-def _check_types(given: Document | Passage, texts: Sequence[str], where: str, of: str = "") -> None:
+def _check_types(item: Document | Passage, texts: Sequence[str], label: str, of: str = "") -> None:
     for name in texts:
-        value = getattr(given, name)
+        value = getattr(item, name)
         if not isinstance(value, str):
-            raise CorpusError(f"{where}: {name}{of} is {type(value).__name__}, not str.")
-    if not isinstance(given.metadata, Mapping):
-        raise CorpusError(f"{where}: metadata{of} is {type(given.metadata).__name__}, not a mapping.")
+            raise CorpusError(f"{label}: {name}{of} is {type(value).__name__}, not str.")
+    if not isinstance(item.metadata, Mapping):
+        raise CorpusError(f"{label}: metadata{of} is {type(item.metadata).__name__}, not a mapping.")
 
 
-def _checked_chunks(chunks: object, where: str) -> tuple[str | Passage, ...]:
+def _checked_chunks(chunks: object, label: str) -> tuple[str | Passage, ...]:
     if not isinstance(chunks, (tuple, list)) or not all(isinstance(chunk, (str, Passage)) for chunk in chunks):
         raise CorpusError(
-            f"{where}: chunks must be a tuple of strings or Passage objects; put a text that is not cut yet into "
+            f"{label}: chunks must be a tuple of strings or Passage objects; put a text that is not cut yet into "
             "'text'."
         )
-    return tuple(clean_text(chunk) if isinstance(chunk, str) else _checked_passage(chunk, where) for chunk in chunks)
+    return tuple(clean_text(chunk) if isinstance(chunk, str) else _checked_passage(chunk, label) for chunk in chunks)
 
 
-def _passage_id(given: str, where: str) -> str:
+def _passage_id(value: str, label: str) -> str:
     try:
-        return clean_id(given)
+        return clean_id(value)
     except CorpusError as error:
-        raise CorpusError(f"{where}: {error}") from error
+        raise CorpusError(f"{label}: {error}") from error
 
 
-def _checked_passage(passage: Passage, where: str) -> Passage:
-    _check_types(passage, ("text", "id", "title"), where, " of a passage")
+def _checked_passage(passage: Passage, label: str) -> Passage:
+    _check_types(passage, ("text", "id", "title"), label, " of a passage")
     return Passage(
         text=clean_text(passage.text),
-        id=_passage_id(passage.id, where),
+        id=_passage_id(passage.id, label),
         title=clean_text(passage.title),
-        metadata=clean_metadata(passage.metadata, where),
+        metadata=clean_metadata(passage.metadata, label),
     )
 
 
@@ -129,17 +125,17 @@ def clean_id(text: str) -> str:
     return text
 
 
-def clean_metadata(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
+def clean_metadata(metadata: Mapping[str, Any], label: str) -> dict[str, Any]:
     """Copy metadata into plain JSON types with clean strings; see `metadata_values`."""
     cleaned: dict[str, Any] = {}
     for key, value in metadata.items():
         if not isinstance(key, str):
-            raise CorpusError(f"{where}: metadata key {key!r} is {_kind(key)}; metadata keys must be strings.")
+            raise CorpusError(f"{label}: metadata key {key!r} is {_kind(key)}; metadata keys must be strings.")
         try:
             cleaned[clean_text(key)] = clean_value(plain_value(value))
         except (TypeError, ValueError, RecursionError) as error:
             raise CorpusError(
-                f"{where}: metadata key {key!r} holds {_kind(value)} that cannot be stored as JSON ({error}); "
+                f"{label}: metadata key {key!r} holds {_kind(value)} that cannot be stored as JSON ({error}); "
                 "use strings, numbers, dates, true/false, null, lists or mappings of these."
             ) from error
     return cleaned
@@ -172,11 +168,11 @@ class DocumentPool:
         if document.id not in self._kept:
             self._kept[document.id] = (document, origin)
             return
-        kept, first = self._kept[document.id]
-        if kept == document:
+        previous, first = self._kept[document.id]
+        if previous == document:
             self.duplicates[origin] = first
             return
-        part = "metadata differs" if _words(kept) == _words(document) else "text differs"
+        part = "metadata differs" if _words(previous) == _words(document) else "text differs"
         self._conflicts.setdefault(document.id, f"{document.id!r} ({first} and {origin}: {part})")
 
     def documents(self) -> tuple[Document, ...]:

@@ -48,7 +48,9 @@ def read_xml(path: Path) -> tuple[str, str]:
     is written with the element's name (`price: 44.95`), unless that is one of prose.
     """
     root = _root(path.read_bytes())
-    titles = [_words(found) for found in root.iter() if _name(found) in ("book-title", "article-title", "doctitle")]
+    titles = [
+        _words(element) for element in root.iter() if _name(element) in ("book-title", "article-title", "doctitle")
+    ]
     return first_title(*titles[:1]), "\n\n".join(_blocks(root))
 
 
@@ -81,9 +83,9 @@ def _words(element: ET.Element) -> str:
 def read_opml(path: Path) -> tuple[str, str]:
     """Title and Markdown of an outline: a list of its items."""
     root = _root(path.read_bytes())
-    title = next((_words(found) for found in root.iter() if _name(found) == "title"), "")
+    title = next((_words(node) for node in root.iter() if _name(node) == "title"), "")
     lines: list[str] = []
-    stack = [(found, 0) for found in root.iter() if _name(found) == "body"][:1]
+    stack = [(node, 0) for node in root.iter() if _name(node) == "body"][:1]
     while stack:
         element, depth = stack.pop()
         words = [element.get("text") or element.get("title") or "", element.get("_note") or ""]
@@ -98,17 +100,21 @@ def read_epub(path: Path) -> tuple[str, str]:
     """Title and Markdown of a book: its pages in the order that they are read in."""
     with zipfile.ZipFile(path) as book:
         container = _root(book.read("META-INF/container.xml"))
-        place = next(found.get("full-path", "") for found in container.iter() if _name(found) == "rootfile")
-        package = _root(book.read(place))
-        named = {e.get("id"): e for e in package.iter() if _name(e) == "item"}
+        package_path = next(
+            element.get("full-path", "") for element in container.iter() if _name(element) == "rootfile"
+        )
+        package = _root(book.read(package_path))
+        items = {e.get("id"): e for e in package.iter() if _name(e) == "item"}
         order = [e.get("idref") for e in package.iter() if _name(e) == "itemref"]
         title = next((_words(e) for e in package.iter() if _name(e) == "title"), "")
         pages = []
         for name in dict.fromkeys(order):
-            item = named.get(name)
+            item = items.get(name)
             if item is None or "nav" in (item.get("properties") or "").split():
                 continue
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(item.get("href") or "")))
+            target = posixpath.normpath(
+                posixpath.join(posixpath.dirname(package_path), unquote(item.get("href") or ""))
+            )
             page = book.read(target).decode("utf-8-sig", "replace")
             pages.append(html_to_markdown(_FOOTER.sub(r"<\1div", page))[1])  # of a book's page it is content
     return first_title(title), "\n\n".join(filter(None, pages))
@@ -145,9 +151,9 @@ def _open_blocks(parent: ET.Element, level: int) -> Iterator[str]:
 
 def _behind(paragraph: ET.Element) -> Iterator[str]:
     """Notes, comments and text boxes of a paragraph."""
-    for found in paragraph.iter():
-        if _name(found) in ("note-body", "annotation", "text-box"):
-            yield from (block for block in _open_blocks(found, 0) if block)
+    for element in paragraph.iter():
+        if _name(element) in ("note-body", "annotation", "text-box"):
+            yield from (block for block in _open_blocks(element, 0) if block)
 
 
 def _open_table(element: ET.Element) -> Iterator[str]:

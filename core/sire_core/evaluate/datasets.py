@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sire_core.algorithms.wording import count
 from sire_core.corpus.benchmarks import Question, read_questions
-from sire_core.corpus.chunks import chunk_document
+from sire_core.corpus.chunker import chunk_document
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, find_files, read_text
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.readers import read_documents

@@ -66,7 +66,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """Titles and texts of all passages by content hash. A `Follower` of the corpus.
+    """Titles and texts of all passages by content hash. An `Incremental` of the corpus.
 
     Attributes:
         blocks: The texts; some may be of passages that are gone.

@@ -36,7 +36,7 @@ def first_word(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TitleIndex:
-    """Titles of a corpus; those that are empty are left out. A `Follower` of the corpus.
+    """Titles of a corpus; those that are empty are left out. An `Incremental` of the corpus.
 
     Attributes:
         titles: By `first_word`.

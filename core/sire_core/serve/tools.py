@@ -221,8 +221,7 @@ class IndexTools:
         )
 
     async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
-        from sire_core.corpus.chunker import SentenceChunker
-        from sire_core.corpus.chunks import joined
+        from sire_core.corpus.chunker import SentenceChunker, joined
 
         asked = read_arguments(FetchArguments, given)
         found = self._index.documents([asked.doc_id]) or self._cited_as(asked.doc_id)

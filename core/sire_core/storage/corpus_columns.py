@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from sire_core.corpus.stored import StoredDocument
+    from sire_core.corpus.document_export import StoredDocument
     from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
     from sire_core.types import Chunk
 
@@ -26,7 +26,7 @@ ID_TYPE = f"S{MOST_LETTERS}"
 
 @dataclass(frozen=True, slots=True)
 class CorpusColumns:
-    """Columns of a pool about the whole corpus. A `Follower` of it.
+    """Columns of a pool about the whole corpus. An `Incremental` of it.
 
     Attributes:
         chunk_ids: Ids of the chunks, in corpus order.

@@ -15,7 +15,7 @@ from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
-from sire_core.serve.page.explorer import Asking
+from sire_core.serve.page.explorer import ExplorerQuery
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 from sire_core.untrusted_settings import UntrustedText, from_page
@@ -214,7 +214,7 @@ def asked_on_page(tmp_path, monkeypatch):
 
 
 def test_what_explore_is_told_holds_in_every_search_of_the_page(asked_on_page):
-    ask = partial(Asking, "Who founded Brackwater Press?")
+    ask = partial(ExplorerQuery, "Who founded Brackwater Press?")
     code, said, _ = asked_on_page((), ask())
     assert (code, "--set rerank_model=..." in said) == (1, True)
     said = ("--set", "rerank_model=mine")

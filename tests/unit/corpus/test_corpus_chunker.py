@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens, split_sentences
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.chunks import chunk_document, joined
+from sire_core.corpus.chunker import SentenceChunker, chunk_document, joined
 from sire_core.errors import ConfigurationError
 from sire_core.types import Document, Passage, chunk_id
 

@@ -7,11 +7,9 @@ import time
 
 import pytest
 
-from sire_core.corpus.blobs import without_blobs
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.chunks import chunk_document
-from sire_core.corpus.markdown_cleaning import clean_markdown
-from sire_core.corpus.markdown_escapes import undo_escapes
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.markdown_cleaning import clean_markdown, without_blobs
+from sire_core.corpus.markdown_writing import undo_escapes
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import plain_heading
 from sire_core.types import Document

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.chunks import chunk_document
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.markdown_blocks import Block, markdown_blocks
 from sire_core.corpus.media import describe_images, media_of, split_media
 from sire_core.errors import ConfigurationError, ModelError

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from sire_core import Index
-from sire_core.corpus.chunker import SentenceChunker
-from sire_core.corpus.chunks import chunk_document
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.readers import read_documents

@@ -12,7 +12,7 @@ from sire_core.explore import browse, neighbours
 from sire_core.explore.picture import MOST_NODES
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Asking, Explorer, compared
+from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared
 from sire_core.serve.page.server import Guard
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -103,8 +103,8 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
 
 
 def test_two_recipes_and_a_file_of_questions(explorer, tmp_path):
-    one = asyncio.run(explorer.ask(Asking(QUESTION, "sire", 4)))
-    other = asyncio.run(explorer.ask(Asking(QUESTION, "flat", 4)))
+    one = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "sire", 4)))
+    other = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "flat", 4)))
     assert "Aldous Brack" in [title for title, _, place in compared(one, other) if not place]
     assert "not found" in views.comparison_html(one, other)
     lines = [

@@ -14,7 +14,7 @@ from sire_core.errors import SireError
 from sire_core.explore.page import PAGE_STYLE, parts
 from sire_core.search.passages import RETURNS
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Asking
+from sire_core.serve.page.explorer import ExplorerQuery
 
 if TYPE_CHECKING:
     from nicegui import Client
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from sire_core.explore.shown import ShownQuestion
     from sire_core.serve.page.explorer import Explorer
 
-__all__ = ["AskPage", "asked_html", "guarded", "heading", "one_of", "question_field", "show_html", "shown_in_time"]
+__all__ = [
+    "AskPage",
+    "asked_html",
+    "guarded",
+    "heading",
+    "one_of",
+    "question_field",
+    "render_with_timeout",
+    "show_html",
+]
 
 _AT_ONCE = 0.5
 """Seconds after which a page is painted, whether everything is there or not."""
@@ -51,7 +60,7 @@ async def guarded(show: Callable[[], Awaitable[None]]) -> None:
         ui.label(str(error)).props("role=alert").classes("text-negative")
 
 
-async def shown_in_time(show: Callable[[], Awaitable[None]]) -> None:
+async def render_with_timeout(show: Callable[[], Awaitable[None]]) -> None:
     """Show what a page is about. What takes long, such as the first look at a large index, follows the painted page."""
     status = ui.label("Reading the index ...").props("role=status")
     early = asyncio.create_task(_painted(ui.context.client))
@@ -103,7 +112,7 @@ class AskPage:
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
 
-    async def show(self, asking: Asking, beside: str) -> None:
+    async def show(self, asking: ExplorerQuery, beside: str) -> None:
         """The fields, and what was asked in the address."""
         recipes = self._explorer.recipes()
 
@@ -126,8 +135,8 @@ class AskPage:
             returns = ui.select(list(RETURNS), label="Returns", value=one_of(asking.returns, list(RETURNS)))
         found = ui.column().classes("sire-wide")
 
-        def asked() -> tuple[Asking, str]:
-            now = Asking(
+        def asked() -> tuple[ExplorerQuery, str]:
+            now = ExplorerQuery(
                 question=question.value or "",
                 recipe=recipe.value,
                 k=int(hits.value or 5),
@@ -140,14 +149,14 @@ class AskPage:
         if asking.question:
             now = asked()
             with found:
-                await shown_in_time(lambda: self._found(*now))
+                await render_with_timeout(lambda: self._found(*now))
 
-    async def _answer(self, place: Any, asking: Asking, beside: str) -> None:
+    async def _answer(self, place: Any, asking: ExplorerQuery, beside: str) -> None:
         place.clear()
         with place:
             await guarded(lambda: self._found(asking, beside))
 
-    async def _found(self, asking: Asking, beside: str) -> None:
+    async def _found(self, asking: ExplorerQuery, beside: str) -> None:
         asked = await self._explorer.ask(asking)
         others = [await self._explorer.ask(_with_recipe(asking, beside))] if beside else []
         with ui.row():
@@ -161,7 +170,7 @@ class AskPage:
                 ui.html(asked_html(shown), sanitize=False)
         self._why_not(asking)
 
-    def _why_not(self, asking: Asking) -> None:
+    def _why_not(self, asking: ExplorerQuery) -> None:
         heading("Why not this passage?")
 
         async def find() -> None:
@@ -189,6 +198,6 @@ def _png() -> str:
     return _PNG % json.dumps(PAGE_STYLE)
 
 
-def _with_recipe(asking: Asking, recipe: str) -> Asking:
+def _with_recipe(asking: ExplorerQuery, recipe: str) -> ExplorerQuery:
     """The same question to another recipe, whose settings are its own."""
-    return Asking(asking.question, recipe, asking.k, asking.where, "", asking.returns)
+    return ExplorerQuery(asking.question, recipe, asking.k, asking.where, "", asking.returns)

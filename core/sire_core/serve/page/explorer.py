@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["Asking", "Explorer", "Measured", "MeasuredQuestion", "compared"]
+__all__ = ["Explorer", "ExplorerQuery", "Measured", "MeasuredQuestion", "compared"]
 
 _KEPT = 6
 """Indexes that are kept open, one for every recipe and its settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ExplorerQuery:
     """What is asked, and how.
 
     Attributes:
@@ -139,7 +139,7 @@ class Explorer:
         index = await asyncio.to_thread(self.index, recipe, settings)
         return await index.asnapshot(filter=where or None)
 
-    async def ask(self, asking: Asking) -> AskedQuestion:
+    async def ask(self, asking: ExplorerQuery) -> AskedQuestion:
         """Search, and say why."""
         snapshot = await self.snapshot(asking.recipe, asking.where, asking.settings)
         return await aask(snapshot, asking.question, asking.k, returns=asking.returns)
@@ -150,7 +150,7 @@ class Explorer:
 
         return await find_passages(await self.snapshot(), text)
 
-    async def why_not(self, asking: Asking, passage: str) -> WhyNot:
+    async def why_not(self, asking: ExplorerQuery, passage: str) -> WhyNot:
         """Why a passage is not among the hits."""
         from sire_core.explore.why_not import why_not
 

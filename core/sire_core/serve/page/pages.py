@@ -17,8 +17,8 @@ from sire_core.explore.page import PAGE_STYLE
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.serve.page import views
-from sire_core.serve.page.ask import AskPage, one_of, show_html, shown_in_time
-from sire_core.serve.page.explorer import Asking, Explorer
+from sire_core.serve.page.ask import AskPage, one_of, render_with_timeout, show_html
+from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.panels import evaluate_panel, reason_panel
 from sire_core.types import UnitKind
 
@@ -70,29 +70,29 @@ def register(explorer: Explorer) -> None:
         returns: str = "passages",
     ) -> None:
         _frame(explorer, "Ask", "/")
-        await AskPage(explorer).show(Asking(q, recipe, k, where, settings, returns), beside)
+        await AskPage(explorer).show(ExplorerQuery(q, recipe, k, where, settings, returns), beside)
 
     @_page("/browse")
     async def browse_page(
         kind: str = "document", recipe: str = "", text: str = "", tree: str = "", level: int = -1, start: int = 0
     ) -> None:
         _frame(explorer, "Browse", "/browse")
-        await shown_in_time(lambda: _browse(explorer, kind, recipe, text, tree, level, max(0, start)))
+        await render_with_timeout(lambda: _browse(explorer, kind, recipe, text, tree, level, max(0, start)))
 
     @_page("/document")
     async def document_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - what addresses call it
         _frame(explorer, f"Document {id}", "/browse")
-        await shown_in_time(lambda: _document(explorer, id, recipe))
+        await render_with_timeout(lambda: _document(explorer, id, recipe))
 
     @_page("/unit")
     async def unit_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
         _frame(explorer, "Unit", "/browse")
-        await shown_in_time(lambda: _unit(explorer, id, recipe))
+        await render_with_timeout(lambda: _unit(explorer, id, recipe))
 
     @_page("/entity")
     async def entity_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
         _frame(explorer, "Entity", "/browse")
-        await shown_in_time(lambda: _entity(explorer, id, recipe))
+        await render_with_timeout(lambda: _entity(explorer, id, recipe))
 
     @_page("/reason")
     async def reason_page() -> None:

@@ -15,7 +15,7 @@ from sire_core.explore.marks import escaped
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.serve.page import views
 from sire_core.serve.page.ask import asked_html, guarded, question_field, show_html
-from sire_core.serve.page.explorer import Asking
+from sire_core.serve.page.explorer import ExplorerQuery
 from sire_core.serve.page.views import address, link
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def reason_panel(explorer: Explorer) -> None:
 
     async def think() -> None:
         if explorer.model is None:
-            ui.html(asked_html(await explorer.ask(Asking(question.value or ""))), sanitize=False)
+            ui.html(asked_html(await explorer.ask(ExplorerQuery(question.value or ""))), sanitize=False)
         else:
             await _steps(explorer, via.value, question.value or "", log)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.types import Chunk
 
-__all__ = ["StoredDocument", "asked_of", "given_back", "is_allowed", "with_changes"]
+__all__ = ["StoredDocument", "filter_fields", "is_allowed", "to_documents", "with_changes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StoredDocument:
     metadata: Mapping[str, Any]
 
 
-def given_back(
+def to_documents(
     documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
 ) -> list[Document]:
     """Stored documents as they are given in, cut into those of some passages that are allowed."""
@@ -54,12 +54,12 @@ def with_changes(
     stored: Iterable[Document], changes: Mapping[str, Document | None], wanted: set[str] | None, allow: Filter | None
 ) -> list[Document]:
     """Documents as they will be when pending changes are indexed."""
-    found: dict[str, Document | None] = {document.id: document for document in stored}
+    documents: dict[str, Document | None] = {document.id: document for document in stored}
     for name, document in changes.items():
         if wanted is None or name in wanted:
-            shown = document is not None and (allow is None or all(passes(allow, asked_of(document))))
-            found[name] = document if shown else None
-    return [document for document in found.values() if document is not None]
+            is_visible = document is not None and (allow is None or all(passes(allow, filter_fields(document))))
+            documents[name] = document if is_visible else None
+    return [document for document in documents.values() if document is not None]
 
 
 def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, StoredDocument | Document]) -> bool:
@@ -68,7 +68,7 @@ def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, Store
     return allow is None or all(passes(allow, [(chunk.metadata, chunk.doc_id, chunk.source_id or chunk.id, title)]))
 
 
-def asked_of(document: Document) -> list[tuple[Mapping[str, Any], str, str, str]]:
+def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str, str]]:
     """What filters compare, for `passes`: of each passage that a document has, or of itself where it has none."""
     bare = Passage("-")
     pieces = [piece if isinstance(piece, Passage) else bare for piece in document.chunks or ("",)]

@@ -1,22 +1,44 @@
-"""Word files (`.docx`) as Markdown, by python-docx: every word that Word shows, once and in order.
-
-Headers stand above the text and footers below it, once each; notes, comments and text boxes behind the paragraph that
-they belong to. Left out are deleted text, tables of contents and the numbers of pages.
-"""
+"""Word, PowerPoint and Excel files as Markdown, by python-docx, python-pptx and openpyxl; CSV and TSV as tables."""
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sire_core.corpus.markdown_writing import list_item, plain_text, table
-from sire_core.corpus.office_parts import graphic_words
 from sire_core.corpus.titles import first_title
+from sire_core.errors import CorpusError
 
-__all__ = ["read_docx"]
+__all__ = ["read_docx", "read_values"]
+
+
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+
+
+def graphic_words(part: Any, graphic: Any) -> str:
+    """Words of a chart or diagram, which lie in a part of their own."""
+    from lxml import etree
+
+    names = [(element.tag, element) for element in graphic if element.tag in (f"{_CHART}chart", f"{_DIAGRAM}relIds")]
+    words: list[str] = []
+    for tag, element in names:
+        relation = element.get(f"{_RELATION}{'id' if tag == f'{_CHART}chart' else 'dm'}")
+        if relation in part.rels and not part.rels[relation].is_external:
+            root = etree.fromstring(part.related_part(relation).blob, etree.XMLParser(resolve_entities=False))
+            known: dict[str, None] = {}  # each series of a chart names the categories again
+            for leaf in root.iter(f"{_DRAWING}t", f"{_CHART}v"):
+                known.setdefault((leaf.text or "").strip(), None)
+            words += [word for word in known if word]
+    return f"\n{'; '.join(words)}\n" if words else ""
+
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -157,8 +179,8 @@ class _Reader:
             self._blocks.append((True, list_item(text, label, style.level)))
         elif text:
             self._blocks.append((False, text))
-        behind, self._behind = self._behind, []
-        for element in behind:
+        trailing, self._behind = self._behind, []
+        for element in trailing:
             self._read(element)
 
     def _style(self, paragraph: Any) -> _Style:
@@ -273,8 +295,8 @@ def _inside(parent: Any, tag: str) -> Iterator[Any]:
 
 
 def _value(parent: Any, name: str) -> str:
-    found = None if parent is None else parent.find(f"{_WORD}{name}")
-    return "" if found is None else str(found.get(f"{_WORD}val", ""))
+    element = None if parent is None else parent.find(f"{_WORD}{name}")
+    return "" if element is None else str(element.get(f"{_WORD}val", ""))
 
 
 def _small(number: str, other: int) -> int:
@@ -300,7 +322,7 @@ def _symbol(element: Any) -> str:
 def _styles(part: Any) -> dict[str, _Style]:
     """Styles of paragraphs by their id; `""` is the default one."""
     elements = {style.get(f"{_WORD}styleId", ""): style for style in part.styles.element.iterfind(f"{_WORD}style")}
-    found: dict[str, _Style] = {}
+    styles: dict[str, _Style] = {}
     for name, element in elements.items():
         chain, seen = element, set()
         style = _Style()
@@ -308,18 +330,21 @@ def _styles(part: Any) -> dict[str, _Style]:
             seen.add(id(chain))
             style = _with_style(style, chain)
             chain = elements.get(_value(chain, "basedOn"))
-        found[name] = style
-    return found
+        styles[name] = style
+    return styles
 
 
 def _with_style(style: _Style, element: Any) -> _Style:
     """A style with what one that it is based on adds."""
     label = _value(element, "name")
-    named = _HEADING.fullmatch(label)
+    match_ = _HEADING.fullmatch(label)
     outline = _value(element.find(f"{_WORD}pPr"), "outlineLvl")
-    level = (
-        int(named[1]) if named else 1 if label.lower() == "title" else int(outline or 9) + 1 if outline.isdigit() else 0
-    )
+    if match_:
+        level = int(match_[1])
+    elif label.lower() == "title":
+        level = 1
+    else:
+        level = int(outline) + 1 if outline.isdigit() else 0
     numbers = element.find(f"{_WORD}pPr/{_WORD}numPr")
     if numbers is not None and not style.number:
         style = style._replace(number=_value(numbers, "numId"), level=_small(_value(numbers, "ilvl"), 0))
@@ -361,22 +386,22 @@ class _Lists:
             levels = {int(key): _level(level) for key, level in shared.get(abstract, {}).items() if str(key).isdigit()}
             overrides = number.findall(f"{_WORD}lvlOverride")
             for override in overrides:
-                place = _small(override.get(f"{_WORD}ilvl", ""), 0)
+                depth = _small(override.get(f"{_WORD}ilvl", ""), 0)
                 changed = override.find(f"{_WORD}lvl")
-                level = levels.get(place, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
-                levels[place] = level._replace(start=_small(_value(override, "startOverride"), level.start))
+                level = levels.get(depth, _Level("decimal", "%1.", 1)) if changed is None else _level(changed)
+                levels[depth] = level._replace(start=_small(_value(override, "startOverride"), level.start))
             self._levels[name] = levels
             self._counted_as[name] = f"num {name}" if overrides else f"abstract {abstract}"
 
-    def label(self, number: str, place: int) -> str:
+    def label(self, number: str, depth: int) -> str:
         """The label of the next item of a list at a level."""
         levels = self._levels.get(number, {})
-        level = levels.get(place)
+        level = levels.get(depth)
         if level is None or level.form == "bullet":
             return "-"
         counts = self._counts[self._counted_as[number]]
-        counts[place] = counts.get(place, level.start - 1) + 1
-        for deeper in [other for other in counts if other > place]:
+        counts[depth] = counts.get(depth, level.start - 1) + 1
+        for deeper in [other for other in counts if other > depth]:
             del counts[deeper]
         if level.form == "none":
             return ""
@@ -409,3 +434,194 @@ def _written(number: int, form: str) -> str:
             number %= value
         return roman.upper() if form.startswith("upper") else roman
     return f"{number:02d}" if form == "decimalZero" else str(number)
+
+
+_SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_TITLES = ("title", "ctrTitle")
+_MARGINS = ("ftr", "hdr", "dt")
+_LISTS = ("body", "obj", None)
+"""Placeholders whose paragraphs are items of a list unless they say otherwise; `type` is left out for `obj`."""
+_BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
+
+
+def read_pptx(path: Path) -> tuple[str, str]:
+    """Title of the file's properties and Markdown of a PowerPoint file.
+
+    Footers stand on the first slide that has them. Numbers of slides are left out.
+    """
+    import pptx
+
+    presentation = pptx.Presentation(str(path))
+    margins: set[str] = set()
+    slides: list[str] = []
+    for slide in presentation.slides:
+        blocks = list(_blocks(slide.part, slide.shapes._spTree, margins))  # noqa: SLF001 (its elements, in order)
+        titles = [f"## {' '.join(text.split())}" for is_title, text in blocks if is_title]
+        parts = [*titles[:1], *(text for is_title, text in blocks if not is_title), *titles[1:]]
+        if slide.has_notes_slide:
+            notes = slide.notes_slide
+            parts += [text for _, text in _blocks(notes.part, notes.shapes._spTree, margins)]  # noqa: SLF001 (as above)
+        slides.append("\n\n".join(parts))
+    return first_title(presentation.core_properties.title, presentation.core_properties.subject), "\n\n".join(
+        filter(None, slides)
+    )
+
+
+def _blocks(part: Any, shapes: Any, margins: set[str]) -> Iterator[tuple[bool, str]]:
+    """Whether it is the title, and the text, of each shape that has words."""
+    for shape in shapes:
+        if shape.tag == f"{_COMPATIBILITY}AlternateContent":
+            yield from _blocks(part, shape[0] if len(shape) else (), margins)  # what follows is for older programs
+        elif shape.tag == f"{_SLIDES}grpSp":
+            yield from _blocks(part, shape, margins)
+        elif shape.tag == f"{_SLIDES}graphicFrame":
+            yield from ((False, text) for text in _graphic(part, shape))
+        elif shape.tag == f"{_SLIDES}pic":
+            described = next((plain_text(p.get("descr", "")) for p in shape.iter(f"{_SLIDES}cNvPr")), "")
+            if described:
+                yield False, described
+        elif shape.tag in (f"{_SLIDES}sp", f"{_SLIDES}cxnSp"):
+            holder = shape.find(f"{_SLIDES}nvSpPr/{_SLIDES}nvPr/{_SLIDES}ph")
+            kind = "" if holder is None else holder.get("type")
+            body = shape.find(f"{_SLIDES}txBody")
+            text = "" if body is None or kind in ("sldNum", "sldImg") else _paragraphs(body, listed=kind in _LISTS)
+            if not text or (kind in _MARGINS and text in margins):
+                continue
+            if kind in _MARGINS:
+                margins.add(text)
+            yield kind in _TITLES, text
+
+
+def _graphic(part: Any, frame: Any) -> Iterator[str]:
+    for graphic in frame.iter(f"{_DRAWING}graphicData"):
+        for grid in graphic.iterchildren(f"{_DRAWING}tbl"):
+            look = grid.find(f"{_DRAWING}tblPr")
+            rows = [
+                [_paragraphs(cell, listed=False) for cell in row.iterchildren(f"{_DRAWING}tc")]
+                for row in grid.iterchildren(f"{_DRAWING}tr")
+            ]
+            yield from filter(None, [table(rows, header=look is None or look.get("firstRow") in ("1", "true"))])
+        yield from filter(None, [plain_text(graphic_words(part, graphic))])
+
+
+def _paragraphs(body: Any, *, listed: bool) -> str:
+    """Text of a shape or a cell: paragraphs and items of lists."""
+    lines: list[str] = []
+    counts: dict[int, int] = {}
+    paragraphs = [(p, text) for p in body.iter(f"{_DRAWING}p") if (text := plain_text("".join(_words(p))))]
+    for paragraph, text in paragraphs:
+        properties = paragraph.find(f"{_DRAWING}pPr")
+        marks = () if properties is None else [child.tag for child in properties]
+        level = _digit(None if properties is None else properties.get("lvl"))
+        counts = {deep: count for deep, count in counts.items() if deep <= level}
+        item = listed and len(paragraphs) > 1 and f"{_DRAWING}buNone" not in marks
+        if f"{_DRAWING}buAutoNum" in marks:
+            counts[level] = counts.get(level, 0) + 1
+            lines.append(list_item(text, f"{counts[level]}.", level))
+        elif item or any(mark in marks for mark in _BULLETS):
+            lines.append(list_item(text, "-", level))
+        else:
+            lines += ["", text, ""]
+    return "\n".join(lines).replace("\n\n\n", "\n\n").strip("\n")
+
+
+def _digit(level: str | None) -> int:
+    return int(level) if level and len(level) == 1 and level.isdigit() else 0
+
+
+def _words(paragraph: Any) -> Iterator[str]:
+    for element in paragraph.iter(f"{_DRAWING}t", f"{_DRAWING}br", f"{_MATH}t"):
+        parent = element.getparent()
+        if parent.tag == f"{_DRAWING}fld" and parent.get("type") == "slidenum":
+            continue
+        yield "\n" if element.tag == f"{_DRAWING}br" else element.text or ""
+
+
+_COLUMNS = 20_000
+"""Excel has 16,384. A file with more is no table that someone reads."""
+_LETTERS = 100_000_000
+"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
+_PADDING = 4
+"""So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
+
+
+def read_xlsx(path: Path) -> tuple[str, str]:
+    """Title of the file's properties and Markdown of a workbook: a section and a table for each sheet."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(str(path), read_only=True, data_only=True, keep_links=False)
+    parts: list[str] = []
+    try:
+        for sheet in book:
+            if not hasattr(sheet, "_get_source"):  # a sheet that is a chart
+                parts.append(f"## {plain_text(sheet.title)}")
+                continue
+            rows = _compact([dict(row) for row in _sparse_rows(book, sheet)])
+            parts += filter(None, [f"## {plain_text(sheet.title)}", rows])
+    finally:
+        book.close()
+    return first_title(book.properties.title, book.properties.subject), "\n\n".join(parts)
+
+
+def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
+    """Cells with a value, by column, of each row that has any.
+
+    openpyxl's own rows are filled up with empty cells: two cells in far corners would make billions of them.
+    """
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    with sheet._get_source() as source:  # noqa: SLF001 (see above)
+        parser = WorkSheetParser(
+            *(source, sheet._shared_strings),  # noqa: SLF001 (see above)
+            data_only=True,
+            epoch=book.epoch,
+            date_formats=book._date_formats,  # noqa: SLF001 (see above)
+            timedelta_formats=book._timedelta_formats,  # noqa: SLF001 (see above)
+        )
+        left = _LETTERS
+        for _, row in parser.parse():
+            cells = [(cell["column"], text) for cell in row if (text := _shown(cell["value"]))]
+            left -= sum(len(text) for _, text in cells)
+            if left < 0:
+                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is no table")
+            if cells:
+                yield cells
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    return str(value).strip()
+
+
+def _compact(rows: Sequence[dict[int, str]]) -> str:
+    """A table of the columns that hold anything; lines of words where nearly all cells of that would be empty."""
+    columns = sorted({column for row in rows for column in row})
+    if len(columns) * len(rows) > _PADDING * sum(map(len, rows)) + 100:
+        return "\n".join(plain_text(" ; ".join(row[column] for column in sorted(row))) for row in rows)
+    return table([[row.get(column, "") for column in columns] for row in rows])
+
+
+def read_values(text: str, delimiter: str) -> str:
+    """Values between commas (or what stands in their place: `;`, tabs) as a Markdown table."""
+    head = text[:10_000].split("\n", 1)[0]
+    delimiter = delimiter or max(",;\t|", key=head.count)
+    rows: list[dict[int, str]] = []
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if len(row) > _COLUMNS:
+                raise CorpusError(
+                    f"a row has {len(row):,} columns; that is no table. Read it as text: rename it to .txt"
+                )
+            cells = {number: cell.strip() for number, cell in enumerate(row) if cell.strip()}
+            rows += [cells] if cells else []
+    except csv.Error as error:
+        raise CorpusError(f"cannot be read as a table: {error}") from error
+    return _compact(rows)
