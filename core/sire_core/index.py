@@ -22,7 +22,7 @@ from sire_core.types import BuildReport, Document, Failure, Hit
 if TYPE_CHECKING:
     from sire_core.build.estimate import Estimate
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.explore.asked import AskedQuestion
+    from sire_core.explore.query_result import QueryResult
     from sire_core.models.prices import Price
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
@@ -429,17 +429,17 @@ class Index:
 
         return await self._search(filter, explain)
 
-    def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> AskedQuestion:
+    def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> QueryResult:
         """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
         return run_sync(self.ashow(query, k, filter=filter, returns=returns))
 
     async def ashow(
         self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages"
-    ) -> AskedQuestion:
+    ) -> QueryResult:
         """See `show`."""
-        from sire_core.explore.asked import aask
+        from sire_core.explore.query_result import query_result
 
-        return await self._search(filter, lambda snapshot: aask(snapshot, query, k, returns=returns))
+        return await self._search(filter, lambda snapshot: query_result(snapshot, query, k, returns=returns))
 
     def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
         """The current state of the index, for several searches on the same state. Raises what `search` raises."""

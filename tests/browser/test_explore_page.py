@@ -66,8 +66,8 @@ def test_what_takes_long_follows_the_painted_page(page, tmp_path, explored, monk
 
 @pytest.mark.slow
 def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
-    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&beside=flat&k=3")
-    table = page.get_by_role("table", name="Places with sire and flat")
+    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&compare=flat&k=3")
+    table = page.get_by_role("table", name="Ranks with sire and flat")
     assert "Aldous Brack2not found" in table.text_content()
     assert page.get_by_role("region", name="The paths to the hits").count() == 2
     page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
@@ -135,7 +135,7 @@ def test_hostile_passage_runs_nothing(page, address):
         page.goto(f"{address}/{path}{script}")
         page.get_by_role("heading", level=1).wait_for()
         assert page.evaluate("window.hacked") is None
-    page.goto(f"{address}/?q={quote('<img src=x onerror=window.hacked=8>')}&recipe=%3Cscript%3E&where=a%3D%3Cb%3E")
+    page.goto(f"{address}/?q={quote('<img src=x onerror=window.hacked=8>')}&recipe=%3Cscript%3E&filter=a%3D%3Cb%3E")
     page.get_by_role("alert").or_(page.get_by_role("region")).first.wait_for()
     assert page.evaluate("window.hacked") is None
 
@@ -158,7 +158,7 @@ def test_questions_of_a_file_lead_to_their_paths(page, address, violations, shot
     assert violations(page) == []
     shot(page, "evaluated")
     page.get_by_role("link", name=QUESTION).click()
-    assert "Aldous Brack2not found" in page.get_by_role("table", name="Places with sire and flat").text_content()
+    assert "Aldous Brack2not found" in page.get_by_role("table", name="Ranks with sire and flat").text_content()
 
 
 @pytest.mark.slow
@@ -246,5 +246,5 @@ def test_on_another_address_a_token_opens_the_page_and_allow_bounds_it(browser, 
         page.get_by_text("Aldous Brack").first.wait_for()
         assert "Northern Wren" not in page.content()
         page.goto(f"{base}/document?id=northern-wren")
-        page.get_by_text("that may be seen").wait_for()
+        page.get_by_text("you may not see it").wait_for()
         context.close()

@@ -6,8 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.extraction.model import ModelExtractor
-from sire_core.extraction.native import NATIVE
+from sire_core.extraction.model import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder

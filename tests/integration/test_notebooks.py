@@ -8,7 +8,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 # What has to be among the outputs: both passages of the question, and the drawn path.
 SHOWN = {
     "langchain": ["sire:    ['northern-wren', 'aldous-brack'", "<svg", "'plaque'"],
-    "llama_index": ["['northern-wren', 'aldous-brack'", "<svg", "'plaque'", "Asked('Who was the mother"],
+    "llama_index": ["['northern-wren', 'aldous-brack'", "<svg", "'plaque'", "QueryResult('Who was the mother"],
     "compare_recipes": ["| sire ", "0.50 -> 1.00", "The paths to the hits of sire", "Recall"],
 }
 

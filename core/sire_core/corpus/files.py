@@ -300,7 +300,7 @@ def _decode(raw: bytes, offset: int, declared: str = "") -> str:
         problem = f"byte {offset + skipped + error.start} is not UTF-8"
         if declared:
             raise CorpusError(
-                f"{problem}, and the file is not {clean_text(declared)[:40]!r}, as it declares; convert it: "
-                "iconv -f ENCODING -t UTF-8"
+                f"{problem}, and the file cannot be read as {clean_text(declared)[:40]!r}, which it declares; "
+                "convert it from its real encoding: iconv -f ENCODING -t UTF-8"
             ) from error
         raise CorpusError(f"{problem}; convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8") from error

@@ -1,4 +1,4 @@
-"""Lists for people who look around in an index: documents, units by kind, entities, trees."""
+"""Lists of an index to browse: documents, units by kind, entities, trees."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 ]
 
 PAGE = 25
-"""Rows of a list that are shown at once."""
+"""Rows per page."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A line of a list: an id, what it is called, and something about it."""
+    """A row of a list: an id, a label and a description."""
 
     id: str
     label: str
@@ -51,7 +51,7 @@ class Page:
 
     Attributes:
         rows: The rows.
-        total: How many there are in all.
+        total: Number of rows of the whole list.
     """
 
     rows: tuple[TableRow, ...]
@@ -64,12 +64,12 @@ class EntityCard:
 
     Attributes:
         id: Its id.
-        name: What it is mostly called.
+        name: Its most frequent name.
         spellings: Names with the number of passages that use them.
-        joined: Of every name but the first: the passage (id, title) that uses it beside another one, and so says that
-            both mean the same; empty ids where no single passage does.
-        passages: Passages that name it (id, title).
-        relations: Relations that it is an end of (id, text), where the recipe has them.
+        joined: For every name but the first: the passage (id, title) that uses it together with another name of the
+            entity; empty ids if no passage does.
+        passages: Passages that mention it (id, title).
+        relations: Its relations (id, text), if the recipe has relations.
     """
 
     id: str
@@ -88,20 +88,20 @@ def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     ids = view.derived("explore documents", view.pool.document_ids)
     titles = _titles(snapshot)
     chunks = passing[first]
-    kept = np.arange(len(numbers))
+    selected = np.arange(len(numbers))
     wanted = text.strip().lower()
     if wanted:
         labels = (f"{ids[int(number)]}\n{titles[int(chunk)]}" for number, chunk in zip(numbers, chunks, strict=True))
-        kept = np.flatnonzero(np.fromiter((wanted in label.lower() for label in labels), bool, len(numbers)))
+        selected = np.flatnonzero(np.fromiter((wanted in label.lower() for label in labels), bool, len(numbers)))
     rows = [
         TableRow(ids[int(numbers[i])], titles[int(chunks[i])] or ids[int(numbers[i])], f"{int(counts[i]):,}")
-        for i in kept[start : start + PAGE].tolist()
+        for i in selected[start : start + PAGE].tolist()
     ]
-    return Page(tuple(rows), len(kept))
+    return Page(tuple(rows), len(selected))
 
 
 def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
-    """The passages of a document that may be seen, in its order."""
+    """Visible passages of a document, in its order."""
     view = snapshot.view
     ids = view.derived("explore documents", view.pool.document_ids)
     if doc_id not in ids:
@@ -109,56 +109,58 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
     chunks = np.flatnonzero(view.pool.chunk_documents == ids.index(doc_id))
     chunks = chunks[view.passing_chunks(snapshot.where)[chunks]]
     names = Names.of(snapshot)
-    found = (names.unit(view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, int(chunk)) for chunk in chunks)
-    return [unit for unit in found if unit is not None]
+    units_of_chunks = (
+        names.unit(view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, int(chunk)) for chunk in chunks
+    )
+    return [unit for unit in units_of_chunks if unit is not None]
 
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:
     """Units of a kind."""
-    kept = _of_kind(snapshot, kind)
+    selected = _of_kind(snapshot, kind)
     if level is not None:
-        kept = kept[snapshot.view.pool.levels[kept] == level]
+        selected = selected[snapshot.view.pool.levels[selected] == level]
     if tree:
-        kept = kept[np.isin(kept, _of_tree(snapshot, kind, tree))]
+        selected = selected[np.isin(selected, _of_tree(snapshot, kind, tree))]
     rows = []
-    for unit in snapshot.view.units(kept[start : start + PAGE]):
+    for unit in snapshot.view.units(selected[start : start + PAGE]):
         label = unit.title or shorten(unit.text, 100)
         rows.append(TableRow(unit.id, label, f"{len(unit.chunk_ids):,}"))
-    return Page(tuple(rows), len(kept))
+    return Page(tuple(rows), len(selected))
 
 
 def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
-    """Trees by level, the highest first: kind, tree, level, units. The trees of reports are the perspectives."""
-    found: dict[tuple[str, str, int], int] = {}
+    """Levels of all trees, the highest first: kind, tree, level, number of units. Trees of reports are perspectives."""
+    counts: dict[tuple[str, str, int], int] = {}
     for kind in (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.CROSS_SUMMARY, UnitKind.REPORT):
         for unit in snapshot.view.units(_of_kind(snapshot, kind.value)):
             key = (kind.value, unit.tree, unit.level)
-            found[key] = found.get(key, 0) + 1
-    return [(*key, number) for key, number in sorted(found.items(), key=lambda item: (*item[0][:2], -item[0][2]))]
+            counts[key] = counts.get(key, 0) + 1
+    return [(*key, number) for key, number in sorted(counts.items(), key=lambda item: (*item[0][:2], -item[0][2]))]
 
 
 def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Entities, those that most passages name first."""
+    """Entities, the most mentioned first."""
     names = Names.of(snapshot)
     graph = names.graph
     seen = names.seen()
     wanted = text.strip().lower()
-    found = np.unique(graph.entities[seen])
+    numbers = np.unique(graph.entities[seen])
     if wanted:
         lists = graph.names.lists
         fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
-        found = np.unique(graph.entities[seen & np.isin(graph.names.numbers, fitting)])
+        numbers = np.unique(graph.entities[seen & np.isin(graph.names.numbers, fitting)])
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
-    order = found[np.argsort(-counts[found], kind="stable")]
+    order = numbers[np.argsort(-counts[numbers], kind="stable")]
     rows = [
-        TableRow(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(never spelt out)", f"{int(counts[e]):,}")
+        TableRow(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(no name)", f"{int(counts[e]):,}")
         for e in order[start : start + PAGE].tolist()
     ]
     return Page(tuple(rows), len(order))
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:
-    """Everything about an entity; None for what is none."""
+    """Everything about an entity; None if the id is no entity's."""
     names = Names.of(snapshot)
     mentions = names.mentions(entity_id)
     if not len(mentions):
@@ -168,7 +170,7 @@ def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:
     titled = [_titled(snapshot, int(graph.chunk_positions[passage])) for passage in passages]
     return EntityCard(
         id=entity_id,
-        name=next(iter(spelled), "(never spelt out)"),
+        name=next(iter(spelled), "(no name)"),
         spellings=tuple(spelled.items()),
         joined=tuple(_joined(snapshot, names, mentions, name) for name in list(spelled)[1:]),
         passages=tuple(titled),
@@ -185,7 +187,7 @@ def _joined(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: st
 
 
 def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[tuple[str, str], ...]:
-    """Ids and texts of the relations that end at an entity, in pool order."""
+    """Ids and texts of the relations of an entity, in pool order."""
     if names.position(entity_id) is None:
         return ()
     view = snapshot.view
@@ -211,12 +213,12 @@ def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:
 
 def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:
     positions = _of_kind(snapshot, kind)
-    found = zip(positions.tolist(), snapshot.view.units(positions), strict=True)
-    return [position for position, unit in found if unit.tree == tree]
+    derived = zip(positions.tolist(), snapshot.view.units(positions), strict=True)
+    return [position for position, unit in derived if unit.tree == tree]
 
 
 def _titles(snapshot: SearchSnapshot) -> list[str]:
-    """Title of every chunk by number, or how it begins; read once per snapshot."""
+    """Title of every chunk by number, or its first words; read once per snapshot."""
 
     def read() -> list[str]:
         view = snapshot.view
@@ -232,10 +234,10 @@ def _titles(snapshot: SearchSnapshot) -> list[str]:
 
 
 def _shared(snapshot: SearchSnapshot, chunk: int) -> Unit | None:
-    """The unit of a chunk whose text is that of an earlier one."""
+    """The unit of a chunk that repeats the text of an earlier chunk."""
     pool = snapshot.view.pool
     owners = np.searchsorted(pool.indptr, np.flatnonzero(pool.indices == chunk), side="right") - 1
     kind = list(snapshot.view.kind_names).index(UnitKind.CHUNK.value)
-    found = [int(owner) for owner in owners if snapshot.view.kinds[owner] == kind]
+    owners_of_kind = [int(owner) for owner in owners if snapshot.view.kinds[owner] == kind]
     allowed = snapshot.view.allowed(snapshot.where)
-    return next(iter(snapshot.view.units([p for p in found if allowed is None or allowed[p]])), None)
+    return next(iter(snapshot.view.units([p for p in owners_of_kind if allowed is None or allowed[p]])), None)

@@ -23,39 +23,39 @@ _FAR = 24
 
 
 def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
-    """Ids of what stands right below every summary and report, by its id; read once per snapshot."""
+    """Ids of the children of every summary and report; read once per snapshot."""
 
     def read() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        # Where there are passages only there are no trees, and a large graph is read for nothing.
+        children_by_id: dict[str, list[str]] = defaultdict(list)
+        # A pool of passages alone has no trees; its edges need not be read.
         names = list(snapshot.view.kind_names)
         present = {names[number] for number in np.unique(snapshot.view.kinds).tolist()}
         trees = present - {UnitKind.CHUNK.value, UnitKind.ENTITY.value}
         for edge in snapshot.view.edges() if trees else ():
             if edge.kind == "child":
-                found[edge.source].append(edge.target)
-        return dict(found)
+                children_by_id[edge.source].append(edge.target)
+        return dict(children_by_id)
 
     below: Mapping[str, list[str]] = snapshot.view.derived("explore children", read)
     return below
 
 
 def parents(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
-    """Ids of what stands right above every unit of a tree, by its id."""
+    """Ids of the parents of every unit of a tree."""
 
     def turned() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
+        parents_by_id: dict[str, list[str]] = defaultdict(list)
         for above, below in children(snapshot).items():
             for name in below:
-                found[name].append(above)
-        return dict(found)
+                parents_by_id[name].append(above)
+        return dict(parents_by_id)
 
     above: Mapping[str, list[str]] = snapshot.view.derived("explore parents", turned)
     return above
 
 
 def derived_from(snapshot: SearchSnapshot, unit_id: str) -> list[int]:
-    """Positions of the derived units that may be seen and stand on a passage."""
+    """Positions of the visible units that were derived from a passage."""
     names = Names.of(snapshot)
     position = names.position(unit_id)
     if position is None:
@@ -64,13 +64,13 @@ def derived_from(snapshot: SearchSnapshot, unit_id: str) -> list[int]:
     own = pool.indices[pool.indptr[position] : pool.indptr[position + 1]]
     owners = np.searchsorted(pool.indptr, np.flatnonzero(np.isin(pool.indices, own)), side="right") - 1
     kinds = list(snapshot.view.kind_names)
-    found = np.unique(owners[snapshot.view.kinds[owners] != kinds.index(UnitKind.CHUNK.value)])
-    kept: list[int] = (found if names.allowed is None else found[names.allowed[found]]).tolist()
-    return kept
+    derived = np.unique(owners[snapshot.view.kinds[owners] != kinds.index(UnitKind.CHUNK.value)])
+    visible: list[int] = (derived if names.allowed is None else derived[names.allowed[derived]]).tolist()
+    return visible
 
 
 def entity_picture(snapshot: SearchSnapshot, entity_id: str) -> Picture | None:
-    """An entity, passages that name it, and what else these name; None for what is no entity."""
+    """Draw an entity, passages that mention it and their other entities; None if the id is no entity's."""
     names = Names.of(snapshot)
     label = names.entity(entity_id)
     if not label:
@@ -78,19 +78,19 @@ def entity_picture(snapshot: SearchSnapshot, entity_id: str) -> Picture | None:
     builder = PictureBuilder()
     builder.add(Node(entity_id, UnitKind.ENTITY.value, label))
     graph, mentions = names.graph, names.mentions(entity_id)
-    # Passages that are about it come first.
+    # Passages about it come first.
     mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
     passages = list(dict.fromkeys(graph.passages[mentions].tolist()))
     for passage in passages[:_NEAR]:
-        _add(builder, names, _passage_id(names, passage), entity_id, "names it")
+        _add(builder, names, _passage_id(names, passage), entity_id, "mentions it")
     _others(builder, names, passages[:_NEAR], entity_id)
-    return builder.picture(f"{label} and what stands near it")
+    return builder.picture(f"{label} and its neighbours")
 
 
 def unit_picture(snapshot: SearchSnapshot, unit_id: str) -> Picture | None:
-    """A passage with its names and what was derived from it, or a derived unit with what stands above and below it.
+    """Draw a passage with its entities and derived units, or a derived unit with its parents and children.
 
-    None for what is unknown or hidden.
+    None if the id is unknown or hidden.
     """
     names = Names.of(snapshot)
     node, position = names.node(unit_id), names.position(unit_id)
@@ -108,11 +108,11 @@ def unit_picture(snapshot: SearchSnapshot, unit_id: str) -> Picture | None:
         for other in derived_from(snapshot, unit_id)[:_NEAR]:
             _add(builder, names, snapshot.view.ids[other].decode(), unit_id, "derived from it")
         _others(builder, names, [int(np.searchsorted(names.graph.chunk_positions, position))], "")
-    return builder.picture(f"{node.label} and what stands near it")
+    return builder.picture(f"{node.label} and its neighbours")
 
 
 def _others(builder: PictureBuilder, names: Names, passages: list[int], without: str) -> None:
-    """What some passages name, the rarest of it first: what every passage names says nothing."""
+    """Draw the entities of some passages, shared ones first, then the rarest."""
     graph = names.graph
     rows = np.flatnonzero(np.isin(graph.passages, passages))
     frequency = np.bincount(graph.entities[names.seen()], minlength=len(graph.entity_ids))
@@ -131,7 +131,7 @@ def _passage_id(names: Names, passage: int) -> str:
     return str(names.snapshot.view.ids[names.graph.chunk_positions[passage]].decode())
 
 
-def _add(builder: PictureBuilder, names: Names, name: str, beside: str, reason: str) -> None:
-    node = names.node(name, near=beside)
+def _add(builder: PictureBuilder, names: Names, name: str, neighbour: str, reason: str) -> None:
+    node = names.node(name, passage=neighbour)
     if node is not None and builder.add(node):
-        builder.link(Link(beside, name, "", reason))
+        builder.link(Link(neighbour, name, "", reason))

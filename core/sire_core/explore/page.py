@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.wording import count
-from sire_core.explore.marks import escaped
+from sire_core.explore.highlight import escaped
 from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import STYLE, drawing
 from sire_core.types import digest
@@ -13,9 +13,9 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sire_core.explore.marks import Piece
+    from sire_core.explore.highlight import Piece
     from sire_core.explore.paths import Reason
-    from sire_core.explore.shown import ShownHit, ShownQuestion
+    from sire_core.explore.query_result import QueryResult, ResultHit
 
 __all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
 
@@ -42,54 +42,54 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
 
 
-def page(asked: ShownQuestion) -> str:
+def page(result: QueryResult) -> str:
     """A whole page."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
-        f'content="light dark"><title>{escaped(asked.question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
-        f"<body><main>{parts(asked)}</main></body></html>\n"
+        f'content="light dark"><title>{escaped(result.question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
+        f"<body><main>{parts(result)}</main></body></html>\n"
     )
 
 
-def fragment(asked: ShownQuestion) -> str:
+def fragment(result: QueryResult) -> str:
     """The same as part of another page, for example of a notebook."""
-    return f"<style>{PAGE_STYLE}</style>{parts(asked)}"
+    return f"<style>{PAGE_STYLE}</style>{parts(result)}"
 
 
-def parts(asked: ShownQuestion, address: Callable[[str, str], str] | None = None) -> str:
+def parts(result: QueryResult, address: Callable[[str, str], str] | None = None) -> str:
     """The same without its style."""
     # Several of these may stand on one page, in a notebook: their ids must differ.
-    name = f"sire-{digest(asked.question, asked.recipe, asked.where, *(hit.id for hit in asked.hits), size=4)}"
-    links = {hit.id: f"#{name}-{hit.place}" for hit in asked.hits}
+    name = f"sire-{digest(result.question, result.recipe, result.filter, *(hit.id for hit in result.hits), size=4)}"
+    links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
     if address is not None:
-        others = [node for node in asked.picture.nodes if node.kind != "question" and node.id not in links]
+        others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
         links |= {node.id: address(node.kind, node.id) for node in others}
-    left_out = asked.picture.left_out
+    left_out = result.picture.left_out
     notes = [
-        count(len(asked.hits), "hit"),
-        f"recipe {asked.recipe}",
-        *([f"filter {asked.where}"] if asked.where else []),
-        f"{asked.units:,} units searched in {asked.seconds * 1000:.0f} ms",
-        count(asked.tokens, "token"),
+        count(len(result.hits), "hit"),
+        f"recipe {result.recipe}",
+        *([f"filter {result.filter}"] if result.filter else []),
+        f"{result.units:,} units searched in {result.seconds * 1000:.0f} ms",
+        count(result.tokens, "token"),
         *([f"{count(left_out, 'node')} not drawn"] if left_out else []),
     ]
     return (
-        f'<section class="sire sire-page"><h2>{escaped(asked.question)}</h2>'
+        f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits of '
-        f'{escaped(asked.recipe)}">'
-        f"{drawing(asked.picture, links=links, name=name)}</div>{hits_html(asked.hits, name, address)}</section>"
+        f'{escaped(result.recipe)}">'
+        f"{drawing(result.picture, links=links, name=name)}</div>{hits_html(result.hits, name, address)}</section>"
     )
 
 
-def hits_html(hits: Sequence[ShownHit], name: str, address: Callable[[str, str], str] | None = None) -> str:
+def hits_html(hits: Sequence[ResultHit], name: str, address: Callable[[str, str], str] | None = None) -> str:
     """Hits with their texts and reasons as a list."""
     return f'<ol class="hits">{"".join(_hit(hit, name, address) for hit in hits)}</ol>'
 
 
-def _hit(hit: ShownHit, name: str, address: Callable[[str, str], str] | None) -> str:
+def _hit(hit: ResultHit, name: str, address: Callable[[str, str], str] | None) -> str:
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}"
     title = escaped(hit.title or f"{kind_name(hit.kind)} {hit.id}")
@@ -97,7 +97,7 @@ def _hit(hit: ShownHit, name: str, address: Callable[[str, str], str] | None) ->
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
     return (
-        f'<li id="{name}-{hit.place}"><h3>[{hit.place}] {title}</h3><p class="meta">{escaped(about)}</p>'
+        f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
         f'<div class="text">{text_html(hit.pieces)}</div><ul class="why">{why}</ul></li>'
     )
 

@@ -1,4 +1,4 @@
-"""What the nodes of pictures are called, and the paths from a question to its hits."""
+"""Labels of the nodes of pictures, and the paths from a question to its hits."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _TEXT = 200
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Looks up what is behind ids, as far as the snapshot's filter lets it be seen.
+    """Looks up units and entities by id; what the filter of the snapshot hides is not found.
 
     Attributes:
         snapshot: The index.
-        graph: Who names whom.
+        graph: Its entity graph.
         allowed: Units that pass the filter, `[size]`; None for all.
         entities: Numbers of the entities of the graph, by id.
     """
@@ -47,37 +47,37 @@ class Names:
         """The names of a snapshot."""
         view = snapshot.view
         graph = EntityGraph.of(view)
-        numbers = view.derived("entity numbers", lambda: {found: n for n, found in enumerate(graph.entity_ids)})
+        numbers = view.derived("entity numbers", lambda: {entity: n for n, entity in enumerate(graph.entity_ids)})
         return cls(snapshot, graph, view.allowed(snapshot.where), numbers)
 
     def position(self, unit_id: str) -> int | None:
-        """Position of a unit that may be seen; None for what is none."""
+        """Position of a visible unit, else None."""
         position = self.snapshot.view.places().get(unit_id)
         if position is None or (self.allowed is not None and not self.allowed[position]):
             return None
         return position
 
     def unit(self, unit_id: str) -> Unit | None:
-        """A unit that may be seen."""
+        """A visible unit, else None."""
         position = self.position(unit_id)
         return None if position is None else self.snapshot.view.units([position])[0]
 
     def mentions(self, entity_id: str) -> IntArray:
-        """Numbers of the mentions of an entity in passages that may be seen; empty for what is no entity."""
+        """Numbers of the mentions of an entity in visible passages; empty if the id is no entity's."""
         number = self.entities.get(entity_id)
         if number is None:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero((self.graph.entities == number) & self.seen())
 
     def seen(self) -> BoolArray:
-        """Mentions in passages that may be seen, `[m]`."""
+        """Mask of the mentions in visible passages, `[m]`."""
         graph = self.graph
         if self.allowed is None:
             return np.ones(len(graph.passages), dtype=bool)
         return np.asarray(self.allowed[graph.chunk_positions[graph.passages]])
 
     def entity(self, entity_id: str, passage_id: str = "") -> str:
-        """A name of an entity, as one passage or else most of those that may be seen spell it; empty for none."""
+        """Name of an entity: as the passage spells it, else its most frequent spelling; empty if there is none."""
         number = self.entities.get(entity_id)
         position = self.position(passage_id) if passage_id else None
         if number is not None and position is not None:
@@ -88,7 +88,7 @@ class Names:
         return next(iter(self.spellings(entity_id)), "")
 
     def spellings(self, entity_id: str) -> dict[str, int]:
-        """All names by which passages that may be seen know an entity, with how many do; titles first."""
+        """Names of an entity in visible passages, with the number of passages; titles first."""
         mentions = self.mentions(entity_id)
         counts: dict[str, int] = {}
         for mention in mentions[np.argsort(~self.graph.titles[mentions], kind="stable")].tolist():
@@ -96,19 +96,19 @@ class Names:
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
-    def node(self, found: str, *, near: str = "", place: int = 0) -> Node | None:
-        """An id as a node; None for what is unknown or must not be seen."""
-        unit = self.unit(found)
+    def node(self, identifier: str, *, passage: str = "", rank: int = 0) -> Node | None:
+        """The node of an id; None if it is unknown or hidden."""
+        unit = self.unit(identifier)
         if unit is not None:
             body = text_below_title(unit)
             label = unit.title or (shorten(body, _LABEL) if body else unit.id)
-            return Node(found, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), place)
-        name = self.entity(found, near)
-        return Node(found, "entity", shorten(name, _LABEL)) if name else None
+            return Node(identifier, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), rank)
+        name = self.entity(identifier, passage)
+        return Node(identifier, "entity", shorten(name, _LABEL)) if name else None
 
 
 QUESTION = "question"
-"""Id of the node that questions are."""
+"""Id of the question's node."""
 _ASIDE = ("vector", "words", "vote")
 _MANY = 6
 _SENTENCE = 200
@@ -116,12 +116,12 @@ _SENTENCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A step on the way to a hit, in words.
+    """A step on the path to a hit, in words.
 
     Attributes:
-        step: What kind of step it is.
-        note: Why.
-        over: What it leads over: ids with what they are called.
+        step: Kind of the step.
+        note: The reason.
+        over: Nodes that it passes: ids and labels.
     """
 
     step: str
@@ -132,20 +132,20 @@ class Reason:
 def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
     """The path of a hit as a list."""
     names = Names.of(snapshot)
-    found = []
+    steps = []
     for step in hit.path:
-        nodes = (names.node(name, near=step.ids[-1]) for name in step.ids)
+        nodes = (names.node(name, passage=step.ids[-1]) for name in step.ids)
         known = {node.label: node.id for node in nodes if node is not None and node.id != hit.unit.id}
-        found.append(Reason(step.step, step.note, tuple((name, label) for label, name in known.items())))
-    return found
+        steps.append(Reason(step.step, step.note, tuple((name, label) for label, name in known.items())))
+    return steps
 
 
 def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -> Picture:
-    """How a question leads to hits: over entities, passages, derived units."""
+    """Draw the paths from a question to its hits over entities, passages and derived units."""
     drawing = _Drawing(Names.of(snapshot), PictureBuilder())
     drawing.builder.add(Node(QUESTION, "question", "Question", question))
-    for place, hit in enumerate(hits, 1):
-        drawing.hit(place, hit)
+    for rank, hit in enumerate(hits, 1):
+        drawing.hit(rank, hit)
     titles = "; ".join(f"[{n}] {hit.unit.title or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1))
     return drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}")
 
@@ -155,9 +155,9 @@ class _Drawing:
     names: Names
     builder: PictureBuilder
 
-    def hit(self, place: int, hit: Hit) -> None:
-        """A hit with the steps that led to it."""
-        if not self._add(hit.unit.id, place=place):
+    def hit(self, rank: int, hit: Hit) -> None:
+        """Draw a hit and the steps to it."""
+        if not self._add(hit.unit.id, rank=rank):
             return
         aside: list[PathStep] = []
         current = QUESTION
@@ -178,33 +178,33 @@ class _Drawing:
         for step in aside:
             self._aside(step, hit)
 
-    def _add(self, name: str, *, near: str = "", place: int = 0) -> bool:
-        node = self.names.node(name, near=near, place=place)
+    def _add(self, name: str, *, passage: str = "", rank: int = 0) -> bool:
+        node = self.names.node(name, passage=passage, rank=rank)
         return node is not None and self.builder.add(node)
 
     def _link(self, source: str, target: str, reason: str = "", label: str = "") -> None:
         self.builder.link(Link(source, target, label, reason))
 
     def _named(self, step: PathStep) -> str:
-        """What the question names, and the passage that names it too, when that is said."""
+        """Draw the entities of the question, and the passage of the step if it has one; return the last node."""
         *entities, last = step.ids
         if self.names.unit(last) is None or not entities:
             entities, last = list(step.ids), ""
         if last:
             self._add(last)
         for entity in entities:
-            if self._add(entity, near=last):
-                self._link(QUESTION, entity, step.note, "names")
+            if self._add(entity, passage=last):
+                self._link(QUESTION, entity, step.note, "mentions")
             if last:
-                self._link(entity, last, "the passage names it")
+                self._link(entity, last, "the passage mentions it")
         return last or entities[-1]
 
     def _walk(self, current: str, step: PathStep) -> str:
-        """From where the path is, over what a step names."""
-        # A step over a sentence says it behind the name: the sentence stands where it was found.
+        """Continue the path over the nodes of a step; return the last node."""
+        # The note of a step over a sentence is `name: sentence`; the sentence is shown at the node where it was found.
         sentence = step.note.partition(": ")[2] if step.step == "entity" and len(step.ids) > 2 else ""
         for number, name in enumerate(step.ids):
-            if not self._add(name, near=step.ids[-1]):
+            if not self._add(name, passage=step.ids[-1]):
                 continue
             if sentence and number == 0:
                 self.builder.say(name, shorten(sentence, _SENTENCE))
@@ -215,7 +215,7 @@ class _Drawing:
         return current
 
     def _sources(self, step: PathStep, hit: Hit) -> None:
-        """What a derived hit stands on, or the derived unit that brought a passage."""
+        """Draw the sources of a derived hit, or the derived unit that led to a passage."""
         for name in step.ids[:_MANY]:
             if name in hit.unit.chunk_ids and self._add(name):
                 self._link(hit.unit.id, name, step.note, "made from")
@@ -223,15 +223,15 @@ class _Drawing:
                 self._link(name, hit.unit.id, step.note, "made from it")
 
     def _above(self, step: PathStep, hit: Hit) -> None:
-        """The entities below a report; their names stand in the step."""
+        """Draw the entities below a report; the step has their names."""
         for name in step.ids[:_MANY]:
             entity = Node(f"name {name}", "entity", shorten(name, 80))
             if self.builder.add(entity):
-                self._link(QUESTION, entity.id, "a hit names it", "hits name")
+                self._link(QUESTION, entity.id, "a hit mentions it", "hits mention")
                 self._link(entity.id, hit.unit.id, step.note)
 
     def _aside(self, step: PathStep, hit: Hit) -> None:
-        """Evidence beside the path: votes always, similar vectors and shared words of what nothing else leads to."""
+        """Draw evidence next to the path: votes always; vectors and words only for nodes without another link."""
         vote = step.step.startswith("vote")
         for name in step.ids:
             if (not vote and self.builder.leads_to(name)) or not self._add(name):

@@ -27,14 +27,14 @@ class Node:
         kind: `question`, `entity` or a unit's kind.
         label: Title or name.
         text: What it says, in short.
-        place: Place among the hits, from 1; 0 for what is none.
+        rank: Rank among the hits, from 1; 0 for other nodes.
     """
 
     id: str
     kind: str
     label: str
     text: str = ""
-    place: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class PictureBuilder:
     _said: set[str] = field(default_factory=set)
 
     def add(self, node: Node) -> bool:
-        """Add a node; one that is there already takes the place among the hits from it.
+        """Add a node; a node that is there already takes its rank.
 
         Returns:
             Whether it is drawn.
         """
         before = self._nodes.get(node.id)
         if before is not None:
-            self._nodes[node.id] = replace(before, place=before.place or node.place)
+            self._nodes[node.id] = replace(before, rank=before.rank or node.rank)
             return True
         if len(self._nodes) >= self.most:
             self._left_out.add(node.id)
@@ -136,17 +136,17 @@ def columns(picture: Picture) -> list[list[Node]]:
         following.setdefault(link.source, []).append(link.target)
         before.setdefault(link.target, []).append(link.source)
     distance = _distances(picture.nodes[0].id, following)
-    found: list[list[Node]] = [[] for _ in range(max(distance.values(), default=0) + 1)]
-    if len(picture.nodes) > len(distance) and len(found) == 1:
-        found.append([])
+    columns_: list[list[Node]] = [[] for _ in range(max(distance.values(), default=0) + 1)]
+    if len(picture.nodes) > len(distance) and len(columns_) == 1:
+        columns_.append([])
     for node in picture.nodes:
-        found[distance.get(node.id, 1)].append(node)
+        columns_[distance.get(node.id, 1)].append(node)
     for _ in range(_SWEEPS):
-        for near, column in pairwise(found):
-            _order(column, near, before)
-        for near, column in pairwise(found[::-1]):
-            _order(column, near, following)
-    return found
+        for neighbour_column, column in pairwise(columns_):
+            _order(column, neighbour_column, before)
+        for neighbour_column, column in pairwise(columns_[::-1]):
+            _order(column, neighbour_column, following)
+    return columns_
 
 
 def _distances(start: str, following: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -172,11 +172,11 @@ def _distances(start: str, following: Mapping[str, Sequence[str]]) -> dict[str, 
     return distance
 
 
-def _order(column: list[Node], near: Sequence[Node], linked: Mapping[str, Sequence[str]]) -> None:
-    """Sort a column by the mean place of what its nodes are linked with in the one beside it."""
-    places = {node.id: place for place, node in enumerate(near)}
+def _order(column: list[Node], neighbour_column: Sequence[Node], linked: Mapping[str, Sequence[str]]) -> None:
+    """Sort a column by the mean position of their neighbours in the column beside it."""
+    positions = {node.id: position for position, node in enumerate(neighbour_column)}
     means: dict[str, float] = {}
-    for place, node in enumerate(column):
-        known = [places[found] for found in linked.get(node.id, ()) if found in places]
-        means[node.id] = sum(known) / len(known) if known else float(place)
-    column.sort(key=lambda node: (means[node.id], node.place or len(places) + MOST_NODES))
+    for position, node in enumerate(column):
+        known = [positions[other] for other in linked.get(node.id, ()) if other in positions]
+        means[node.id] = sum(known) / len(known) if known else float(position)
+    column.sort(key=lambda node: (means[node.id], node.rank or len(positions) + MOST_NODES))

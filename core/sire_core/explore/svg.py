@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
-from sire_core.explore.marks import escaped
+from sire_core.explore.highlight import escaped
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 
 __all__ = ["STYLE", "document", "drawing"]
@@ -81,8 +81,8 @@ def drawing(picture: Picture, *, links: Mapping[str, str] | None = None, style: 
 
 
 def _boxes(picture: Picture) -> dict[str, _Box]:
-    found = columns(picture)
-    sized = [[_sized(node) for node in column] for column in found]
+    node_columns = columns(picture)
+    sized = [[_sized(node) for node in column] for column in node_columns]
     tallest = max((_height(column) for column in sized), default=0)
     boxes: dict[str, _Box] = {}
     x = float(_MARGIN)
@@ -102,12 +102,12 @@ def _height(column: list[_Box]) -> float:
 def _sized(node: Node) -> _Box:
     width = _WIDTHS.get(node.kind, _WIDTH)
     room = width - 2 * _PADDING
-    label = _lines(f"[{node.place}] {node.label}" if node.place else node.label, int(room / _BOLD), _LABEL_LINES)
+    label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, int(room / _BOLD), _LABEL_LINES)
     text = _lines(node.text, int(room / _LETTER), _TEXT_LINES) if node.text and node.text != node.label else ()
     return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE + 2 * _PADDING - 2, label, text)
 
 
-def _lines(text: str, letters: int, most: int) -> tuple[str, ...]:
+def _lines(text: str, letters: int, max_lines: int) -> tuple[str, ...]:
     """A text in lines of at most so many letters; broad letters count twice, long words are cut."""
     lines: list[str] = []
     line = ""
@@ -124,7 +124,7 @@ def _lines(text: str, letters: int, most: int) -> tuple[str, ...]:
                 head = _fitting(word, letters)
                 lines.append(head)
                 word = word[len(head) :]  # noqa: PLW2901 - what is left of it
-            if len(lines) == most:
+            if len(lines) == max_lines:
                 return (*lines[:-1], f"{_fitting(lines[-1], letters - 1)}\u2026")
     return (*lines, line) if line else tuple(lines)
 
@@ -152,12 +152,12 @@ def _node(box: _Box, target: str) -> str:
     texts = [_text(line, x, y + i * _LINE, "label") for i, line in enumerate(box.label)]
     texts += [_text(line, x, y + (len(box.label) + i) * _LINE, "") for i, line in enumerate(box.text)]
     whole = f"{kind_name(node.kind)}: {node.label}" + (f". {node.text}" if node.text else "")
-    found = (
-        f'<g class="{kind}{" hit" if node.place else ""}"><title>{escaped(whole)}</title>'
+    markup = (
+        f'<g class="{kind}{" hit" if node.rank else ""}"><title>{escaped(whole)}</title>'
         f'<rect x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{box.height:.0f}" rx="{radius}"/>'
         f"{''.join(texts)}</g>"
     )
-    return f'<a href="{escaped(target)}">{found}</a>' if target else found
+    return f'<a href="{escaped(target)}">{markup}</a>' if target else markup
 
 
 def _text(line: str, x: float, y: float, kind: str) -> str:

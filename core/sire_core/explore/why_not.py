@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.wording import count
-from sire_core.explore.marks import marked, question_words
+from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
 from sire_core.search.explanation import text_below_title
@@ -30,28 +30,28 @@ _MANY = 8
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """What keeps a passage from its place.
+    """Why a passage is not a hit.
 
     Attributes:
         title: Of the passage.
-        place: Among the passages of the ranking, from 1; 0 when it is further down than was looked.
-        reasons: What was looked at, and what it says.
-        picture: How the question leads to the passage all the same, as far as it does.
+        rank: Rank among the passages, from 1; 0 if it is below the passages that were examined.
+        reasons: What was examined, and the finding.
+        picture: The path from the question to the passage, if there is one.
     """
 
     title: str
-    place: int
+    rank: int
     reasons: tuple[tuple[str, str], ...]
     picture: Picture | None = None
 
 
 async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> list[Unit]:
-    """Passages by words of their titles and texts, for people who look for a certain one.
+    """Find passages by words of their titles and texts.
 
     Args:
-        snapshot: What is searched; its filter holds.
-        text: Some words.
-        n: How many at most; those that share no word are left out.
+        snapshot: What is searched; its filter applies.
+        text: Words to look for.
+        n: Maximum number; passages that share no word are left out.
     """
     import asyncio
 
@@ -76,7 +76,7 @@ def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list
 
 
 async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int = 5) -> WhyNot:
-    """Say where a passage stands for a question, and what it has and lacks.
+    """Explain the rank of a passage for a question: what it shares with the question and what it lacks.
 
     Args:
         snapshot: What was searched, with the question's filter.
@@ -91,9 +91,9 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     ranked = await snapshot.rank(question, k)
     selected = await snapshot.selected(question, ranked, k)
     order = await _passages(selected, snapshot)
-    place = order.index(position) + 1 if position in order else 0
-    found = [
-        ("place", _place(place, order, k)),
+    rank = order.index(position) + 1 if position in order else 0
+    reasons_found = [
+        ("rank", _rank_note(rank, order, k)),
         *await _selection(position, ranked, selected, k),
         ("vectors", await _vectors(position, order[:k], question, snapshot, names)),
         ("words", _words(unit, question)),
@@ -101,34 +101,34 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     ]
     hit = snapshot.view.hit(position, float(selected.scores_at(np.array([position]))[0]), selected)
     picture = path_picture(snapshot, question, [Hit(hit.unit, hit.score, hit.doc_ids, hit.path)])
-    # Drawn alone it would be the first hit: it stands at the place that it has.
-    nodes = tuple(replace(node, place=place) if node.place else node for node in picture.nodes)
-    return WhyNot(unit.title or unit.id, place, tuple(found), replace(picture, nodes=nodes))
+    # A hit that is drawn alone would have rank 1.
+    nodes = tuple(replace(node, rank=rank) if node.rank else node for node in picture.nodes)
+    return WhyNot(unit.title or unit.id, rank, tuple(reasons_found), replace(picture, nodes=nodes))
 
 
 async def _passages(ranking: Ranking, snapshot: SearchSnapshot) -> list[int]:
-    """Positions of the passages that a ranking leads to, in order."""
+    """Positions of the ranked passages, in order."""
     positions, _ = await ranking.top(min(_FAR, snapshot.size))
-    found: dict[int, None] = {}
+    distinct: dict[int, None] = {}
     for position in positions.tolist():
-        found.update(dict.fromkeys(snapshot.view.passages_of(position, ranking)))
-    return list(found)
+        distinct.update(dict.fromkeys(snapshot.view.passages_of(position, ranking)))
+    return list(distinct)
 
 
-def _place(place: int, order: list[int], k: int) -> str:
-    if not place:
-        return f"It is none of the first {len(order):,} passages."
-    if place <= k:
-        return f"It is hit {place} of {k}."
-    return f"It comes at place {place:,} of {len(order):,} passages; the first {k} are shown."
+def _rank_note(rank: int, order: list[int], k: int) -> str:
+    if not rank:
+        return f"It is not among the first {len(order):,} passages."
+    if rank <= k:
+        return f"It is hit {rank} of {k}."
+    return f"It has rank {rank:,} of {len(order):,} passages; the first {k} are shown."
 
 
 async def _selection(position: int, ranked: Ranking, selected: Ranking, k: int) -> list[tuple[str, str]]:
-    """What selectors did to it: only where they are what keeps it out."""
+    """Say that a selector leaves the passage out, if one does."""
     first = (await ranked.top(k))[0].tolist()
     if selected is ranked or position not in first or position in (await selected.top(k))[0].tolist():
         return []
-    note = f"The ranking has it at place {first.index(position) + 1}; what the recipe selects from it leaves it out."
+    note = f"It has rank {first.index(position) + 1}, but the selector of the recipe leaves it out."
     return [("selection", note)]
 
 
@@ -140,8 +140,8 @@ async def _vectors(position: int, hits: list[int], question: str, snapshot: Sear
     inside = chunks if names.allowed is None else chunks[names.allowed[chunks]]
     nearer = int((cosines[inside] > own).sum())
     least = min((float(cosines[hit]) for hit in hits), default=0.0)
-    note = f"Cosine {own:.3f} with the question: {nearer:,} passages are nearer to it."
-    return f"{note} Of the hits, the farthest has {least:.3f}." if hits else note
+    note = f"Cosine {own:.3f} with the question: {nearer:,} passages are closer."
+    return f"{note} The farthest hit has {least:.3f}." if hits else note
 
 
 def _words(unit: Unit, question: str) -> str:
@@ -154,24 +154,27 @@ def _words(unit: Unit, question: str) -> str:
 
 
 def _names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
-    """Names that could have led to it."""
+    """Names that could lead to the passage."""
     graph = names.graph
     if not len(graph.entities):
         return []
     position = names.position(unit.id)
-    number = {int(found): n for n, found in enumerate(graph.chunk_positions.tolist())}
+    number = {int(chunk_position): n for n, chunk_position in enumerate(graph.chunk_positions.tolist())}
     own = set(graph.entities[graph.passages == number[int(position or 0)]].tolist())
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
-    asked = graph.link(question, inside)
-    named = [name for entity, name in asked.items() if entity in own]
-    said = ", ".join(asked.values()) or "nothing that a passage names"
-    found = [
-        ("names of the question", f"The question names {said}; the passage names {', '.join(named) or 'none of it'}.")
+    linked = graph.link(question, inside)
+    in_both = [name for entity, name in linked.items() if entity in own]
+    linked_names = ", ".join(linked.values()) or "nothing that a passage mentions"
+    chunk_position = [
+        (
+            "names of the question",
+            f"The question mentions {linked_names}; the passage mentions {', '.join(in_both) or 'none of them'}.",
+        )
     ]
     others = {number[hit] for hit in hits if hit in number and hit != position}
     theirs = set(graph.entities[np.isin(graph.passages, list(others))].tolist())
     counts = {entity: len(names.mentions(graph.entity_ids[entity])) for entity in own & theirs}
     shared = sorted(counts, key=lambda entity: (counts[entity], entity))[:_MANY]
     links = [f"{names.entity(graph.entity_ids[e])} (in {count(counts[e], 'passage')})" for e in shared]
-    note = f"It shares {', '.join(links)} with the hits." if links else "No name joins it with a hit."
-    return [*found, ("names of the hits", note)]
+    note = f"It shares {', '.join(links)} with the hits." if links else "It shares no name with a hit."
+    return [*chunk_position, ("names of the hits", note)]

@@ -73,11 +73,11 @@ def _whole_triples(value: Any) -> Any:
         return []
     if len(value) == 3 and all(isinstance(part, str) for part in value):
         value = [value]
-    found = [(_triple(item), item) for item in value]
-    for triple, item in found:
+    triples = [(_triple(item), item) for item in value]
+    for triple, item in triples:
         if triple is None:
             leave_out(item, "a triple that lacks a part")
-    return [triple for triple, _ in found if triple is not None]
+    return [triple for triple, _ in triples if triple is not None]
 
 
 def _plain_names(value: Any) -> Any:
@@ -167,8 +167,10 @@ class EntitiesAnswer(LenientAnswer):
         if isinstance(value, Mapping) and isinstance(value.get("name"), str):
             value = [value]
         elif isinstance(value, Mapping):  # {"n1": {...}}
-            named = value.items()
-            value = [{"id": str(key), **(item if isinstance(item, Mapping) else {"name": item})} for key, item in named]
+            entries = value.items()
+            value = [
+                {"id": str(key), **(item if isinstance(item, Mapping) else {"name": item})} for key, item in entries
+            ]
         if isinstance(value, str):
             value = _BETWEEN.split(value)
         if not isinstance(value, list):
@@ -314,8 +316,8 @@ def _with_id(item: Any, number: int) -> Any:
         return {"id": f"n{number}", "name": item}
     if isinstance(item, Mapping):
         name = item.get("name") or _first(item, _NAME[1:-1])
-        named = {**item, "name": name} if name is not None else item
-        return named if isinstance(item.get("id"), str | int) and item["id"] != "" else {**named, "id": f"n{number}"}
+        item_ = {**item, "name": name} if name is not None else item
+        return item_ if isinstance(item.get("id"), str | int) and item["id"] != "" else {**item_, "id": f"n{number}"}
     return item
 
 

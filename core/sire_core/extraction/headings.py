@@ -115,19 +115,19 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
     words = [word.lower().split("'")[0].split("\u2019")[0] for word in WORD.findall(text)]
     if not words or len(words) > 5 or len(text) > 60 or text.endswith(("?", "!", ".")) or _MARKS.search(text):
         return ""
-    asks = (
+    is_question = (
         any(word in _LEADS for word in words) or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in _ENDINGS
     )
     instructs = _STEP.match(text) or (acts(words[0]) and len(words) > 1 and not text[:1].islower())
     if len(words) == 1:
-        says = explained or not is_everyday(words[0]) or not text.isalpha()
+        is_specific = explained or not is_everyday(words[0]) or not text.isalpha()
     else:  # `Reliability features` of what?
-        says = len(words) > 2 or words[1] not in VAGUE_NOUNS or "(" in text or text[-1].isupper()
+        is_specific = len(words) > 2 or words[1] not in VAGUE_NOUNS or "(" in text or text[-1].isupper()
     vague = all(
         word in STOP_WORDS or word in VAGUE_NOUNS or word in _DATES or word.isdigit() or (acts(word) and len(words) > 1)
         for word in words
     )
-    return text if says and not (asks or instructs or vague) else ""
+    return text if is_specific and not (is_question or instructs or vague) else ""
 
 
 def is_numbered(text: str) -> bool:

@@ -36,19 +36,19 @@ def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> 
     names weigh more, longer phrases slightly.
     """
     titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
-    found: dict[str, list[float]] = {}  # words -> [count, weight]
+    counted: dict[str, list[float]] = {}  # words -> [count, weight]
     forms: dict[str, str] = {}
     for weight, phrases in ((_NAME_WEIGHT, names), (1.0, _runs(sentences))):
         for phrase in phrases:
             # A run in lower case is its words; names may be written in many ways.
             words = phrase if weight == 1.0 and "-" not in phrase else phrase_words(phrase)
-            if words in found:
-                found[words][0] += 1
+            if words in counted:
+                counted[words][0] += 1
             elif words and words not in titles:
-                found[words] = [1.0, weight]
+                counted[words] = [1.0, weight]
                 forms[words] = phrase
     scored = []
-    for order, (words, (count, weight)) in enumerate(found.items()):
+    for order, (words, (count, weight)) in enumerate(counted.items()):
         parts = words.split()
         mean = sum(map(rarity, parts)) / len(parts)
         scored.append((-weight * mean * count**0.5 * len(parts) ** _LENGTH_EXPONENT, order, words))

@@ -76,7 +76,9 @@ def split_unspaced(sentence: str) -> list[str]:
 def language_of(text: str) -> str:
     """`de`, `fr` or `es` where the function words of a passage say so; empty for English and everything else."""
     words = list(map(str.lower, _WORD.findall(text[:_LOOKED_AT])))
-    counts = {language: sum(map(found.__contains__, words)) for language, found in _FUNCTION_WORDS.items()}
+    counts = {
+        language: sum(map(function_words.__contains__, words)) for language, function_words in _FUNCTION_WORDS.items()
+    }
     best = max(counts, key=lambda language: counts[language])
     return best if counts[best] > 1 and counts[best] > sum(map(_ENGLISH.__contains__, words)) else ""
 
@@ -107,8 +109,8 @@ def unspaced_names(sentence: str) -> list[TextSpan]:
     its runs are cut at words of grammar and are names when they are short.
     """
     quoted = [TextSpan(match.start(1), match.end(1), match.group(1), "Work") for match in _QUOTED.finditer(sentence)]
-    found = _japanese(sentence) if _KANA.search(sentence) else _chinese(sentence)
-    free = (span for span in found if all(span.end <= other.start or other.end <= span.start for other in quoted))
+    names = _japanese(sentence) if _KANA.search(sentence) else _chinese(sentence)
+    free = (span for span in names if all(span.end <= other.start or other.end <= span.start for other in quoted))
     return sorted([*quoted, *free])
 
 
@@ -120,11 +122,11 @@ def _japanese(sentence: str) -> list[TextSpan]:
 def _chinese(sentence: str) -> list[TextSpan]:
     spans: list[TextSpan] = []
     for run in _CHINESE.finditer(sentence):
-        place = run.start()
+        position = run.start()
         for stop in _CHINESE_BREAK.finditer(sentence, *run.span()):
-            spans += _short(sentence, place, stop.start())
-            place = stop.end()
-        spans += _short(sentence, place, run.end())
+            spans += _short(sentence, position, stop.start())
+            position = stop.end()
+        spans += _short(sentence, position, run.end())
     return spans
 
 

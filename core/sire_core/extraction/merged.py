@@ -45,7 +45,7 @@ class MergedExtractor:
         self, language_model: LanguageModel, rules: RulesExtractor | None = None, *, concurrency: int | None = None
     ) -> None:
         self._rules = rules or RulesExtractor()
-        self.asked = ModelExtractor(language_model, given=self._names, concurrency=concurrency)
+        self.asked = ModelExtractor(language_model, known_entities=self._names, concurrency=concurrency)
 
     def _names(self, chunk: Chunk) -> Sequence[Entity]:
         (record,) = self._rules.records([chunk])
@@ -69,8 +69,8 @@ class MergedExtractor:
         async with aclosing(self.asked.extract(chunks)) as batches:  # type: ignore[type-var] # it is an async generator
             async for batch in batches:
                 passages = [by_hash[record.hash] for record in batch]
-                found = await asyncio.to_thread(self._rules.records, passages)
-                yield [self._merged(*item) for item in zip(batch, found, passages, strict=True)]
+                rule_records = await asyncio.to_thread(self._rules.records, passages)
+                yield [self._merged(*item) for item in zip(batch, rule_records, passages, strict=True)]
 
     def _merged(self, record: ExtractionRecord, rules: ExtractionRecord, chunk: Chunk) -> ExtractionRecord:
         return record if record.status == "failed" else validate(merge_records(record, rules), chunk)[0]
@@ -88,8 +88,8 @@ def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> Extracti
     fresh = []
     for fact in second.facts:
         moved = _moved(fact, same)
-        said = frozenset(tokenize(fact.text))
-        shares = [len(said & known) / len(said) if said else 1.0 for known in words]
+        content_words = frozenset(tokenize(fact.text))
+        shares = [len(content_words & known) / len(content_words) if content_words else 1.0 for known in words]
         best = max(range(len(shares)), key=shares.__getitem__, default=-1)
         if best >= 0 and shares[best] >= _COVERED:
             facts[best] = _joined(facts[best], moved)
@@ -112,16 +112,16 @@ def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[
     same: dict[str, str] = {}
     for entity in second:
         names = (entity.name, *entity.aliases)
-        found = next((owner[name_key(name)] for name in names if name_key(name) in owner), None)
-        if found is None:
-            found = f"n{len(merged) + 1}"
-            while found in merged:
-                found += "0"
-            merged[found] = replace(entity, id=found)
+        entity_id = next((owner[name_key(name)] for name in names if name_key(name) in owner), None)
+        if entity_id is None:
+            entity_id = f"n{len(merged) + 1}"
+            while entity_id in merged:
+                entity_id += "0"
+            merged[entity_id] = replace(entity, id=entity_id)
         else:
-            old = merged[found]
-            merged[found] = replace(old, type=old.type or entity.type, aliases=(*old.aliases, *names))
-        same[entity.id] = found
+            old = merged[entity_id]
+            merged[entity_id] = replace(old, type=old.type or entity.type, aliases=(*old.aliases, *names))
+        same[entity.id] = entity_id
     return list(merged.values()), same
 
 
@@ -130,7 +130,7 @@ def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
     triples = tuple(
         Triple(same.get(t.head, t.head), t.predicate, same.get(t.tail, t.tail), t.strength) for t in fact.triples
     )
-    return replace(fact, entities=tuple(same.get(found, found) for found in fact.entities), triples=triples)
+    return replace(fact, entities=tuple(same.get(entity, entity) for entity in fact.entities), triples=triples)
 
 
 def _joined(fact: Fact, other: Fact) -> Fact:

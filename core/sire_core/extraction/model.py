@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.algorithms.parts import packed
-from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.text import count_tokens, name_key
 from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.extraction.answers import EntityAnswer, ExtractionAnswer, ShortFactsAnswer, record_of
-from sire_core.extraction.native import NATIVE, NativeAnswer, with_entities
-from sire_core.extraction.prompts import passage_data, prompts
+from sire_core.extraction.answers import (
+    AliasesAnswer,
+    DocumentAnswer,
+    EntitiesAnswer,
+    EntityAnswer,
+    ExtractionAnswer,
+    FactAnswer,
+    FactsAnswer,
+    KeywordsAnswer,
+    NamesAnswer,
+    ShortFactsAnswer,
+    TriplesAnswer,
+    record_of,
+)
+from sire_core.extraction.prompts import ExtractionPrompts, document_data, passage_data, prompts
 from sire_core.extraction.record import validate
+from sire_core.extraction.recorded import facts_of_triples
+from sire_core.extraction.spans import sentences_of
 from sire_core.models.base import concurrency_of, told_of
 from sire_core.models.structured import items_left_out
 from sire_core.protocols import ChunkInContext, Prompt
@@ -25,8 +39,180 @@ from sire_core.types import Chunk, Entity, ExtractionRecord
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
+    from sire_core.types import Fact
 
-__all__ = ["ModelExtractor"]
+__all__ = ["NATIVE", "ModelExtractor"]
+
+
+class NativeAnswer(NamedTuple):
+    """What a model said of one passage."""
+
+    entities: Sequence[EntityAnswer] = ()
+    facts: Sequence[FactAnswer] = ()
+    keywords: Sequence[str] = ()
+
+
+Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, int], Awaitable[Sequence[NativeAnswer]]]
+"""Asks about passages that go together; the number is the room for each answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a paper extracts.
+
+    Attributes:
+        name: In fingerprints of records.
+        calls: Per passage, or per document.
+        first: Its first prompt.
+        ask: All of its calls.
+        whole: Whether the passages of a document are asked about together.
+    """
+
+    name: str
+    calls: int
+    first: Callable[[ExtractionPrompts, Sequence[ChunkInContext]], Prompt]
+    ask: Ask
+    whole: bool = False
+
+
+async def _sirerag(
+    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+) -> Sequence[NativeAnswer]:
+    """Rewrite, entities, facts (SiReRAG section 4.2)."""
+    (item,) = items
+    passage = (await model.complete(_rewrite(prompts, items), max_tokens=room)).text.strip()
+    data = passage_data(item, passage=passage)
+    named_entities = await model.complete(Prompt(prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
+    entities: list[EntityAnswer] = named_entities.parsed.entities
+    data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
+    answer = await model.complete(Prompt(prompts.facts, data), schema=FactsAnswer, max_tokens=room)
+    return [NativeAnswer(entities, [with_entities(fact, entities) for fact in answer.parsed.facts])]
+
+
+async def _msrag(
+    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+) -> Sequence[NativeAnswer]:
+    """Names, triples, aliases (MS-RAG section 3.2, appendix N)."""
+    (item,) = items
+    reply = await model.complete(_names(prompts, items), schema=NamesAnswer, max_tokens=room)
+    names = _distinct(reply.parsed.names)
+    data = passage_data(item, entities=tuple(names.values()))
+    stated = await model.complete(Prompt(prompts.triples, data), schema=TriplesAnswer, max_tokens=room)
+    groups: list[list[str]] = []
+    if len(names) > 1:
+        claimed = await model.complete(Prompt(prompts.aliases, data), schema=AliasesAnswer, max_tokens=room)
+        groups = claimed.parsed.aliases
+    ids = {key: f"n{number}" for number, key in enumerate(names, 1)}
+    others = _aliases(groups, names)
+    entities = [EntityAnswer(id=ids[key], name=name, aliases=others.get(key, [])) for key, name in names.items()]
+    triples = [(triple.h, triple.p, triple.t) for triple in stated.parsed.triples]
+    facts = facts_of_triples(sentences_of(item.chunk.text), triples, ids, first=True)
+    return [
+        NativeAnswer(entities, [FactAnswer.model_validate(asdict(fact) | {"triples": _lists(fact)}) for fact in facts])
+    ]
+
+
+def _lists(fact: Fact) -> list[list[str]]:
+    return [[triple.head, triple.predicate, triple.tail] for triple in fact.triples]
+
+
+async def _iier(
+    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+) -> Sequence[NativeAnswer]:
+    """Five keywords (IIER section 3.1)."""
+    answer = await model.complete(_keywords(prompts, items), schema=KeywordsAnswer, max_tokens=room)
+    return [NativeAnswer(keywords=answer.parsed.keywords)]
+
+
+async def _indexrag(
+    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+) -> Sequence[NativeAnswer]:
+    """All statements of a document as pairs of question and answer, and its entities (IndexRAG section 3.2.1).
+
+    A statement goes to the passage that the model names, or to the first. An entity goes to every passage that spells
+    it out or states something of it, and to the first where none does.
+    """
+    answer = await model.complete(_document(prompts, items), schema=DocumentAnswer, max_tokens=room)
+    names = _distinct(answer.parsed.entities)
+    entities = [EntityAnswer(id=f"n{number}", name=name) for number, name in enumerate(names.values(), 1)]
+    stated: list[list[FactAnswer]] = [[] for _ in items]
+    for pair in answer.parsed.qa_pairs:
+        index = pair.passage - 1 if 1 <= pair.passage <= len(items) else 0
+        fact = FactAnswer(text=pair.answer, question=pair.question, answer=pair.answer)
+        stated[index].append(with_entities(fact, entities))
+    texts = [f" {_plain(item.chunk.index_text)} " for item in items]
+    passage_numbers = [
+        [
+            index
+            for index, (text, facts) in enumerate(zip(texts, stated, strict=True))
+            if f" {_plain(entity.name)} " in text or any(entity.id in fact.entities for fact in facts)
+        ]
+        or [0]
+        for entity in entities
+    ]
+    return [
+        NativeAnswer([entity for entity, at in zip(entities, passage_numbers, strict=True) if index in at], facts)
+        for index, facts in enumerate(stated)
+    ]
+
+
+def _rewrite(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    return Prompt(prompts.rewrite, passage_data(items[0]))
+
+
+def _names(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    return Prompt(prompts.names, passage_data(items[0]))
+
+
+def _keywords(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    return Prompt(prompts.keywords, passage_data(items[0]))
+
+
+def _document(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    return Prompt(prompts.document, document_data(items))
+
+
+NATIVE: Mapping[str, Way] = {
+    "rewrite": Way("native", 3, _rewrite, _sirerag),
+    "triples": Way("native-msrag", 3, _names, _msrag),
+    "keywords": Way("native-iier", 1, _keywords, _iier),
+    "questions": Way("native-indexrag", 1, _document, _indexrag, whole=True),
+}
+"""Prompts of papers by the name in `Recipe.native`: SiReRAG, MS-RAG, IIER, IndexRAG."""
+
+
+def with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAnswer:
+    """Entities of a fact: triple ends that are listed, then listed names in its text (SiReRAG)."""
+    ids = {name_key(name): entity.id for entity in reversed(entities) for name in (*entity.aliases, entity.name)}
+    ends = [ids.get(name_key(end)) for triple in fact.triples for end in (triple.h, triple.t)]
+    padded = f" {_plain(fact.text)} "
+    mentioned = [entity.id for entity in entities if f" {_plain(entity.name)} " in padded and _plain(entity.name)]
+    entity_ids = dict.fromkeys([end for end in ends if end is not None] + mentioned)
+    return fact.model_copy(update={"entities": list(entity_ids)})
+
+
+def _distinct(names: Iterable[str]) -> dict[str, str]:
+    """Names by key, each once."""
+    by_key: dict[str, str] = {}
+    for name in names:
+        if key := name_key(name):
+            by_key.setdefault(key, " ".join(name.split()))
+    return by_key
+
+
+def _aliases(groups: Iterable[Sequence[str]], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Other names of what the model listed, by key; names that it did not list join nothing."""
+    by_key: dict[str, list[str]] = {}
+    for group in groups:
+        keys = [key for key in dict.fromkeys(map(name_key, group)) if key in names]
+        for key in keys:
+            by_key.setdefault(key, []).extend(names[other] for other in keys if other != key)
+    return by_key
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
+
 
 _logger = logging.getLogger(__name__)
 
@@ -68,7 +254,7 @@ class ModelExtractor:
         *,
         prompt_version: str = "v1",
         native: str | None = None,
-        given: Callable[[Chunk], Sequence[Entity]] | None = None,
+        known_entities: Callable[[Chunk], Sequence[Entity]] | None = None,
         concurrency: int | None = None,
         max_chunk_tokens: int = 4_000,
     ) -> None:
@@ -78,7 +264,7 @@ class ModelExtractor:
         if native is not None and native not in NATIVE:
             raise ConfigurationError(f"native is one of {', '.join(NATIVE)} or None, not {native!r}.")
         self._way = None if native is None else NATIVE[native]
-        self._given = given
+        self._given = known_entities
         self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens
         if self._workers < 1 or max_chunk_tokens < 1:
@@ -122,7 +308,7 @@ class ModelExtractor:
 
     def answer_room(self, item: ChunkInContext, *others: ChunkInContext) -> int:
         """Most tokens of an answer; grows with the chunks."""
-        length = sum(count_tokens(found.chunk.text) for found in (item, *others))
+        length = sum(count_tokens(entry.chunk.text) for entry in (item, *others))
         if self._given is not None:
             return min(_ANSWER_MOST, _SHORT_BASE + _SHORT_PER_TOKEN * length)
         return min(_ANSWER_MOST, _ANSWER_BASE + _ANSWER_PER_TOKEN * length)
@@ -133,7 +319,7 @@ class ModelExtractor:
         async with contextlib.aclosing(bounded_map(self._records, self.groups(chunks), self._workers)) as results:
             try:
                 async for batch in results:
-                    records = [record for _, found in batch for record in found]
+                    records = [record for _, group_records in batch for record in group_records]
                     done += len(records)
                     yield records
             except LimitExceededError as error:
@@ -143,10 +329,10 @@ class ModelExtractor:
 
     async def _records(self, group: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         """A record of every chunk of a group, in order."""
-        decided = {place: record for place, item in enumerate(group) if (record := self._undisputed(item))}
-        items = [item for place, item in enumerate(group) if place not in decided]
-        asked = iter(await self._asked(items) if items else ())
-        return [decided[place] if place in decided else next(asked) for place in range(len(group))]
+        decided = {index: record for index, item in enumerate(group) if (record := self._undisputed(item))}
+        items = [item for index, item in enumerate(group) if index not in decided]
+        extracted = iter(await self._asked(items) if items else ())
+        return [decided[index] if index in decided else next(extracted) for index in range(len(group))]
 
     def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
         """The record of a chunk that nobody is asked about."""
@@ -165,15 +351,15 @@ class ModelExtractor:
         if left_out:
             reason = f"{count(len(left_out), 'item')} of the answer could not be read and left out: {left_out[0]}"
             _logger.warning("%s: %s", items[0].chunk.title or items[0].chunk.doc_id, reason)
-            records = [replace(found, reason=found.reason or reason[:500]) for found in records]
+            records = [replace(record, reason=record.reason or reason[:500]) for record in records]
         return records
 
     async def _answered(self, model: LanguageModel, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         try:
             if self._way is not None:
                 bounded = [_bounded(item) for item in items]
-                found = await self._way.ask(model, bounded, self._prompts, self.answer_room(*items))
-                records = [self._read(said.entities, said.facts, said) for said in found]
+                answers = await self._way.ask(model, bounded, self._prompts, self.answer_room(*items))
+                records = [self._read(answer.entities, answer.facts, answer) for answer in answers]
             else:
                 records = [await (self._short_call if self._given else self._one_call)(model, items[0])]
         except ModelError as error:

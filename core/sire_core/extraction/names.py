@@ -8,12 +8,107 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.text import cached_key
-from sire_core.extraction.headings import acts, is_everyday
-from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.extraction.name_words import PRESSED, instructs, is_acronym, name_parts, says_nothing, without_honorifics
+from sire_core.extraction.headings import CAPTIONS, acts, is_everyday, is_numbered
+from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.extraction.spans import TextSpan, is_common
 
 __all__ = ["Mention", "NameTable"]
+
+
+_TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
+_CELLS = frozenset(
+    "get post put delete patch head x n/a tbd todo faq faqs id ids yes no true false null ok none na".split()
+)
+PRESSED = frozenset(
+    "click select use see choose enter ensure specify press tap go run launch confirm expand "
+    "provision configure create deploy enable add manage update delete install".split()
+)
+_MADE_UP = re.compile(
+    r"(?=[0-9A-Fa-f-]{16})[0-9A-Fa-f-]*\d|(?=\w{12})(?:[A-Z]*\d){3}|\d[\w-]*$|\W|(?:GET|POST|PUT|DELETE|PATCH)/"
+)
+_COMPOUND = re.compile(
+    r"[\w.]+-(?:branded|provided|based|enabled|managed|only|specific|compatible|style|like|related|defined|supported|encoded?)$"
+)
+_LIST = 4  # longer rows of capitalised everyday words are headings and rows of tables
+
+
+def instructs(words: Sequence[str]) -> bool:
+    """Whether capitalised words begin with what is done to a button, or say nothing."""
+    return words[0].lower() in PRESSED or says_nothing(words)
+
+
+def says_nothing(words: Sequence[str]) -> bool:
+    """Whether capitalised words are headings, labels and instructions rather than a name.
+
+    One everyday word (`Action`), a cell of a table (`N/A`, `X X`), what is numbered (`Step 3`), an instruction
+    (`Get Started`), capitals of a query language (`INNER JOIN`) and labels such as `Account Usage Information`.
+    """
+    lower = [word.lower().strip(".,:'\u2019") for word in words]
+    if len(words) == 1:
+        return (
+            is_everyday(lower[0]) or lower[0] in _CELLS or bool(_COMPOUND.match(words[0]) or _MADE_UP.match(words[0]))
+        )
+    if (
+        lower[0] in _CELLS
+        or lower[0] in CAPTIONS
+        or _MADE_UP.match(words[0])
+        or "n/a" in lower
+        or len(set(lower)) == 1
+        or is_numbered(" ".join(words))
+    ):
+        return True
+    everyday = [is_everyday(word) or word.isdigit() for word in lower]
+    if not all(everyday):
+        return len(words) > _LIST and sum(everyday) * 2 > len(words) and all(map(_capital, words))
+    return (
+        acts(lower[0])
+        or lower[0] in VAGUE_WORDS
+        or (len(words) == 2 and lower[0] in VAGUE_NOUNS and lower[1].isdigit())
+        or lower[-1] in VAGUE_NOUNS
+        or all(word.isupper() for word in words)
+        or (len(words) > _LIST and all(map(_capital, words)))
+    )
+
+
+def _capital(word: str) -> bool:
+    return not word[:1].islower()
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Words that stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
+    words = without_honorifics(name).split()
+    for index, word in enumerate(words):
+        if word in ("of", "the") or (index and is_numeral(word)):
+            return (words[0],) if index and len(words[0]) > 2 else ()
+    words = [word for word in words if word.rstrip(".") not in ("Jr", "Sr") and not word.startswith('"')]
+    if len(words) < 2 or words[-1].lower() in NAME_TAILS or words[0].lower() in ("new", "san", "los", "saint", "st."):
+        return ()
+    return tuple(word for word in (words[0], words[-1]) if len(word.strip(".")) > 2)
+
+
+def is_numeral(word: str) -> bool:
+    """Whether a word is a Roman numeral."""
+    return len(word) < 6 and not word.strip("IVX")
+
+
+def without_honorifics(name: str) -> str:
+    """`Emperor Lothair I` becomes `Lothair I`; a single word keeps its rank (`King Michael`)."""
+    words = name.split()
+    while len(words) > 2 and words[0].lower().rstrip(".") in HONORIFICS and words[1][0].isupper():
+        if words[0].lower() in _TITLE_MODIFIERS and words[1].lower() not in HONORIFICS:
+            break
+        del words[0]
+    return " ".join(words)
+
+
+def is_acronym(short: str, name: str) -> bool:
+    """Whether letters abbreviate a name."""
+    words = name.replace("-", " ").split()
+    capitals = "".join(word[0] for word in words if word[0].isupper())
+    initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
+    letters = short.replace(".", "")
+    return 1 < len(short) <= 8 and letters.upper() == letters and (capitals.startswith(short[0]) or initials == letters)
+
 
 _ALIAS = re.compile(
     r"[ ,;(]*(?:\(?(?:born|née|nee|né|formerly|aka|a\.k\.a\.|or simply|real name)|"
@@ -152,14 +247,14 @@ class NameTable:
 
     def mentions(self, number: int) -> list[Mention]:
         """The resolved mentions of a sentence, by its number; what is no name is left out."""
-        found = []
+        mentions = []
         for span in self._rows[number]:
             if span.type in _VALUES:
-                found.append(Mention(*span, about=False))
-            elif (kept := self._vetted(span)) is not None:
-                name, kind = self._resolve(kept.name, kept.type)
-                found.append(Mention(kept.start, kept.end, name, kind, name == self.title))
-        return found
+                mentions.append(Mention(*span, about=False))
+            elif (vetted := self._vetted(span)) is not None:
+                name, kind = self._resolve(vetted.name, vetted.type)
+                mentions.append(Mention(vetted.start, vetted.end, name, kind, name == self.title))
+        return mentions
 
     def _vetted(self, span: TextSpan) -> TextSpan | None:
         """The span, if it is a name; one at the start of a sentence needs more evidence than its capital."""
@@ -191,29 +286,29 @@ class NameTable:
         key = cached_key(name)
         if key in self._full:
             return self._full[key]
-        found: tuple[str, str] | None = None
+        resolved: tuple[str, str] | None = None
         if self._is_title(name):
-            found = (self.title, self.kind or kind)
+            resolved = (self.title, self.kind or kind)
         elif kind in _PLAIN or kind == "Location":
             bare = without_honorifics(name) if kind == "Person" else name
             if " " not in bare or (len(bare.split()) < len(name.split()) and self._resolve_part(bare)):
-                found = self._resolve_part(bare) if kind != "Location" else None
-            if found is None and self._same_person(bare):
-                found = (self.title, self.kind)
-            if found is None and bare != name and " " in bare:
-                found = (bare, kind)
-        if found is None:
-            found = (name, kind)
-        elif " " in name and cached_key(found[0]) != key:
-            self.aliases.setdefault(cached_key(found[0]), {})[name] = None
-        self._full[key] = found
-        return found
+                resolved = self._resolve_part(bare) if kind != "Location" else None
+            if resolved is None and self._same_person(bare):
+                resolved = (self.title, self.kind)
+            if resolved is None and bare != name and " " in bare:
+                resolved = (bare, kind)
+        if resolved is None:
+            resolved = (name, kind)
+        elif " " in name and cached_key(resolved[0]) != key:
+            self.aliases.setdefault(cached_key(resolved[0]), {})[name] = None
+        self._full[key] = resolved
+        return resolved
 
     def _resolve_part(self, word: str) -> tuple[str, str] | None:
         if word in self._title_parts:
             return (self.title, self.kind)
-        found = self._partial.get(word)
-        return self._full.get(cached_key(found[0]), found) if found else None
+        full_name = self._partial.get(word)
+        return self._full.get(cached_key(full_name[0]), full_name) if full_name else None
 
     def _same_person(self, name: str) -> bool:
         """`Robert Trent` for the title `Robert H. Trent`: first and last word agree, the middle does not differ."""

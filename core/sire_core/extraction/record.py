@@ -93,8 +93,8 @@ def from_json(text: str) -> ExtractionRecord:
     except json.JSONDecodeError as error:
         raise StorageError(f"An extraction record is not valid JSON ({error}); delete it and build again.") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        raise StorageError(f"An extraction record has schema {found!r}, not {SCHEMA!r}; extract the chunk again.")
+        schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise StorageError(f"An extraction record has schema {schema!r}, not {SCHEMA!r}; extract the chunk again.")
     try:
         return ExtractionRecord(
             hash=data["hash"],
@@ -177,81 +177,81 @@ class _Lookup:
         """The id that a fact's reference means; None (counted) when there is no such entity."""
         if reference in self.ids:
             return reference
-        found = self.names.get(name_key(reference))
-        if found is None:
+        entity = self.names.get(name_key(reference))
+        if entity is None:
             self.dropped += 1
-        return found
+        return entity
 
     def end(self, text: str) -> str | None:
         """A triple's end: an id, or a literal; None (counted) for the id of an entity that does not exist."""
         if text in self.ids:
             return text
-        found = self.names.get(name_key(text))
-        if found is None and _LOCAL_ID.fullmatch(text):
+        entity = self.names.get(name_key(text))
+        if entity is None and _LOCAL_ID.fullmatch(text):
             self.dropped += 1
             return None
-        return found or " ".join(text.split()) or None
+        return entity or " ".join(text.split()) or None
 
 
 def _clean_entities(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    kept: dict[str, Entity] = {}
+    entities_by_id: dict[str, Entity] = {}
     for entity in entities:
         name = " ".join(entity.name.split())
-        if not entity.id or entity.id in kept or not name_key(name):
+        if not entity.id or entity.id in entities_by_id or not name_key(name):
             continue
         aliases = {name_key(alias): " ".join(alias.split()) for alias in reversed(entity.aliases)}
         ordered = tuple(alias for key, alias in reversed(aliases.items()) if key and key != name_key(name))
-        kept[entity.id] = replace(entity, name=name, aliases=ordered)
-    return tuple(kept.values())
+        entities_by_id[entity.id] = replace(entity, name=name, aliases=ordered)
+    return tuple(entities_by_id.values())
 
 
 def _clean_facts(facts: Iterable[Fact], lookup: _Lookup) -> tuple[Fact, ...]:
-    kept: list[Fact] = []
-    taken: set[str] = set()
+    clean: list[Fact] = []
+    used_ids: set[str] = set()
     for fact in facts:
         text = fact.text.strip()
         if not text:
             continue
-        fact_id = fact.id if fact.id and fact.id not in taken else _free_id(taken, len(kept) + 1)
-        taken.add(fact_id)
-        found = [lookup.entity(reference) for reference in fact.entities]
-        kept.append(
+        fact_id = fact.id if fact.id and fact.id not in used_ids else _free_id(used_ids, len(clean) + 1)
+        used_ids.add(fact_id)
+        entities = [lookup.entity(reference) for reference in fact.entities]
+        clean.append(
             Fact(
                 id=fact_id,
                 text=text,
-                entities=tuple(dict.fromkeys(entity for entity in found if entity is not None)),
+                entities=tuple(dict.fromkeys(entity for entity in entities if entity is not None)),
                 question=fact.question.strip(),
                 answer=fact.answer.strip() or text,
                 triples=_clean_triples(fact.triples, lookup),
             )
         )
-    return tuple(kept)
+    return tuple(clean)
 
 
-def _free_id(taken: set[str], number: int) -> str:
-    while f"f{number}" in taken:
+def _free_id(used_ids: set[str], number: int) -> str:
+    while f"f{number}" in used_ids:
         number += 1
     return f"f{number}"
 
 
 def _clean_triples(triples: Iterable[Triple], lookup: _Lookup) -> tuple[Triple, ...]:
-    kept: dict[Triple, None] = {}
+    distinct: dict[Triple, None] = {}
     for triple in triples:
         head, tail = lookup.end(triple.head), lookup.end(triple.tail)
         predicate = " ".join(triple.predicate.split())
         if head and tail and predicate:
             strength = triple.strength if math.isfinite(triple.strength) and triple.strength > 0 else 1.0
-            kept[Triple(head, predicate, tail, strength)] = None
-    return tuple(kept)
+            distinct[Triple(head, predicate, tail, strength)] = None
+    return tuple(distinct)
 
 
 def _clean_keywords(keywords: Iterable[str], chunk: Chunk) -> tuple[str, ...]:
     text, titles = phrase_words(chunk.text), (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
     padded = f" {text} "
-    kept: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for keyword in keywords:
         words = phrase_words(keyword)
         unspaced = any(ord(letter) >= _UNSPACED_SCRIPT for letter in words)
         if words and words not in titles and (words in text if unspaced else f" {words} " in padded):
-            kept.setdefault(words, " ".join(keyword.split()))
-    return tuple(kept.values())[:MAX_KEYWORDS]
+            distinct.setdefault(words, " ".join(keyword.split()))
+    return tuple(distinct.values())[:MAX_KEYWORDS]

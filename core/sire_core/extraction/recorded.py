@@ -27,10 +27,10 @@ def facts_of_triples(
     groups: dict[str, list[Triple]] = {sentence: [] for sentence in sentences}
     for head, predicate, tail in triples:
         both = (_padded(head), _padded(tail))
-        place = next((number for number, text in enumerate(padded) if all(end in text for end in both)), None)
-        if place is None and not first:
+        sentence_number = next((number for number, text in enumerate(padded) if all(end in text for end in both)), None)
+        if sentence_number is None and not first:
             continue
-        text = f"{head} {predicate} {tail}." if place is None else sentences[place]
+        text = f"{head} {predicate} {tail}." if sentence_number is None else sentences[sentence_number]
         triple = Triple(ids.get(name_key(head), head), predicate, ids.get(name_key(tail), tail))
         groups.setdefault(text, []).append(triple)
     listed = [(_padded(key), number) for key, number in ids.items()]
@@ -39,9 +39,9 @@ def facts_of_triples(
     for text, group in groups.items():
         words = _padded(text)
         ends = tuple(end for triple in group for end in (triple.head, triple.tail) if end in known)
-        found = dict.fromkeys((*ends, *(number for name, number in listed if name.strip() and name in words)))
+        entity_ids = dict.fromkeys((*ends, *(number for name, number in listed if name.strip() and name in words)))
         if group or len(words.split()) > 2:
-            facts.append(Fact(f"f{len(facts) + 1}", text, tuple(found), answer=text, triples=tuple(group)))
+            facts.append(Fact(f"f{len(facts) + 1}", text, tuple(entity_ids), answer=text, triples=tuple(group)))
     return tuple(facts)
 
 

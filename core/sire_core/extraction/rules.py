@@ -12,14 +12,120 @@ from sire_core.algorithms.words import visible_text
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.languages import has_unspaced_script
+from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, KIND_NOUNS, NAME_TAILS, PERSON_SUFFIXES
 from sire_core.extraction.names import Mention, NameTable
 from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
 from sire_core.extraction.spans import TextSpan
-from sire_core.extraction.subjects import detect_kind, find_reference, gender
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 __all__ = ["RulesExtractor", "Tagger"]
+
+
+_COPULA = re.compile(r"\b(?:is|was|are|were|became)\b (?:one of |also |an? |the |his |her |their )*")
+_CLAUSE_END = re.compile(
+    r"[,;.(:]| (?:who|which|that|of|in|from|by|for|to|on|at|with|about|as|and|or|based|known|located|situated|starring|"
+    r"written|made|built|sung|run|set|held|featuring|including|serving|playing|living|born|near|between|set|\w+ed)\b"
+)
+_BIRTH = re.compile(
+    r"\((?:[^()]{0,60}?[;,] )?(?:born|b\.|d\.|died|c\.|ca\.|\d{1,2} [A-Z][a-z]+ \d{3,4}|[A-Z][a-z]+ \d{1,2}, \d{4}|"
+    r"\d{3,4} ?[\u2013-] ?\d{3,4}\))"
+)
+_SHE = re.compile(r"\b(?:[Ss]he|[Hh]er)\b")
+_HE = re.compile(r"\b(?:[Hh]e|[Hh]is)\b")
+_REFERENCE = re.compile(
+    r"(?P<intro>(?:(?:In|On|At|After|By|During|Since|From|Until|Before|Following|Throughout|Upon|As|While|When|"
+    r"Although|Though|Despite|Born|Originally|Later|Then|Initially|Subsequently|However|Eventually|Today|Currently)\b"
+    r"[^,;:()]{0,60}, |(?:In|Since|By|During|Until|On) (?:\w+ ){0,2}\d{4} ))?"
+    r"(?:(?P<subject>[Hh]e|[Ss]he|[Ii]t|[Tt]hey)(?! ?['\u2019])|(?P<owner>[Hh]is|[Hh]er|[Ii]ts|[Tt]heir)(?= \w)|"
+    r"[Tt](?:he|his) (?:\d{4} |[a-z-]+ly )?(?P<noun>[a-z-]+))\b"
+)
+_VERB = re.compile(
+    r"(?P<own>['\u2019]s\b)|,? (?:also |then |later |originally |first |is|was|are|were|has|had|have|will|would|can|"
+    r"could|may|did|does|became|began|won|took|ran|made|came|went|left|met|led|lies|sold|told|got|grew|held|spent|\w{3,}ed\b|"
+    r"\w{2,}[^s\W]s\b)"
+)
+
+
+class Reference(NamedTuple):
+    """A piece of a sentence that stands for the title: `sentence[start:end]`; `owner` when it is possessive."""
+
+    start: int
+    end: int
+    owner: bool
+
+
+def detect_kind(title: str, sentences: list[str]) -> str:
+    """Coarse type of what the title names, from the first sentence; empty when nothing tells."""
+    first = sentences[0][:400] if sentences else ""
+    bracket = title[len(base_title(title)) :].strip(" ()").lower().split()
+    if bracket and (kind := _noun_kind(bracket[-1])):
+        return kind
+    if _BIRTH.search(first[: len(title) + 120]):
+        return "Person"
+    copula = _COPULA.search(first)
+    if copula and copula.start() < len(title) + 120:
+        clause = first[copula.end() :]
+        end = _CLAUSE_END.search(clause)
+        words = clause[: end.start() if end else 80].split()
+        if words and (kind := _noun_kind(words[-1].lower())):
+            return kind
+    return _kind_of_name(base_title(title), sentences)
+
+
+def _noun_kind(noun: str) -> str:
+    for form in (noun, noun.removesuffix("s")):
+        if form in KIND_NOUNS:
+            return KIND_NOUNS[form]
+    return "Person" if noun.endswith(PERSON_SUFFIXES) and noun not in DEMONYMS else ""
+
+
+def _kind_of_name(base: str, sentences: list[str]) -> str:
+    words = base.split(",", 1)[0].split()
+    if words and (tail := NAME_TAILS.get(words[-1].lower())):
+        return tail
+    looks_personal = 1 < len(words) < 5 and all(word[0].isupper() for word in words)
+    return "Person" if looks_personal and any(re.match(r"(?:He|She|His|Her)\b", text) for text in sentences) else ""
+
+
+def gender(text: str) -> str:
+    """`she` or `he`, whichever a passage says more often; empty when that does not tell."""
+    she, he = len(_SHE.findall(text)), len(_HE.findall(text))
+    return "" if she == he else "she" if she > he else "he"
+
+
+def find_reference(sentence: str, kind: str, sex: str, names_before: int) -> Reference | None:
+    """Find the piece at the start of a sentence that safely stands for the title."""
+    match = _REFERENCE.match(sentence)
+    if match is None or (match["intro"] and match.end("intro") > names_before):
+        return None
+    noun = match["noun"]
+    if noun:
+        return _described(sentence, match, noun, kind)
+    group = "owner" if match["owner"] else "subject"
+    word = match[group].lower()
+    fits = {
+        "he": kind == "Person" and sex == "he",
+        "his": kind == "Person" and sex == "he",
+        "she": kind == "Person" and sex == "she",
+        "her": kind == "Person" and sex == "she",
+        "they": kind == "Organization",
+        "their": kind == "Organization",
+    }
+    return (
+        Reference(match.start(group), match.end(group), group == "owner") if fits.get(word, kind != "Person") else None
+    )
+
+
+def _described(sentence: str, match: re.Match[str], noun: str, kind: str) -> Reference | None:
+    if noun in FUNCTION_WORDS or not kind or _noun_kind(noun) != kind:
+        return None
+    verb = _VERB.match(sentence, match.end("noun"))
+    if verb is None:
+        return None
+    start = match.end("intro") if match["intro"] else 0
+    return Reference(start, verb.end("own") if verb["own"] else match.end("noun"), bool(verb["own"]))
+
 
 _VERSION = "rules/3"
 _BATCH = 256
@@ -95,7 +201,7 @@ class RulesExtractor:
             rows = [section for sections in passages for section in sections]
             tagged = iter(self._tagger.tag([sentence for section in rows for sentence in section.sentences]))
             for section in rows:
-                section.spans[:] = [merged(next(tagged), found) for found in section.spans]
+                section.spans[:] = [merged(next(tagged), spans) for spans in section.spans]
         return [self._record(*item) for item in zip(chunks, passages, strict=True)]
 
     def _record(self, chunk: Chunk, sections: Sequence[TextSection]) -> ExtractionRecord:
@@ -175,14 +281,14 @@ class _Draft:
         if not title:
             return sentence, mentions
         others = [mention for mention in mentions if mention.type not in VALUES and not mention.about]
-        named = min((mention.start for mention in others if mention.type != "Location"), default=len(sentence))
-        reference = find_reference(sentence, self._table.kind, self._sex, named)
+        first_named = min((mention.start for mention in others if mention.type != "Location"), default=len(sentence))
+        reference = find_reference(sentence, self._table.kind, self._sex, first_named)
         if reference is not None:
             start, end, owner = reference
             name = f"{title}'s" if owner else title
             text = f"{sentence[:start]}{name}{sentence[end:]}"
-            kept = [mention for mention in mentions if mention.end <= start or mention.start >= end]
-            return text, sorted([*kept, Mention(start, end, title, kind, about=True)])
+            others_ = [mention for mention in mentions if mention.end <= start or mention.start >= end]
+            return text, sorted([*others_, Mention(start, end, title, kind, about=True)])
         if mentions and mentions[0].about and mentions[0].start < 2:
             first = mentions[0]
             if _is_short(sentence[first.start : first.end], title):
@@ -201,22 +307,22 @@ class _Draft:
 
     def _triples(self, sentence: str, mentions: list[Mention], ids: list[str]) -> tuple[Triple, ...]:
         subject = next((number for number, mention in enumerate(mentions) if mention.about), None)
-        places = [(mention.start, mention.end, mention.type not in VALUES) for mention in mentions]
-        pairs = relate(sentence, places, subject)
-        found = [
+        mention_spans = [(mention.start, mention.end, mention.type not in VALUES) for mention in mentions]
+        pairs = relate(sentence, mention_spans, subject)
+        triples = [
             Triple(ids[pair.head], pair.predicate, ids[pair.tail]) for pair in pairs if ids[pair.head] != ids[pair.tail]
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(triples))
 
     def entities(self) -> tuple[Entity, ...]:
         """The entities in order of appearance, with what else the passage calls them."""
-        made = []
+        entities = []
         for key, name, kind in self._entities:
             names = (*self._aliases.get(key, ()), *other_forms(name, kind))
             other = {cached_key(alias): alias for alias in reversed(names)}
-            kept = tuple(alias for form, alias in reversed(other.items()) if form and form != key)
-            made.append(Entity(self._ids[key], name, kind or "Name", kept, self._descriptions.get(key, "")))
-        return tuple(made)
+            aliases = tuple(alias for form, alias in reversed(other.items()) if form and form != key)
+            entities.append(Entity(self._ids[key], name, kind or "Name", aliases, self._descriptions.get(key, "")))
+        return tuple(entities)
 
 
 def _is_statement(sentence: str) -> bool:
@@ -230,9 +336,9 @@ def _is_statement(sentence: str) -> bool:
     return last is not None and ":" not in words[-1][last.start() :]
 
 
-def _is_short(found: str, title: str) -> bool:
+def _is_short(name: str, title: str) -> bool:
     """Whether a mention is a shorter form that the title may replace: `Kwan` for `Stanley Kwan`."""
-    return " " not in found and found != title and found in title.split()
+    return " " not in name and name != title and name in title.split()
 
 
 def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:

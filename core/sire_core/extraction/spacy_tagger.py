@@ -60,7 +60,7 @@ class SpacyTagger:
 
 
 def _spans(parsed: Any) -> list[TextSpan]:
-    found = []
+    spans = []
     for entity in parsed.ents:
         kind = _TYPES.get(entity.label_)
         text = entity.text
@@ -73,8 +73,8 @@ def _spans(parsed: Any) -> list[TextSpan]:
         if kind == "Date" and not any(letter.isdigit() for letter in name):
             continue
         start = entity.start_char + entity.text.index(name)
-        found.append(TextSpan(start, start + len(name), name, kind))
-    return found
+        spans.append(TextSpan(start, start + len(name), name, kind))
+    return spans
 
 
 def _load(model: Any) -> Any:

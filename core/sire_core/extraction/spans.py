@@ -199,9 +199,9 @@ def find_spans(sentence: str) -> list[TextSpan]:
     return spans
 
 
-def _opening(found: str, *, at_start: bool) -> int:
+def _opening(name: str, *, at_start: bool) -> int:
     """Length of a leading word that is no part of a name; 0 when the first word may be one."""
-    first, _, rest = found.partition(" ")
+    first, _, rest = name.partition(" ")
     lower = first.lower().rstrip("'\u2019")
     lower = lower.replace("\u2019", "'").partition("'")[0] or lower
     return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
@@ -222,13 +222,13 @@ def _work_span(match: re.Match[str]) -> TextSpan | None:
     return TextSpan(match.start(), match.end(), name, kind)
 
 
-def _name_span(sentence: str, start: int, found: str) -> TextSpan | None:
-    words = found.split(" ")
+def _name_span(sentence: str, start: int, capitalized: str) -> TextSpan | None:
+    words = capitalized.split(" ")
     while words and words[-1].lower() in FUNCTION_WORDS and words[-1] != "I":
         del words[-1]
     if office := _OFFICE.match(" ".join(words)):  # the place is what passages share, not the office
         start += office.end()
-        words = found[office.end() :].split(" ")[: len(words) - office.group().count(" ")]
+        words = capitalized[office.end() :].split(" ")[: len(words) - office.group().count(" ")]
     if not words or len(words) > _LONGEST_NAME or is_common(words) or len(words[0].strip(".")) + len(words) < 3:
         return None
     name = " ".join(words)

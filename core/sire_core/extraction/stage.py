@@ -53,13 +53,13 @@ async def extract_missing(
     failures: list[Failure] = []
     fresh: set[str] = set()
     if todo:
-        where = {item.chunk.hash: f"{item.chunk.doc_id}#{item.chunk.position}" for item in todo}
+        location_by_hash = {item.chunk.hash: f"{item.chunk.doc_id}#{item.chunk.position}" for item in todo}
         done = 0
         progress("extraction", 0, len(todo))
         async with aclosing(_batches(todo, extractor, runner)) as batches:
             async for batch in batches:
                 store.put_records(extractor.fingerprint, batch)
-                failures += [Failure(where[r.hash], r.reason) for r in batch if r.status == "failed"]
+                failures += [Failure(location_by_hash[r.hash], r.reason) for r in batch if r.status == "failed"]
                 fresh.update(r.hash for r in batch if r.status != "failed")
                 done += len(batch)
                 progress("extraction", done, len(todo))
@@ -83,8 +83,8 @@ async def _batches(
                 yield batch
         return
     parts = [todo[start : start + runner.part_size] for start in range(0, len(todo), runner.part_size)]
-    async with aclosing(runner.map(_extracted, extractor, parts)) as found:
-        async for _, batch in found:
+    async with aclosing(runner.map(_extracted, extractor, parts)) as results:
+        async for _, batch in results:
             yield batch
 
 
@@ -120,8 +120,8 @@ class RecordReader:
         wanted = corpus.chunks if only is None else corpus.in_order(only)
         hashes = corpus.hashes
         stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
-        found = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
-        linked = self._linked(found, wanted) if self._extractor.links_titles else found
+        records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
+        linked = self._linked(records, wanted) if self._extractor.links_titles else records
         if only is None:
             self._all = linked
         return linked
@@ -130,8 +130,7 @@ class RecordReader:
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
         """With titles linked: all of them once for many records, those in their reach for a few."""
-        from sire_core.extraction.title_changes import words_said
-        from sire_core.extraction.title_index import TitleIndex
+        from sire_core.extraction.surface_forms import TitleIndex, words_of_records
         from sire_core.extraction.titles import TitleLinker
 
         self._asked += len(wanted)
@@ -139,11 +138,11 @@ class RecordReader:
         if self._asked > len(corpus.chunks) // 32 or not self._update.before.chunks:
             return self._linker.link(records, wanted)
         titles = self._update.following(TitleIndex)[1]
-        return TitleLinker(titles.beginning_with(words_said(records.values()), corpus)).link(records, wanted)
+        return TitleLinker(titles.beginning_with(words_of_records(records.values()), corpus)).link(records, wanted)
 
     @cached_property
     def _linker(self) -> TitleLinker:
-        from sire_core.extraction.title_index import title_of
+        from sire_core.extraction.surface_forms import title_of
         from sire_core.extraction.titles import TitleLinker
 
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
@@ -154,14 +153,19 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
-    from sire_core.extraction.passage_texts import PassageTexts
-    from sire_core.extraction.title_changes import changed_wordings, touched_records
-    from sire_core.extraction.title_index import TitleIndex, first_word, title_of
+    from sire_core.extraction.surface_forms import (
+        PassageTexts,
+        TitleIndex,
+        changed_surface_forms,
+        first_word,
+        title_of,
+        touched_records,
+    )
 
     was, now = update.following(TitleIndex)
     touched = {title_of(chunk) for chunk in (*update.old_chunks, *update.new_chunks)}
     words = {first_word(title) for title in touched if (title in was.chunks) != (title in now.chunks)}
-    wordings = changed_wordings(was.beginning_with(words, before), now.beginning_with(words, after))
+    wordings = changed_surface_forms(was.beginning_with(words, before), now.beginning_with(words, after))
     if not wordings:
         return frozenset()
     verbatim = getattr(extractor, "verbatim", False)
@@ -172,8 +176,8 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
         bodies = store.bodies(extractor.fingerprint, sorted(likely))
     else:
         bodies = store.bodies(extractor.fingerprint)
-    said = after.units_by_hash
-    units = [unit for found in touched_records(bodies, wordings) for unit in said.get(found, ())]
+    units_by_hash = after.units_by_hash
+    units = [unit for content_hash in touched_records(bodies, wordings) for unit in units_by_hash.get(content_hash, ())]
     return frozenset(chunk for unit in units for chunk in after.unit_by_chunk[unit].chunk_ids)
 
 
@@ -187,8 +191,8 @@ def missing_chunks(
     previous: Chunk | None = None
     for chunk in chunks:
         same = previous is not None and previous.doc_id == chunk.doc_id
-        found = chunk.hash if hashes is None else hashes[chunk.id]
-        if found not in known:
-            todo.setdefault(found, ChunkInContext(chunk, previous.text if previous and same else ""))
+        content_hash = chunk.hash if hashes is None else hashes[chunk.id]
+        if content_hash not in known:
+            todo.setdefault(content_hash, ChunkInContext(chunk, previous.text if previous and same else ""))
         previous = chunk
     return list(todo.values())

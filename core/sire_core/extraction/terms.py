@@ -79,9 +79,9 @@ def _may_name(term: str, *, article: bool) -> bool:
 
 def long_forms(sentence: str) -> list[TextSpan]:
     """Long forms written in lower case in front of their acronym, or behind it: `service level agreement (SLA)`."""
-    found: list[TextSpan] = []
+    spans: list[TextSpan] = []
     if "(" not in sentence:
-        return found
+        return spans
     for match in _LONG_FORM.finditer(sentence) if _SHORT_BEHIND.search(sentence) else ():
         words = [(word.start(), word.group()) for word in re.finditer(r"[A-Za-z][\w']*", match.group(1))]
         initials = match["short"].lower()
@@ -92,7 +92,7 @@ def long_forms(sentence: str) -> list[TextSpan]:
             if letters == initials and len(words) - first > 1 and words[first][1].lower() not in FUNCTION_WORDS:
                 start = match.start() + words[first][0]
                 end = match.start() + words[-1][0] + len(words[-1][1])
-                found.append(TextSpan(start, end, sentence[start:end], TERM))
+                spans.append(TextSpan(start, end, sentence[start:end], TERM))
                 break
     for match in _SHORT_FIRST.finditer(sentence) if _SHORT_BEFORE.search(sentence) else ():
         letters = "".join(word[0].lower() for word in re.findall(r"[A-Za-z][\w']*", match["long"]))
@@ -100,8 +100,8 @@ def long_forms(sentence: str) -> list[TextSpan]:
             word[0].lower() for word in re.findall(r"[A-Za-z]\w*", match["long"]) if word not in ("of", "and")
         )
         if match["short"].lower() in (letters, joined):
-            found.append(TextSpan(match.start("long"), match.end("long"), match["long"], TERM))
-    return found
+            spans.append(TextSpan(match.start("long"), match.end("long"), match["long"], TERM))
+    return spans
 
 
 def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list[str]:
@@ -114,10 +114,12 @@ def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list
         counts.update(_phrases(sentence))
     for heading in headings:
         counts.update(set(_phrases(heading.lower())))
-    kept = [phrase for phrase, number in counts.most_common(_CANDIDATES) if number > 1]
-    longer = [phrase for phrase in kept if phrase.count(" ") > 1]
-    kept = [p for p in kept if not any(p != other and p in other and counts[p] <= counts[other] for other in longer)]
-    return sorted(kept, key=lambda phrase: -counts[phrase])[:_MOST]
+    phrases = [phrase for phrase, number in counts.most_common(_CANDIDATES) if number > 1]
+    longer = [phrase for phrase in phrases if phrase.count(" ") > 1]
+    phrases = [
+        p for p in phrases if not any(p != other and p in other and counts[p] <= counts[other] for other in longer)
+    ]
+    return sorted(phrases, key=lambda phrase: -counts[phrase])[:_MOST]
 
 
 def _phrases(sentence: str) -> Iterator[str]:
@@ -140,7 +142,7 @@ def _phrases(sentence: str) -> Iterator[str]:
 def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
     """Where terms stand in a sentence, in any case and in the plural; longest first, without overlap."""
     lower = sentence.lower()
-    found: list[TextSpan] = []
+    spans: list[TextSpan] = []
     for term in sorted(terms, key=len, reverse=True):
         wanted = term.lower()
         at = lower.find(wanted)
@@ -149,10 +151,10 @@ def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
             if lower[end : end + 1] == "s":
                 end += 1
             free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
-            if free and all(end <= span.start or span.end <= at for span in found):
-                found.append(TextSpan(at, end, term, TERM))
+            if free and all(end <= span.start or span.end <= at for span in spans):
+                spans.append(TextSpan(at, end, term, TERM))
             at = lower.find(wanted, end)
-    return found
+    return spans
 
 
 CODE = "Code"
@@ -193,35 +195,37 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
     """The sentence without backticks, and where in it the code stands that they marked."""
     if "`" not in sentence:
         return sentence, []
-    kept: list[str] = []
-    places: list[tuple[int, int]] = []
-    length = place = 0
+    parts: list[str] = []
+    ticked_spans: list[tuple[int, int]] = []
+    length = position = 0
     for match in _TICKED.finditer(sentence):
-        kept += (sentence[place : match.start()], match.group(2))
-        length += match.start() - place
-        places.append((length, length + len(match.group(2))))
+        parts += (sentence[position : match.start()], match.group(2))
+        length += match.start() - position
+        ticked_spans.append((length, length + len(match.group(2))))
         length += len(match.group(2))
-        place = match.end()
-    kept.append(sentence[place:])
-    return "".join(kept), places
+        position = match.end()
+    parts.append(sentence[position:])
+    return "".join(parts), ticked_spans
 
 
 def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
     """Identifiers of a sentence, and the places of addresses, in which nothing is a name."""
     if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
         return [], []
-    found = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}
-    taken = [(span.start, span.end) for span in found.values()]
+    by_start = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}
+    ranges = [(span.start, span.end) for span in by_start.values()]
     addresses = []
     for match in _IDENTIFIER.finditer(sentence):
         start, end = match.span()
-        if any(start < other and before < end for before, other in taken):
+        if any(start < other and before < end for before, other in ranges):
             continue
         if match.lastgroup == "address":
             addresses.append((start, end))
         elif name := _named(match, inside=any(before <= start and end <= other for before, other in ticked)):
-            found[start] = TextSpan(start, start + len(name) if sentence.startswith(name, start) else end, name, CODE)
-    return sorted(found.values()), addresses
+            by_start[start] = TextSpan(
+                start, start + len(name) if sentence.startswith(name, start) else end, name, CODE
+            )
+    return sorted(by_start.values()), addresses
 
 
 def code_terms(code: str) -> Iterator[str]:

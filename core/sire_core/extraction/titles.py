@@ -72,10 +72,10 @@ class TitleLinker:
     def mentions(self, text: str) -> list[str]:
         """Titles that a text (a question) names, whatever their case, in order of mention; of each name all titles."""
         lowered = text[1:] == text[1:].lower()
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for _, _, form in self._scan(text, questions=True, lowered=lowered):
-            found.update(dict.fromkeys(form.titles))
-        return list(found)
+            names.update(dict.fromkeys(form.titles))
+        return list(names)
 
     def _link(self, record: ExtractionRecord) -> ExtractionRecord:
         entities = [self._renamed(entity) for entity in record.entities]
@@ -83,8 +83,8 @@ class TitleLinker:
         for entity in entities:
             for name in (entity.name, *entity.aliases):
                 ids.setdefault(cached_key(name), entity.id)
-        taken = {entity.id for entity in entities}
-        facts = [self._linked(fact, entities, ids, taken) for fact in record.facts]
+        used_ids = {entity.id for entity in entities}
+        facts = [self._linked(fact, entities, ids, used_ids) for fact in record.facts]
         if entities == list(record.entities) and facts == list(record.facts):
             return record
         return replace(record, entities=tuple(entities), facts=tuple(facts))
@@ -96,28 +96,28 @@ class TitleLinker:
         names = {self._names[key] for alias in entity.aliases if (key := cached_key(alias)) in self._names}
         return _rename(entity, names.pop()) if len(names) == 1 else entity
 
-    def _linked(self, fact: Fact, entities: list[Entity], ids: dict[str, str], taken: set[str]) -> Fact:
-        found = []
+    def _linked(self, fact: Fact, entities: list[Entity], ids: dict[str, str], used_ids: set[str]) -> Fact:
+        linked = []
         for _, _, form in self._scan(fact.text):
             key = cached_key(form.name)
             if key not in ids:
                 number = len(entities) + 1
-                while f"n{number}" in taken:
+                while f"n{number}" in used_ids:
                     number += 1
                 ids[key] = f"n{number}"
-                taken.add(ids[key])
+                used_ids.add(ids[key])
                 entities.append(Entity(ids[key], form.name, "Name"))
             if ids[key] not in fact.entities:
-                found.append(ids[key])
-        return replace(fact, entities=tuple(dict.fromkeys((*fact.entities, *found)))) if found else fact
+                linked.append(ids[key])
+        return replace(fact, entities=tuple(dict.fromkeys((*fact.entities, *linked)))) if linked else fact
 
     def _scan(self, text: str, *, questions: bool = False, lowered: bool = False) -> Iterator[tuple[int, int, _Form]]:
         """Places where a title is named, left to right, longest first, without overlap."""
         text = visible_text(text)
-        places = [match.span() for match in WORD.finditer(text)]
+        word_spans = [match.span() for match in WORD.finditer(text)]
         words = _words(text)
-        if len(words) != len(places):  # a letter whose lower case is no letter: match word by word
-            words = [text[start:end].lower() for start, end in places]
+        if len(words) != len(word_spans):  # a letter whose lower case is no letter: match word by word
+            words = [text[start:end].lower() for start, end in word_spans]
         index, count = 0, len(words)
         while index < count:
             node = self._trie.get(words[index])
@@ -125,14 +125,16 @@ class TitleLinker:
             best: tuple[int, _Form] | None = None
             while node is not None:
                 form = node.get("")
-                if form is not None and _fits(text, places[index:after], form, questions=questions, lowered=lowered):
+                if form is not None and _fits(
+                    text, word_spans[index:after], form, questions=questions, lowered=lowered
+                ):
                     best = (after, form)
                 node = node.get(words[after]) if after < count else None
                 after += 1
             if best is None:
                 index += 1
                 continue
-            yield places[index][0], places[best[0] - 1][1], best[1]
+            yield word_spans[index][0], word_spans[best[0] - 1][1], best[1]
             index = best[0]
 
 
@@ -151,10 +153,10 @@ def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
     plain: dict[str, _Form] = {}
     short: dict[str, tuple[str, set[str]]] = {}
     for title in titles:
-        if not (shown := visible_text(title).strip()):
+        if not (visible := visible_text(title).strip()):
             continue
-        base = base_title(shown)
-        for text in dict.fromkeys((shown, base)):
+        base = base_title(visible)
+        for text in dict.fromkeys((visible, base)):
             known = plain.get(cached_key(text))
             plain[cached_key(text)] = _Form(
                 text, known.name if known else base, (*(known.titles if known else ()), title)
@@ -184,21 +186,21 @@ def _linkable(text: str) -> bool:
     return any(word not in FUNCTION_WORDS and not (word.isdigit() and len(word) < 3) for word in words)
 
 
-def _fits(text: str, places: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
+def _fits(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
     """Whether a row of words that spells a form is really a mention of it."""
-    start, end = places[0][0], places[-1][1]
-    said = text[start:end]
-    if len(places) == 1:
+    start, end = word_spans[0][0], word_spans[-1][1]
+    part = text[start:end]
+    if len(word_spans) == 1:
         if lowered:
             return True
-        return said == form.text and (questions or not _part_of_name(text, start, end))
-    if said != form.text and not set(_BREAK.findall(said)) <= set(_BREAK.findall(form.text)):
+        return part == form.text and (questions or not _part_of_name(text, start, end))
+    if part != form.text and not set(_BREAK.findall(part)) <= set(_BREAK.findall(form.text)):
         return False
-    if said == said.lower() and not lowered and not questions:
+    if part == part.lower() and not lowered and not questions:
         rest = WORD.findall(form.text)[1:]
         proper = any(word[0].isupper() and word.lower() not in FUNCTION_WORDS for word in rest)
-        return not proper or len(places) >= _ENOUGH_WORDS
-    return len(places) > 2 or questions or not _continues(text, end)
+        return not proper or len(word_spans) >= _ENOUGH_WORDS
+    return len(word_spans) > 2 or questions or not _continues(text, end)
 
 
 def _part_of_name(text: str, start: int, end: int) -> bool:

@@ -108,31 +108,31 @@ class Condition:
             return (self.key in metadata) is self.value
         if self.key not in metadata:
             return name in ("ne", "nin")
-        found = metadata[self.key]
+        value = metadata[self.key]
         if name in _ORDERED:
-            return self._ordered(found)
+            return self._ordered(value)
         if name == "contains" or name in _TEXTUAL:
-            return self._part_of(found)
-        return (comparable(found) in self._wanted) is (name in ("eq", "in"))
+            return self._part_of(value)
+        return (comparable(value) in self._wanted) is (name in ("eq", "in"))
 
-    def _part_of(self, found: Any) -> bool:
-        if isinstance(found, (list, tuple)):
-            return self.operator == "contains" and any(comparable(item) in self._wanted for item in found)
-        if not isinstance(found, str) or not isinstance(self.value, str):
+    def _part_of(self, value: Any) -> bool:
+        if isinstance(value, (list, tuple)):
+            return self.operator == "contains" and any(comparable(item) in self._wanted for item in value)
+        if not isinstance(value, str) or not isinstance(self.value, str):
             return False
         if self.operator == "text_match_insensitive":
-            return self.value.lower() in found.lower()
-        return self.value in found
+            return self.value.lower() in value.lower()
+        return self.value in value
 
-    def _ordered(self, found: Any) -> bool:
+    def _ordered(self, value: Any) -> bool:
         kind = str if isinstance(self.value, str) else Real
-        if isinstance(found, bool) or not isinstance(found, kind):
+        if isinstance(value, bool) or not isinstance(value, kind):
             return False
         if self.operator == "lt":
-            return bool(found < self.value)
+            return bool(value < self.value)
         if self.operator == "lte":
-            return bool(found <= self.value)
-        return bool(found > self.value if self.operator == "gt" else found >= self.value)
+            return bool(value <= self.value)
+        return bool(value > self.value if self.operator == "gt" else value >= self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +234,9 @@ TITLE = "title"
 FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
-def asks_for_fields(where: Filter) -> bool:
+def asks_for_fields(filter: Filter) -> bool:
     """Whether a filter names a key that may stand for a field."""
-    return any(condition.key in FIELDS for condition in conditions(where))
+    return any(condition.key in FIELDS for condition in conditions(filter))
 
 
 def filtered_title(of_document: str, own: str) -> str:
@@ -247,10 +247,10 @@ def filtered_title(of_document: str, own: str) -> str:
     return of_document or own
 
 
-def passes(where: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
+def passes(filter: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str, str]]) -> Iterator[bool]:
     """Whether each passage passes a filter."""
-    named = asks_for_fields(where)
-    return (where.matches(_with_fields(*passage) if named else passage[0]) for passage in passages)
+    has_fields = asks_for_fields(filter)
+    return (filter.matches(_with_fields(*passage) if has_fields else passage[0]) for passage in passages)
 
 
 def _with_fields(metadata: Mapping[str, Any], document: str, passage: str, title: str) -> dict[str, Any]:
@@ -259,10 +259,10 @@ def _with_fields(metadata: Mapping[str, Any], document: str, passage: str, title
     return {**fields, **({TITLE: title} if title else {}), **metadata}
 
 
-def conditions(where: Filter) -> Iterator[Condition]:
+def conditions(filter: Filter) -> Iterator[Condition]:
     """All comparisons of a filter."""
-    if isinstance(where, Condition):
-        yield where
+    if isinstance(filter, Condition):
+        yield filter
         return
-    for part in where.parts:
+    for part in filter.parts:
         yield from conditions(part)

@@ -3,21 +3,234 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters.conditions import JOINS, Condition, Filter, FilterGroup, check_depth
-from sire_core.filters.text import read_text
+from sire_core.filters.conditions import DEEPEST, JOINS, MOST_CONDITIONS, Condition, Filter, FilterGroup, check_depth
 
 __all__ = ["both", "condition", "parse_filter"]
+
+
+# No two alternatives begin with the same character, so the text is read once, whatever it holds.
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+      | (?P<double>"[^"\\]*(?:\\.[^"\\]*)*")
+      | (?P<single>'[^']*(?:''[^']*)*')
+      | (?P<sign>!=|<=|>=|==|[=<>])
+      | (?P<mark>[,()\[\]])
+      | (?P<word>[^\s,()\[\]=<>!"'][^\s,()\[\]=<>!]*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPERATORS = ("in", "nin", "contains", "text_match", "text_match_insensitive")
+_CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_NUMBER = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
+_CLOSING = {"(": ")", "[": "]"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, *words: str) -> bool:
+        return self.kind == "word" and self.text.lower() in words
+
+
+_END = _Token("end", "", 0, 0)
+
+
+def read_text(text: str) -> Mapping[str, Any]:
+    """A filter in one line, as the mapping that means the same. Linear in the length of the text.
+
+    `not` binds more than `and`, `and` more than `or`; a comma joins like `and` and does not mix with `or` without
+    brackets. A list after `=` or `in` stands for any of its values.
+    """
+    return _Reader(text).read()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._scan()
+        self._token = next(self._tokens)
+        self._conditions = 0
+
+    def read(self) -> Mapping[str, Any]:
+        if self._token is _END:
+            raise ConfigurationError("The filter is empty. To search everything pass no filter at all (None).")
+        result = self._listed(0)
+        if self._token is not _END:
+            raise self._fault("expected 'and', 'or' or a comma")
+        return result
+
+    def _scan(self) -> Iterator[_Token]:
+        position = 0
+        while position < len(self._text):
+            match = _TOKEN.match(self._text, position)
+            if match is None:
+                sign = self._text[position]
+                reason = "the quote does not end" if sign in "\"'" else f"{sign!r} stands alone; put it in quotes"
+                raise _fault(self._text, reason, position)
+            if match.lastgroup != "space":
+                yield _Token(str(match.lastgroup), match.group(), position, match.end())
+            position = match.end()
+        while True:
+            yield _END
+
+    # --- joining ----------------------------------------------------------------------------------------------------
+
+    def _listed(self, depth: int) -> Mapping[str, Any]:
+        parts = [self._either(depth)]
+        while self._take("mark", ","):
+            parts.append(self._either(depth))
+        if len(parts) == 1:
+            return parts[0][0]
+        if any(mixed for _, mixed in parts):
+            raise ConfigurationError("The filter mixes commas with 'or'; put brackets around what belongs together.")
+        return {"and": [part for part, _ in parts]}
+
+    def _either(self, depth: int) -> tuple[Mapping[str, Any], bool]:
+        parts = [self._all(depth)]
+        while self._take_word("or"):
+            parts.append(self._all(depth))
+        return (parts[0], False) if len(parts) == 1 else ({"or": parts}, True)
+
+    def _all(self, depth: int) -> Mapping[str, Any]:
+        parts = [self._term(depth)]
+        while self._take_word("and"):
+            parts.append(self._term(depth))
+        return parts[0] if len(parts) == 1 else {"and": parts}
+
+    def _term(self, depth: int) -> Mapping[str, Any]:
+        if depth > DEEPEST:
+            raise ConfigurationError(f"The filter is nested too deeply; {DEEPEST} levels are the most.")
+        if self._take_word("not"):
+            return {"not": self._term(depth + 1)}
+        if self._take("mark", "("):
+            result = self._listed(depth + 1)
+            if not self._take("mark", ")"):
+                raise self._fault("a bracket is not closed")
+            return result
+        return self._condition()
+
+    # --- one condition ----------------------------------------------------------------------------------------------
+
+    def _condition(self) -> Mapping[str, Any]:
+        self._conditions += 1
+        if self._conditions > MOST_CONDITIONS:
+            raise ConfigurationError(
+                f"The filter has more than {MOST_CONDITIONS} conditions. To compare one key with many values use 'in'."
+            )
+        key = self._key()
+        token = self._token
+        if token.kind == "sign":
+            self._advance()
+            listed = token.text in ("=", "==") and self._token.text == "[" and self._token.kind == "mark"
+            return {key: self._list() if listed else {token.text: self._value()}}
+        if self._take_word("exists"):
+            return {key: {"exists": True}}
+        negated = self._take_word("not")
+        operator = self._token
+        if operator.is_word(*_OPERATORS) and not (negated and operator.text.lower() != "in"):
+            self._advance()
+            name = "nin" if negated else operator.text.lower()
+            return {key: {name: self._list() if name in ("in", "nin") else self._value()}}
+        raise self._fault(f"expected a comparison after {shortened(key)}: =, !=, <, <=, >, >=, in, contains, exists")
+
+    def _key(self) -> str:
+        token = self._token
+        if token.kind not in ("word", "single", "double") or token.is_word("and", "or"):
+            raise self._fault("expected a metadata key")
+        self._advance()
+        key = str(self._unquoted(token)) if token.kind != "word" else token.text
+        if key in ("and", "or", "not") or key.startswith("$"):
+            raise ConfigurationError(f"A filter in one line cannot name the key {shortened(key)}; use a Condition.")
+        return key
+
+    def _list(self) -> list[Any]:
+        opening = self._token.text if self._token.kind == "mark" else ""
+        if opening not in _CLOSING:
+            raise self._fault("expected a list such as [1, 2]")
+        self._advance()
+        values: list[Any] = []
+        while not self._take("mark", _CLOSING[opening]):
+            if values and not self._take("mark", ","):
+                raise self._fault("expected a comma or the end of the list")
+            values.append(self._value(listed=True))
+        return values
+
+    def _value(self, *, listed: bool = False) -> Any:
+        token = self._token
+        if token.kind in ("single", "double"):
+            self._advance()
+            return self._unquoted(token)
+        last = None
+        while self._token.kind == "word" and (listed or not self._token.is_word("and", "or")):
+            last = self._token
+            self._advance()
+        if last is None:
+            raise self._fault("expected a value; put texts with signs in quotes")
+        return _plain(self._text[token.start : last.end])
+
+    def _unquoted(self, token: _Token) -> str:
+        if token.kind == "single":
+            return token.text[1:-1].replace("''", "'")
+        try:
+            return str(json.loads(token.text, strict=False))
+        except ValueError as error:
+            raise self._fault(f"the quoted text cannot be read ({error})") from error
+
+    # --- tokens -----------------------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        self._token = next(self._tokens)
+
+    def _take(self, kind: str, text: str) -> bool:
+        matches = self._token.kind == kind and self._token.text == text
+        if matches:
+            self._advance()
+        return matches
+
+    def _take_word(self, word: str) -> bool:
+        matches = self._token.is_word(word)
+        if matches:
+            self._advance()
+        return matches
+
+    def _fault(self, reason: str) -> ConfigurationError:
+        return _fault(self._text, reason, len(self._text) if self._token is _END else self._token.start)
+
+
+def _fault(text: str, reason: str, position: int) -> ConfigurationError:
+    context = text[max(0, position - 30) : position + 30]
+    return ConfigurationError(
+        f"Cannot read the filter at character {position + 1} ({context!r}): {reason}. "
+        "For example: tenant=a and year>=1990."
+    )
+
+
+def _plain(text: str) -> Any:
+    """An unquoted value: what JSON and Python write without quotes, or else a text. `007` is a text."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _NUMBER.fullmatch(text):
+        with suppress(ValueError):
+            return json.loads(text)
+    return text
+
 
 _SYMBOLS = {"==": "eq", "=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 _EMPTY = "The filter is empty. To search everything pass no filter at all (None)."
 
 
-def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | None:
+def parse_filter(value: Filter | Mapping[str, Any] | str | None) -> Filter | None:
     """Parse a filter. Takes time linear in its length.
 
     Accepted forms:
@@ -33,7 +246,7 @@ def parse_filter(given: Filter | Mapping[str, Any] | str | None) -> Filter | Non
     Raises:
         ConfigurationError: The expression is empty or invalid.
     """
-    return None if given is None else _parse(given, 0)
+    return None if value is None else _parse(value, 0)
 
 
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
@@ -59,23 +272,23 @@ def condition(key: str, operator: str, operand: Any) -> Filter:
     return Condition(key, _SYMBOLS.get(name, name) if isinstance(name, str) else name, operand)
 
 
-def _parse(given: Any, depth: int) -> Filter:
+def _parse(value: Any, depth: int) -> Filter:
     check_depth(depth)
-    if isinstance(given, (Condition, FilterGroup)):
-        return given
-    if isinstance(given, str):
-        return _parse_mapping(_loaded(given) if given.lstrip()[:1] == "{" else read_text(given), depth)
-    if isinstance(given, Mapping):
-        return _parse_mapping(given, depth)
-    msg = f"A filter is a mapping, a string or a Filter, not {type(given).__name__}; for example {{'tenant': 'a'}}."
+    if isinstance(value, (Condition, FilterGroup)):
+        return value
+    if isinstance(value, str):
+        return _parse_mapping(_loaded(value) if value.lstrip()[:1] == "{" else read_text(value), depth)
+    if isinstance(value, Mapping):
+        return _parse_mapping(value, depth)
+    msg = f"A filter is a mapping, a string or a Filter, not {type(value).__name__}; for example {{'tenant': 'a'}}."
     raise ConfigurationError(msg)
 
 
-def _parse_mapping(given: Mapping[Any, Any], depth: int) -> Filter:
-    if not given:
+def _parse_mapping(mapping: Mapping[Any, Any], depth: int) -> Filter:
+    if not mapping:
         raise ConfigurationError(_EMPTY)
     parts: list[Filter] = []
-    for key, value in given.items():
+    for key, value in mapping.items():
         name = key[1:] if isinstance(key, str) and key.startswith("$") else key
         if name in JOINS:
             parts.append(_parse_group(name, value, depth))
@@ -126,12 +339,12 @@ def _loaded(text: str) -> Mapping[str, Any]:
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in result:
             raise ConfigurationError(f"The filter names {shortened(key)} twice; join the two with 'and' or 'or'.")
-        found[key] = value
-    return found
+        result[key] = value
+    return result
 
 
 def _no_constant(name: str) -> Any:

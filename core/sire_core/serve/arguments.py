@@ -105,19 +105,19 @@ class FetchArguments(BaseModel):
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
-def read_arguments(schema: type[Arguments], given: Mapping[str, Any]) -> Arguments:
+def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
     """Check what an agent has sent."""
     try:
-        return schema.model_validate({key: clean_value(value) for key, value in given.items()})
+        return schema.model_validate({key: clean_value(value) for key, value in arguments.items()})
     except ValidationError as error:
         raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
 
 
-def without_blank_filter(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_blank_filter(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Arguments without a filter that says nothing: agents fill every optional field."""
-    where = given.get("filter")
-    blank = where in ({}, []) or (isinstance(where, str) and where.strip().lower() in ("", "null", "none", "{}"))
-    return {key: value for key, value in given.items() if key != "filter"} if blank else given
+    filter = arguments.get("filter")
+    blank = filter in ({}, []) or (isinstance(filter, str) and filter.strip().lower() in ("", "null", "none", "{}"))
+    return {key: value for key, value in arguments.items() if key != "filter"} if blank else arguments
 
 
 def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any]]) -> type[Arguments]:
@@ -131,8 +131,8 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
                     samples[json.dumps(value, ensure_ascii=False)[:_LONGEST]] = None
     if not values:
         return schema
-    named = [f"{key} ({', '.join(samples)}, ...)" if samples else key for key, samples in sorted(values.items())]
-    field = Field(default=None, description=f"{_CONDITIONS} Metadata keys here: {'; '.join(named[:_KEYS])}.")
+    keys = [f"{key} ({', '.join(samples)}, ...)" if samples else key for key, samples in sorted(values.items())]
+    field = Field(default=None, description=f"{_CONDITIONS} Metadata keys here: {'; '.join(keys[:_KEYS])}.")
     return create_model(schema.__name__, __base__=schema, __doc__=schema.__doc__, filter=(Filter, field))
 
 

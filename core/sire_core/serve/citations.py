@@ -54,7 +54,7 @@ def cited_names(
         return _values(cite_key, metadata, differing, title) or cited_names(ids, metadata, differing, title)
     if any(not _GENERATED.fullmatch(name) for name in ids):
         return ids
-    return next((found for key in NAMES if (found := _values(key, metadata, differing, title))), ids)
+    return next((names for key in NAMES if (names := _values(key, metadata, differing, title))), ids)
 
 
 def _values(key: str, metadata: Mapping[str, Any], differing: Mapping[str, Sequence[Any]], title: str) -> list[str]:

@@ -91,8 +91,8 @@ def step_text(step: ReasoningStep) -> str:
 
 def source_title(hit: Hit) -> str:
     """What people know a hit's source by: its title, else the file or address that its metadata name."""
-    named = (hit.metadata.get(key) for key in _NAMES if hit.metadata.get(key) not in hit.doc_ids)
-    return hit.unit.title or next((name for name in named if isinstance(name, str)), "")
+    names = (hit.metadata.get(key) for key in _NAMES if hit.metadata.get(key) not in hit.doc_ids)
+    return hit.unit.title or next((name for name in names if isinstance(name, str)), "")
 
 
 def _source(hit: Hit, name: str) -> str:
@@ -189,7 +189,7 @@ class AskOutput(Searched):
             doc_ids=list(dict.fromkeys(cited)),
             findings=list(answer.findings),
             hits=[HitOutput.of(hit) for hit in answer.hits],
-            steps=[made for made in map(StepOutput.of, steps) if made is not None],
+            steps=[output for output in map(StepOutput.of, steps) if output is not None],
             usage=asdict(answer.usage),
             note=answer.note,
             **searched,

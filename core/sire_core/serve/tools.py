@@ -167,78 +167,78 @@ class IndexTools:
             f"answering questions about them, and cite the document ids in brackets. {known}"
         )
 
-    async def call(self, name: str, given: Mapping[str, Any], tell: Tell) -> ToolResult:
+    async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
         """Run a tool."""
         run = self._runs.get(name)
         if run is None:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
-        return await run(without_blank_filter(given), tell)
+        return await run(without_blank_filter(arguments), tell)
 
-    async def _search(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
-        asked = read_arguments(SearchArguments, given)
-        hits = await self._index.asearch(asked.query, asked.k or _USUAL, filter=asked.filter)
-        hint = "" if hits else await self._index.afilter_hint(asked.filter)
+    async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
+        query = read_arguments(SearchArguments, arguments)
+        hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter)
+        hint = "" if hits else await self._index.afilter_hint(query.filter)
         return ToolResult(
             f"{hits_text(hits, self._cite_key)} {hint}".rstrip(),
-            SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(asked)),
+            SearchOutput(hits=[HitOutput.of(hit) for hit in hits], **self._searched(query)),
         )
 
-    async def _explain(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
-        asked = read_arguments(ExplainArguments, given)
-        text = await self._index.aexplain(asked.query, asked.k or _USUAL, filter=asked.filter)
-        return ToolResult(text, ExplainOutput(explanation=text, **self._searched(asked)))
+    async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+        query = read_arguments(ExplainArguments, arguments)
+        text = await self._index.aexplain(query.query, query.k or _USUAL, filter=query.filter)
+        return ToolResult(text, ExplainOutput(explanation=text, **self._searched(query)))
 
-    async def _ask(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:
-        asked = read_arguments(AskArguments, given)
+    async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
+        query = read_arguments(AskArguments, arguments)
         if self._model is None:
             raise ConfigurationError(_NO_MODEL)
         from sire_core.reason import PassageSource, reason, settings_of
         from sire_core.reason.steps import Answer
 
         run = reason(
-            asked.via,
+            query.via,
             PassageSource(self._index),
-            asked.question,
+            query.question,
             model=self._model,
-            k=asked.k,
-            filter=asked.filter,
-            limits=self._limits_of(asked),
-            **settings_of(asked.via, asked.flavor),
+            k=query.k,
+            filter=query.filter,
+            limits=self._limits_of(query),
+            **settings_of(query.via, query.flavor),
         )
-        made: list[ReasoningStep] = []
+        steps_made: list[ReasoningStep] = []
         answer: Answer | None = None
         async with aclosing(run) as steps:  # closing the stream stops the model calls, too
             async for step in steps:
                 if isinstance(step, Answer):
                     answer = step
                 else:
-                    made.append(step)
+                    steps_made.append(step)
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
-        shown = made if asked.show_steps else []
+        steps_shown = steps_made if query.show_steps else []
         return ToolResult(
-            answer_text(answer, shown, self._cite_key), AskOutput.of(answer, shown, **self._searched(asked))
+            answer_text(answer, steps_shown, self._cite_key), AskOutput.of(answer, steps_shown, **self._searched(query))
         )
 
-    async def _fetch(self, given: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+    async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         from sire_core.corpus.chunker import SentenceChunker, joined
 
-        asked = read_arguments(FetchArguments, given)
-        found = self._index.documents([asked.doc_id]) or self._cited_as(asked.doc_id)
-        if not found:
-            raise QueryError(self._no_document(asked.doc_id))
-        document = found[0]
+        query = read_arguments(FetchArguments, arguments)
+        documents = self._index.documents([query.doc_id]) or self._cited_as(query.doc_id)
+        if not documents:
+            raise QueryError(self._no_document(query.doc_id))
+        document = documents[0]
         chunker = self._index.chunker
         cutter = SentenceChunker() if isinstance(chunker, str) else chunker
-        whole = "\n\n".join(joined(each.passages, cutter) for each in found)
-        part = whole[asked.start : asked.start + asked.length]
-        end = asked.start + len(part)
+        whole = "\n\n".join(joined(each.passages, cutter) for each in documents)
+        part = whole[query.start : query.start + query.length]
+        end = query.start + len(part)
         output = FetchOutput(
             doc_id=document.id,
             title=document.title,
             text=part,
             metadata=dict(document.metadata),
-            start=asked.start,
+            start=query.start,
             length=len(whole),
             next_start=end if end < len(whole) else None,
         )
@@ -253,21 +253,21 @@ class IndexTools:
             each for each in documents if name in cited_names([each.id], each.metadata, {}, each.title, self._cite_key)
         ]
 
-    def _limits_of(self, asked: AskArguments) -> ReasoningLimits:
+    def _limits_of(self, query: AskArguments) -> ReasoningLimits:
         """What the server allows, or less where the agent wants less."""
         ours = self._limits
         return replace(
-            ours, max_steps=_least(ours.max_steps, asked.max_steps), timeout=_least(ours.timeout, asked.timeout)
+            ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
-    def _searched(self, asked: SearchArguments | AskArguments) -> dict[str, Any]:
+    def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
         """How was searched, for traces."""
-        return {"recipe": str(self._index.stats()["recipe"]), "k": asked.k or _USUAL, "filter": asked.filter}
+        return {"recipe": str(self._index.stats()["recipe"]), "k": query.k or _USUAL, "filter": query.filter}
 
     def _no_document(self, doc_id: str) -> str:
         known = self._index.snapshot().document_ids()
-        near = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
-        return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(near)}." if near else "")
+        similar = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
+        return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(similar)}." if similar else "")
 
 
 def _least(*bounds: Any) -> Any:

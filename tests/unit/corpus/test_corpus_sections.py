@@ -10,7 +10,7 @@ from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
-from sire_core.extraction.pieces import Piece, pieces_of
+from sire_core.extraction.sections import Piece, pieces_of
 from sire_core.types import Document, Passage
 
 PAGE = """---

@@ -92,10 +92,10 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     [mother] = browse.document_units(snapshot, "hedda-sorrel")
     found = asyncio.run(why_not(snapshot, QUESTION, mother.id, k=4))
     said = dict(found.reasons)
-    assert (found.place, place > 4) == (place, True)
-    assert [(node.label, node.place) for node in found.picture.nodes if node.place] == [("Hedda Sorrel", place)]
-    assert f"place {place} of 41" in said["place"]
-    assert "none of it" in said["names of the question"]
+    assert (found.rank, place > 4) == (place, True)
+    assert [(node.label, node.rank) for node in found.picture.nodes if node.rank] == [("Hedda Sorrel", place)]
+    assert f"rank {place} of 41" in said["rank"]
+    assert "none of them" in said["names of the question"]
     assert "Hedda Sorrel (in 2 passages)" in said["names of the hits"]
     assert "It lacks" in said["words"] or "no word" in said["words"]
     hidden = limited.snapshot(filter="tenant=none")

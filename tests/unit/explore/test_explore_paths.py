@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.explore.marks import escaped, marked
+from sire_core.explore.highlight import escaped, marked
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.svg import document
 
@@ -51,7 +51,7 @@ def ends(picture):
 def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
     asked = demo.show(QUESTION, k=2)
     assert [hit.title for hit in asked.hits] == ["SS Northern Wren", "Aldous Brack"]
-    found = {(node.kind, node.label, node.place) for node in asked.picture.nodes}
+    found = {(node.kind, node.label, node.rank) for node in asked.picture.nodes}
     assert ("chunk", "Aldous Brack", 2) in found
     assert ("entity", "Aldous Brack", 0) in found
     # The captain is a name and a passage with one label: the links say that both stand on the way.
@@ -61,7 +61,7 @@ def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
         ("SS Northern Wren", "Aldous Brack"),
         ("Aldous Brack", "Aldous Brack"),
     }
-    [leading] = [node for node in asked.picture.nodes if node.place == 1]
+    [leading] = [node for node in asked.picture.nodes if node.rank == 1]
     assert leading.text.endswith("she was commanded by Aldous Brack.")
     assert "names Aldous Brack" in asked.hits[1].reasons[1].note
     assert [[node.kind for node in column] for column in columns(asked.picture)] == [

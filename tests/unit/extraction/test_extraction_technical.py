@@ -5,9 +5,9 @@ import time
 import pytest
 
 from sire_core.extraction.headings import heading_term
-from sire_core.extraction.pieces import pieces_of
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
+from sire_core.extraction.sections import pieces_of
 from sire_core.extraction.terms import definition_of
 from sire_core.types import Chunk
 

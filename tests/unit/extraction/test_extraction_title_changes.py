@@ -10,13 +10,20 @@ from sire_core import Document
 from sire_core.corpus.changes import StoredDocument, plan_delete, plan_put
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.data import demo_documents
-from sire_core.extraction.passage_texts import PassageTexts
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.title_changes import changed_wordings, touched_records, words_said
-from sire_core.extraction.title_index import TitleIndex, first_word, title_of
+from sire_core.extraction.surface_forms import (
+    PassageTexts,
+    SurfaceForm,
+    TitleIndex,
+    changed_surface_forms,
+    first_word,
+    folded,
+    title_of,
+    touched_records,
+    words_of_records,
+)
 from sire_core.extraction.titles import WORD, TitleLinker
-from sire_core.extraction.wordings import Wording, folded
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
@@ -83,7 +90,7 @@ def linked(titles, records):
 @given(RECORDS, st.lists(st.sampled_from(TITLES)), st.lists(st.sampled_from(TITLES)))
 def test_all_records_that_change_are_found(rows, before, after):
     records = [record(number, *row) for number, row in enumerate(rows)]
-    touched = touched_records({r.hash: to_json(r).encode() for r in records}, changed_wordings(before, after))
+    touched = touched_records({r.hash: to_json(r).encode() for r in records}, changed_surface_forms(before, after))
     for r, was, now in zip(records, linked(before, records), linked(after, records), strict=True):
         assert was == now or r.hash in touched
 
@@ -94,7 +101,7 @@ def test_titles_out_of_reach_change_nothing(rows, titles):
     records = [record(number, *row) for number, row in enumerate(rows)]
     chunks = [Chunk(f"c{i}", f"d{i}", 0, title, ".") for i, title in enumerate(titles)]
     corpus = corpus_of(chunks)
-    in_reach = corpus.following(TitleIndex).beginning_with(words_said(records), corpus)
+    in_reach = corpus.following(TitleIndex).beginning_with(words_of_records(records), corpus)
     assert linked(in_reach, records) == linked(titles, records)
 
 
@@ -127,7 +134,7 @@ def test_titles_and_texts_follow_the_corpus(steps):
         assert corpus.following(TitleIndex).beginning_with(words, corpus) == expected
         assert expected == list(dict.fromkeys(title for c in corpus.chunks if (title := title_of(c)).strip()))
         for wording in ("Old Mill", "Smith and Sons", "Aylwin", "Office Space"):
-            pieces = Wording(wording).pieces
+            pieces = SurfaceForm(wording).pieces
             expected = {c.hash for c in corpus.chunks if all(piece in folded(c.index_text) for piece in pieces)}
             assert corpus.following(PassageTexts).holding([wording]) == expected
 
@@ -143,7 +150,7 @@ def test_titles_and_texts_follow_the_corpus(steps):
     ],
 )
 def test_spellings_that_mean_the_same_are_found(title, text):
-    wordings = changed_wordings([], [title])
+    wordings = changed_surface_forms([], [title])
     assert touched_records({"a": to_json(record(0, [text], "Ann")).encode()}, wordings) == {"a"}
     nothing, passage = Chunk("c0", "d0", 0, "Nothing.", ""), Chunk("c1", "d1", 0, text, "")
     corpus = corpus_of([nothing, passage])
@@ -154,9 +161,12 @@ def test_only_whole_words_are_found():
     bodies = {"a": b'{"text":"A model married."}', "b": b'{"text":"He came to Del\\nMar."}', "c": b'{"text":"Aylwins"}'}
     assert touched_records(bodies, ["Del Mar"]) == {"b"}
     assert touched_records(bodies, ["Aylwin"]) == set()
-    assert changed_wordings(["Del Mar", "Aylwin"], ["Aylwin", "Del Mar", "Aylwin"]) == []
-    assert changed_wordings([], ["The Old Mill"]) == ["The Old Mill", "Old Mill"]
-    assert changed_wordings(["The Old Mill"], ["The Old Mill", "Old Mill (film)"]) == ["Old Mill", "Old Mill (film)"]
+    assert changed_surface_forms(["Del Mar", "Aylwin"], ["Aylwin", "Del Mar", "Aylwin"]) == []
+    assert changed_surface_forms([], ["The Old Mill"]) == ["The Old Mill", "Old Mill"]
+    assert changed_surface_forms(["The Old Mill"], ["The Old Mill", "Old Mill (film)"]) == [
+        "Old Mill",
+        "Old Mill (film)",
+    ]
 
 
 def rules_records(chunks):
@@ -176,7 +186,7 @@ def rules_records(chunks):
 )
 def test_passages_tell_which_verbatim_records_may_change(rows, before, after):
     chunks = [Chunk(f"c{i}", f"d{i}", 0, title, " ".join(texts)) for i, (title, texts) in enumerate(rows)]
-    wordings = changed_wordings(before, after)
+    wordings = changed_surface_forms(before, after)
     records = rules_records(chunks)
     bodies = {chunk.hash: to_json(r).encode() for chunk, r in zip(chunks, records, strict=True)}
     corpus = corpus_of(chunks)

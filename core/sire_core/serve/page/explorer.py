@@ -1,4 +1,4 @@
-"""`Explorer`: what the page of `sire explore` asks of an index, without any page."""
+"""`Explorer`: the queries of the pages of `sire explore`, without the pages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from sire_core.errors import CorpusError
-from sire_core.explore.asked import AskedQuestion, aask
-from sire_core.explore.shown import ShownQuestion
+from sire_core.explore.query_result import QueryResult, query_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,18 +25,18 @@ if TYPE_CHECKING:
 __all__ = ["Explorer", "ExplorerQuery", "Measured", "MeasuredQuestion", "compared"]
 
 _KEPT = 6
-"""Indexes that are kept open, one for every recipe and its settings."""
+"""Maximum number of open indexes, one for each recipe with its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorerQuery:
-    """What is asked, and how.
+    """A question and the options of its search.
 
     Attributes:
         question: The question.
         recipe: Name of a recipe that the folder holds; empty for the latest.
-        k: How many hits.
-        where: A filter; empty for none.
+        k: Number of hits.
+        filter: A filter; empty for none.
         settings: Settings of the search as `key=value` words.
         returns: As in `Index.search`.
     """
@@ -45,20 +44,20 @@ class ExplorerQuery:
     question: str
     recipe: str = ""
     k: int = 5
-    where: str = ""
+    filter: str = ""
     settings: str = ""
     returns: str = "passages"
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredQuestion:
-    """A question that was measured.
+    """Result of a question.
 
     Attributes:
         id: Its id.
         question: The question.
-        found: Per recipe, how many of its gold documents are among the documents of the first k hits.
-        gold: How many gold documents it has.
+        found: Per recipe, the number of its gold documents among the documents of the first k hits.
+        gold: Number of its gold documents.
     """
 
     id: str
@@ -69,13 +68,13 @@ class MeasuredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What recipes find of questions whose documents are known.
+    """Results of recipes on questions with gold documents.
 
     Attributes:
         recipes: Their names, in order.
-        k: How many hits counted.
-        milliseconds: Per recipe, of a search, the median.
-        questions: One by one, those that recipes differ on first.
+        k: Number of hits that counted.
+        milliseconds: Per recipe, the median time of a search.
+        questions: The questions, those with the largest difference between recipes first.
     """
 
     recipes: tuple[str, ...]
@@ -100,12 +99,12 @@ class Measured:
 
 @dataclass(slots=True)
 class Explorer:
-    """Asks an index in all its recipes; reads, and never writes.
+    """Searches an index with all its recipes; read only.
 
     Attributes:
         open: Opens the index for a recipe (empty for the latest) and settings as `key=value` words.
-        model: Whom reasoning asks; None for evidence only.
-        title: What the index is called.
+        model: Model of the reasoning; None for evidence only.
+        title: Name of the index.
     """
 
     open: Callable[[str, Sequence[str]], Index]
@@ -114,16 +113,16 @@ class Explorer:
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
 
     def index(self, recipe: str = "", settings: str = "") -> Index:
-        """The index as a recipe with some settings searches it."""
+        """The index, opened with a recipe and settings."""
         key = (recipe, " ".join(settings.split()))
         if key not in self._opened:
             if len(self._opened) >= _KEPT:
-                self._opened.pop(next(iter(self._opened)))  # not closed: somebody may be reading from it
+                self._opened.pop(next(iter(self._opened)))  # not closed: a reader may still use it
             self._opened[key] = self.open(recipe, settings.split())
         return self._opened[key]
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all open indexes."""
         for index in self._opened.values():
             index.close()
         self._opened.clear()
@@ -133,38 +132,38 @@ class Explorer:
         stats = self.index().stats()
         return list(dict.fromkeys([stats["recipe"], *reversed(stats["recipes"])]))
 
-    async def snapshot(self, recipe: str = "", where: str = "", settings: str = "") -> SearchSnapshot:
-        """The index as of now, as far as it may be seen."""
-        # Opening one imports what its embedder needs: not on the loop that other people's pages wait for.
+    async def snapshot(self, recipe: str = "", filter: str = "", settings: str = "") -> SearchSnapshot:
+        """A snapshot of the latest generation, with a filter."""
+        # Opening one imports what its embedder needs, which takes long: not on the event loop.
         index = await asyncio.to_thread(self.index, recipe, settings)
-        return await index.asnapshot(filter=where or None)
+        return await index.asnapshot(filter=filter or None)
 
-    async def ask(self, asking: ExplorerQuery) -> AskedQuestion:
-        """Search, and say why."""
-        snapshot = await self.snapshot(asking.recipe, asking.where, asking.settings)
-        return await aask(snapshot, asking.question, asking.k, returns=asking.returns)
+    async def ask(self, query: ExplorerQuery) -> QueryResult:
+        """Search, and explain the hits."""
+        snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
+        return await query_result(snapshot, query.question, query.k, returns=query.returns)
 
     async def find(self, text: str) -> list[Unit]:
-        """Passages by words, to be asked about with `why_not`."""
+        """Find passages by words, for `why_not`."""
         from sire_core.explore.why_not import find_passages
 
         return await find_passages(await self.snapshot(), text)
 
-    async def why_not(self, asking: ExplorerQuery, passage: str) -> WhyNot:
+    async def why_not(self, query: ExplorerQuery, passage: str) -> WhyNot:
         """Why a passage is not among the hits."""
         from sire_core.explore.why_not import why_not
 
-        snapshot = await self.snapshot(asking.recipe, asking.where, asking.settings)
-        return await why_not(snapshot, asking.question, passage, asking.k)
+        snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
+        return await why_not(snapshot, query.question, passage, query.k)
 
     def questions(self, path: Path) -> tuple[Question, ...]:
         """Questions of a file with gold documents of this index."""
         from sire_core.corpus.benchmarks import read_questions
 
-        found = tuple(question for question in read_questions(path) if question.supporting)
-        if not found:
+        questions = tuple(question for question in read_questions(path) if question.supporting)
+        if not questions:
             raise CorpusError("No question of the file has gold documents ('supporting'); there is nothing to measure.")
-        return found
+        return questions
 
     async def measure(
         self,
@@ -173,7 +172,7 @@ class Explorer:
         k: int = 5,
         progress: Callable[[str, int, int], None] = lambda *_: None,
     ) -> Measured:
-        """Ask every question with every recipe."""
+        """Search for every question with every recipe."""
         snapshot = await self.snapshot()
         unknown = {name for question in questions for name in question.supporting} - set(snapshot.document_ids())
         if unknown:
@@ -181,8 +180,8 @@ class Explorer:
                 f"'supporting' names documents that are not in this index: {', '.join(sorted(unknown)[:3])}. It holds "
                 "ids of documents, as `sire query --json` shows them."
             )
-        found: list[list[int]] = []
-        middle: list[float] = []
+        hits_by_recipe: list[list[int]] = []
+        medians: list[float] = []
         for recipe in recipes:
             snapshot = await self.snapshot(recipe)
             hits, seconds = [], []
@@ -192,19 +191,19 @@ class Explorer:
                 seconds.append(time.perf_counter() - started)
                 hits.append(len(documents.intersection(question.supporting)))
                 progress(recipe, done, len(questions))
-            found.append(hits)
-            middle.append(1000 * sorted(seconds)[len(seconds) // 2])
+            hits_by_recipe.append(hits)
+            medians.append(1000 * sorted(seconds)[len(seconds) // 2])
         rows = [
             MeasuredQuestion(question.id, question.question, tuple(per_recipe), len(set(question.supporting)))
-            for question, *per_recipe in zip(questions, *found, strict=True)
+            for question, *per_recipe in zip(questions, *hits_by_recipe, strict=True)
         ]
         rows.sort(key=lambda row: min(row.found) - max(row.found))
-        return Measured(tuple(recipes), k, tuple(middle), tuple(rows))
+        return Measured(tuple(recipes), k, tuple(medians), tuple(rows))
 
 
-def compared(one: ShownQuestion, other: ShownQuestion) -> Iterator[tuple[str, int, int]]:
-    """What two searches found: title, place in one and place in the other, 0 where it is not among the hits."""
-    places = [{hit.id: hit.place for hit in asked.hits} for asked in (one, other)]
-    titles = {hit.id: hit.title or hit.id for asked in (one, other) for hit in asked.hits}
+def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:
+    """Title, rank in one result and rank in the other (0 if it is not among the hits) of every hit of two results."""
+    ranks = [{hit.id: hit.rank for hit in result.hits} for result in (one, other)]
+    titles = {hit.id: hit.title or hit.id for result in (one, other) for hit in result.hits}
     for name, title in titles.items():
-        yield title, places[0].get(name, 0), places[1].get(name, 0)
+        yield title, ranks[0].get(name, 0), ranks[1].get(name, 0)

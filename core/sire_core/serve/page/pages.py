@@ -1,33 +1,338 @@
-"""All pages, in NiceGUI: fields and buttons around the HTML of `page` and `views`; here those to browse."""
+"""The pages in NiceGUI: fields and buttons around the HTML of `explore.page` and `views`."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import json
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from nicegui import ui
 
-from sire_core.errors import ConfigurationError
+from sire_core.algorithms.wording import count
+from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
-from sire_core.explore.marks import escaped
-from sire_core.explore.page import PAGE_STYLE
+from sire_core.explore.highlight import escaped
+from sire_core.explore.page import PAGE_STYLE, parts
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
+from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.search.passages import RETURNS
 from sire_core.serve.page import views
-from sire_core.serve.page.ask import AskPage, one_of, render_with_timeout, show_html
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
-from sire_core.serve.page.panels import evaluate_panel, reason_panel
+from sire_core.serve.page.views import address, link
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nicegui import Client
+
+    from sire_core.explore.query_result import QueryResult
+    from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.serve.page.explorer import Explorer
+    from sire_core.types import Hit
 
 __all__ = ["register"]
+
+
+def reason_panel(explorer: Explorer) -> None:
+    """Draw the panel of reasoning: its steps as they come; without a model the evidence."""
+    from sire_core.reason import STRATEGIES
+
+    if explorer.model is None:
+        ui.label("No language model was given (--llm), so the evidence is shown instead of an answer.")
+    running: list[asyncio.Task[Any]] = []
+
+    async def go() -> None:
+        # A new question cancels the last one, which would cost more calls.
+        for task in running:
+            task.cancel()
+        running[:] = [task for task in [asyncio.current_task()] if task]
+        log.clear()
+        status.set_text("Thinking ...")
+        with log:
+            await guarded(think)
+        status.set_text("")
+
+    question = question_field("Question", "", "Think", go)
+    via = ui.select(list(STRATEGIES), label="Strategy", value="ircot").style("min-width:130px")
+    log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
+    status = ui.label("").props("role=status").classes("sire-piece")
+
+    async def think() -> None:
+        if explorer.model is None:
+            ui.html(asked_html(await explorer.ask(ExplorerQuery(question.value or ""))), sanitize=False)
+        else:
+            await _steps(explorer, via.value, question.value or "", log)
+
+
+async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) -> None:
+    """Draw the steps as they come, and stream the answer."""
+    from sire_core.reason import Answer, AnswerPiece, reason
+
+    recipe = explorer.recipes()[0]
+    piece = None
+    async with aclosing(reason(via, explorer.index(), question, stream=True)) as steps:
+        async for step in steps:
+            if log.is_deleted:  # the page was left
+                return
+            if isinstance(step, AnswerPiece):
+                piece = piece or ui.label("").classes("sire-piece")
+                piece.set_text(("" if step.restart else piece.text) + step.text)
+            elif isinstance(step, Answer):
+                if piece:  # the answer repeats it
+                    piece.delete()
+                show_html(answer_html(step, recipe))
+            else:
+                show_html(step_html(step, recipe))
+
+
+def evaluate_panel(explorer: Explorer) -> None:
+    """Draw the panel of evaluation: recipes on the questions of a file."""
+    ui.label(
+        "A file of questions: a line {'id', 'question', 'supporting': [ids of documents]}, as `sire eval` reads it."
+    )
+    with ui.row().classes("sire-wide sire-low") as controls:
+        recipes = explorer.recipes()
+        chosen = ui.select(recipes, label="Recipes", value=recipes, multiple=True).style("min-width:200px")
+        k = ui.number("Hits that count", value=5, min=1, max=100, precision=0).style("min-width:120px")
+    status = ui.label("").props("role=status")
+    result = ui.column().classes("sire-wide")
+
+    async def take(event: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "questions.jsonl"
+            path.write_bytes(await event.file.read())
+            upload.reset()
+            result.clear()
+            with result:
+                await guarded(lambda: read(path))
+
+    async def read(path: Path) -> None:
+        def report(recipe: str, done: int, total: int) -> None:
+            status.set_text(f"{recipe}: {done:,} of {total:,} questions")
+
+        measured = await explorer.measure(explorer.questions(path), chosen.value, int(k.value or 5), report)
+        show_html(views.measured_html(measured))
+
+    # The framework's own field for files has buttons without names: it stays hidden, and a button of ours opens it.
+    upload = ui.upload(auto_upload=True, on_upload=take, max_file_size=50_000_000).classes("sire-hidden")
+    opens = ui.button("Choose a file of questions").on(
+        "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
+    )
+    opens.move(controls)
+
+
+def step_html(step: ReasoningStep, recipe: str) -> str:
+    """HTML of a step; the hits of a search open on a click."""
+    if isinstance(step, Retrieved):
+        summary = f"Found {count(len(step.hits), 'passage')}, {step.new:,} of them new"
+        items = "".join(f"<li>{_linked(hit, recipe)}</li>" for hit in step.hits)
+        return f"<details><summary>{summary}</summary><ol>{items}</ol></details>"
+    if isinstance(step, SubQuestion):
+        return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
+    if isinstance(step, IntermediateAnswer):
+        return f"<p><b>{escaped(step.question)}</b> {escaped(step.text or 'unknown')}</p>"
+    assert isinstance(step, Thought)
+    return f"<p>{escaped(step.text)}</p>"
+
+
+def answer_html(answer: Answer, recipe: str) -> str:
+    """HTML of the answer, the passages that it cites, and whether they suffice."""
+    cited = [(number, answer.hits[number - 1]) for number in answer.citations]
+    read = cited or list(enumerate(answer.hits[:5], 1))
+    sources = "".join(f"<li>[{number}] {_linked(hit, recipe)}</li>" for number, hit in read)
+    why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
+    usage = answer.usage
+    spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
+    return (
+        f'<h2>Answer</h2><p class="text">{escaped(answer.text or "No answer.")}</p>'
+        + (f"<p>{'Sources' if cited else 'Read, but not cited'}:</p><ul class=plain>{sources}</ul>" if sources else "")
+        + f"<p>The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {escaped(why)})'}.</p>"
+        f'<p class="meta">{spent}</p>'
+    )
+
+
+def _linked(hit: Hit, recipe: str) -> str:
+    return link(hit.unit.title or hit.unit.text[:80], address(recipe, hit.unit.kind.value, hit.unit.id))
+
+
+_AT_ONCE = 0.5
+"""Seconds after which a page is painted, complete or not."""
+
+
+def show_html(content: str) -> None:
+    """Show HTML whose text is already escaped."""
+    ui.html(content, sanitize=False, tag="section").classes("sire sire-page")
+
+
+def heading(text: str, level: int = 2) -> None:
+    """Show a heading."""
+    ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
+
+
+def asked_html(result: QueryResult) -> str:
+    """HTML of a result whose hits link to their pages."""
+    return parts(result, lambda kind, name: views.address(result.recipe, kind, name))
+
+
+async def guarded(show: Callable[[], Awaitable[None]]) -> None:
+    """Show something, or the error message."""
+    try:
+        await show()
+    except SireError as error:
+        ui.label(str(error)).props("role=alert").classes("text-negative")
+
+
+async def render_with_timeout(show: Callable[[], Awaitable[None]]) -> None:
+    """Show the content of a page; the frame is painted first if the content takes long."""
+    status = ui.label("Reading the index ...").props("role=status")
+    early = asyncio.create_task(_painted(ui.context.client))
+    try:
+        await guarded(show)
+    finally:
+        early.cancel()
+        status.delete()
+
+
+async def _painted(client: Client) -> None:
+    await asyncio.sleep(_AT_ONCE)
+    await client.connected()
+
+
+def question_field(label: str, value: str, button: str, go: Callable[[], Awaitable[None]]) -> ui.input:
+    """A field with its button; the return key presses it."""
+    with ui.row().classes("sire-wide sire-low"):
+        field = ui.input(label, value=value).classes("sire-grow").style("min-width:min(100%,320px)")
+        ui.button(button, on_click=go)
+    field.on("keydown.enter", go)
+    return field
+
+
+def one_of(value: str, known: list[str]) -> str:
+    """The value if it is known, else the first known one."""
+    return value if value in known else known[0]
+
+
+_NONE = "(none)"
+
+# A picture as PNG: the browser draws the SVG, twice as large, and hands it over as a file.
+_PNG = """
+const svg = document.querySelector('.sire-page svg.sire'); const url = URL.createObjectURL(
+  new Blob([new XMLSerializer().serializeToString(svg).replace('>', '><style>' + %s + '</style>')],
+  {type: 'image/svg+xml'})); const image = new Image(); image.onload = () => {
+  const canvas = document.createElement('canvas'); canvas.width = 2 * svg.width.baseVal.value;
+  canvas.height = 2 * svg.height.baseVal.value; const pen = canvas.getContext('2d');
+  pen.fillStyle = getComputedStyle(svg).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height); const a = document.createElement('a');
+  a.href = canvas.toDataURL('image/png'); a.download = 'question.png'; a.click(); URL.revokeObjectURL(url); };
+image.src = url;
+"""
+
+
+class AskPage:
+    """A question, its hits and the paths to them; optionally next to those of another recipe."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+
+    async def show(self, query: ExplorerQuery, compare: str) -> None:
+        """Draw the fields, and the result of the question in the address."""
+        recipes = self._explorer.recipes()
+
+        async def go() -> None:
+            now, second = current_query()
+            parameters = {"q": now.question, "recipe": now.recipe, "compare": second, "k": now.k, "filter": now.filter}
+            parameters |= {"settings": now.settings, "returns": now.returns}
+            ui.navigate.history.push(f"/?{urlencode(parameters, errors='replace')}")
+            await self._answer(result, now, second)
+
+        question = question_field("Question", query.question, "Ask", go)
+        with ui.row().classes("sire-wide sire-low"):
+            recipe = ui.select(recipes, label="Recipe", value=one_of(query.recipe, recipes)).style("min-width:130px")
+            other = ui.select([_NONE, *recipes], label="Compare with", value=one_of(compare, [_NONE, *recipes]))
+            other.style("min-width:130px")
+            hits = ui.number("Hits", value=query.k, min=1, max=100, precision=0).style("width:80px")
+            filter_field = ui.input("Filter, such as year>1990", value=query.filter).style("min-width:min(100%,230px)")
+            settings = ui.input("Settings, such as rounds=1", value=query.settings)
+            settings.style("min-width:min(100%,230px)")
+            returns = ui.select(list(RETURNS), label="Returns", value=one_of(query.returns, list(RETURNS)))
+        result = ui.column().classes("sire-wide")
+
+        def current_query() -> tuple[ExplorerQuery, str]:
+            now = ExplorerQuery(
+                question=question.value or "",
+                recipe=recipe.value,
+                k=int(hits.value or 5),
+                filter=filter_field.value or "",
+                settings=settings.value or "",
+                returns=returns.value,
+            )
+            return now, "" if other.value == _NONE else str(other.value)
+
+        if query.question:
+            now = current_query()
+            with result:
+                await render_with_timeout(lambda: self._found(*now))
+
+    async def _answer(self, column: Any, query: ExplorerQuery, compare: str) -> None:
+        column.clear()
+        with column:
+            await guarded(lambda: self._found(query, compare))
+
+    async def _found(self, query: ExplorerQuery, compare: str) -> None:
+        result = await self._explorer.ask(query)
+        others = [await self._explorer.ask(_with_recipe(query, compare))] if compare else []
+        with ui.row():
+            ui.button("Save picture as SVG", on_click=lambda: ui.download.content(result.svg(), "question.svg"))
+            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(_png()))
+            ui.button("Save page", on_click=lambda: ui.download.content(result.html(), "question.html"))
+        if others:
+            show_html(views.comparison_html(result, others[0]))
+        with ui.element("div").classes("sire-two"):
+            for each in (result, *others):
+                ui.html(asked_html(each), sanitize=False)
+        self._why_not(query)
+
+    def _why_not(self, query: ExplorerQuery) -> None:
+        heading("Why not this passage?")
+
+        async def find() -> None:
+            matches.clear()
+            with matches:
+                units = await self._explorer.find(wanted.value or "")
+                if not units:
+                    ui.label("No passage has these words.")
+                for unit in units:
+                    ui.button(unit.title or unit.id, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
+
+        async def why(name: str) -> None:
+            answer.clear()
+            with answer:
+                await guarded(lambda: reasons(name))
+
+        async def reasons(name: str) -> None:
+            show_html(views.why_not_html(await self._explorer.why_not(query, name), query.recipe))
+
+        wanted = question_field("Words of the passage", "", "Find it", find)
+        matches, answer = ui.column(), ui.column().classes("sire-wide")
+
+
+def _png() -> str:
+    return _PNG % json.dumps(PAGE_STYLE)
+
+
+def _with_recipe(query: ExplorerQuery, recipe: str) -> ExplorerQuery:
+    """The same query with another recipe and its default settings."""
+    return ExplorerQuery(query.question, recipe, query.k, query.filter, "", query.returns)
+
 
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
@@ -53,24 +358,24 @@ _PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"), ("Evaluat
 
 
 _page = partial(ui.page, response_timeout=60.0)
-"""The framework would give up after three seconds; opening an index on a busy machine may take as long."""
+"""The framework times out after three seconds, but opening an index on a busy machine may take longer."""
 
 
 def register(explorer: Explorer) -> None:
-    """Make the pages of an index."""
+    """Register the pages of an index."""
 
     @_page("/")
     async def ask_page(
         q: str = "",
         recipe: str = "",
-        beside: str = "",
+        compare: str = "",
         k: int = 5,
-        where: str = "",
+        filter: str = "",
         settings: str = "",
         returns: str = "passages",
     ) -> None:
         _frame(explorer, "Ask", "/")
-        await AskPage(explorer).show(ExplorerQuery(q, recipe, k, where, settings, returns), beside)
+        await AskPage(explorer).show(ExplorerQuery(q, recipe, k, filter, settings, returns), compare)
 
     @_page("/browse")
     async def browse_page(
@@ -105,13 +410,13 @@ def register(explorer: Explorer) -> None:
         evaluate_panel(explorer)
 
 
-def _frame(explorer: Explorer, title: str, place: str) -> None:
-    """What every page has: title, language, colours, the way to the other pages."""
+def _frame(explorer: Explorer, title: str, path: str) -> None:
+    """Draw what all pages share: title, language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
     ui.page_title(f"{title} - {explorer.title}")
     ui.add_head_html(f"<style>{_STYLE}</style><script>document.documentElement.lang = 'en'</script>")
     links = "".join(
-        f'<a href="{target}"{" aria-current=page" if target == place else ""}>{name}</a>' for name, target in _PLACES
+        f'<a href="{target}"{" aria-current=page" if target == path else ""}>{name}</a>' for name, target in _PLACES
     )
     # In the page itself, not drawn by scripts: it is painted before these are read.
     ui.add_body_html(
@@ -139,9 +444,9 @@ async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: s
         + "</p>"
     )  # fmt: skip
     if kind in ("document", "entity"):
-        search = ui.input("Only those with these letters", value=text).style("min-width:min(100%,320px)")
+        search = ui.input("Filter by name", value=text).style("min-width:min(100%,320px)")
         search.on("keydown.enter", lambda: ui.navigate.to(f"/browse?{urlencode({**here, 'text': search.value or ''})}"))
-    # Lists read much of a large index: not on the loop that other people's pages wait for.
+    # Lists read much of a large index: not on the event loop.
     show_html(await asyncio.to_thread(_lists, explorer, snapshot, here, start))
 
 
@@ -158,20 +463,20 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     content += views.levels_html(browse.levels(snapshot), recipe)
     index = explorer.index(recipe)
     spent: list[tuple[str, int, int, int]] = []
-    with suppress(ConfigurationError):  # not for those who see a part of the index only
+    with suppress(ConfigurationError):  # refused to users who see only a part of the index
         spent = index.spent()
     return content + views.failures_html(index.failures(), spent)
 
 
-def _chosen(text: str, chosen: bool, given: dict[str, str]) -> str:
-    return f"<b>{escaped(text)}</b>" if chosen else views.link(text, f"/browse?{urlencode(given)}")
+def _chosen(text: str, chosen: bool, parameters: dict[str, str]) -> str:
+    return f"<b>{escaped(text)}</b>" if chosen else views.link(text, f"/browse?{urlencode(parameters)}")
 
 
 async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     units = browse.document_units(snapshot, name)
     if not units:
-        show_html(f"<p>There is no document {escaped(repr(name))} that may be seen.</p>")
+        show_html(f"<p>There is no document {escaped(repr(name))}, or you may not see it.</p>")
     for unit in units:
         show_html(_unit_html(snapshot, unit.id, recipe))
 
@@ -180,7 +485,7 @@ async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     picture = neighbours.unit_picture(snapshot, name)
     if picture is None:
-        show_html("<p>There is no such unit, or it may not be seen.</p>")
+        show_html("<p>There is no such unit, or you may not see it.</p>")
         return
     show_html(_unit_html(snapshot, name, recipe) + views.picture_html(picture, recipe, "near"))
 
@@ -197,7 +502,7 @@ async def _entity(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     card = browse.entity_card(snapshot, name)
     if card is None:
-        show_html("<p>There is no such entity, or it may not be seen.</p>")
+        show_html("<p>There is no such entity, or you may not see it.</p>")
         return
     picture = neighbours.entity_picture(snapshot, name)
     show_html(views.entity_html(card, recipe) + views.picture_html(picture, recipe, "near"))

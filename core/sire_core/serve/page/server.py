@@ -75,8 +75,8 @@ class Guard:
         elif self.token and not self._knows(scope, headers):
             await _refuse(scope, send, 401, "The address with its ?token=... was printed when the page was started.")
         else:
-            asked = {**scope, "query_string": b""} if _from_elsewhere(headers) else scope
-            await self.app(asked, receive, self._sending(scope, send))
+            checked_scope = {**scope, "query_string": b""} if _from_elsewhere(headers) else scope
+            await self.app(checked_scope, receive, self._sending(scope, send))
 
     def _refusal(self, headers: MutableMapping[bytes, str]) -> str:
         host = headers.get(b"host", "")
@@ -90,15 +90,15 @@ class Guard:
         return ""
 
     def _knows(self, scope: Scope, headers: MutableMapping[bytes, str]) -> bool:
-        shown = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
         try:
-            kept = SimpleCookie(headers.get(b"cookie", "")).get(_COOKIE)
+            cookie = SimpleCookie(headers.get(b"cookie", "")).get(_COOKIE)
         except CookieError:
-            kept = None
-        return self._equals(shown + ([kept.value] if kept else []))
+            cookie = None
+        return self._equals(tokens + ([cookie.value] if cookie else []))
 
-    def _equals(self, shown: Iterable[str]) -> bool:
-        return any(hmac.compare_digest(found.encode(), self.token.encode()) for found in shown)
+    def _equals(self, tokens: Iterable[str]) -> bool:
+        return any(hmac.compare_digest(token.encode(), self.token.encode()) for token in tokens)
 
     def _sending(self, scope: Scope, send: Send) -> Send:
         cookie = f"{_COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
@@ -200,8 +200,8 @@ def serve(
     token = "" if local else secrets.token_urlsafe(16)
     guard = Guard(app, LOOPBACK if local else (), token)
     with listen(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        listening(f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else ""))
+        shown_host = f"[{host}]" if ":" in host else host
+        listening(f"http://{shown_host}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else ""))
         # Its log goes to stderr; requests are not logged.
         settings = uvicorn.Config(guard, log_level="warning", ws="websockets-sansio")
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))

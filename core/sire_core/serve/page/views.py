@@ -1,4 +1,4 @@
-"""What the page shows beside answers, as HTML: lists, documents, entities, comparisons. No framework, no script."""
+"""HTML of lists, documents, entities and comparisons. No framework, no script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from sire_core.algorithms.wording import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.marks import escaped
+from sire_core.explore.highlight import escaped
 from sire_core.explore.picture import kind_name
 from sire_core.explore.svg import drawing
 from sire_core.serve.page.explorer import compared
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sire_core.explore.browse import EntityCard
     from sire_core.explore.picture import Picture
-    from sire_core.explore.shown import ShownQuestion
+    from sire_core.explore.query_result import QueryResult
     from sire_core.explore.why_not import WhyNot
     from sire_core.serve.page.explorer import Measured
     from sire_core.types import Failure, Unit
@@ -39,9 +39,9 @@ __all__ = [
 
 
 def address(recipe: str, kind: str, name: str) -> str:
-    """Where a unit, an entity or a document is shown."""
-    place = "document" if kind == "document" else "entity" if kind == "entity" else "unit"
-    return f"/{place}?{urlencode({'id': name, 'recipe': recipe}, errors='replace')}"
+    """Address of the page of a unit, an entity or a document."""
+    path = "document" if kind == "document" else "entity" if kind == "entity" else "unit"
+    return f"/{path}?{urlencode({'id': name, 'recipe': recipe}, errors='replace')}"
 
 
 def link(text: str, target: str) -> str:
@@ -50,7 +50,7 @@ def link(text: str, target: str) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are HTML already, the rest is text. It scrolls where the window is narrow."""
+    """A table; cells are HTML, captions and titles are text. It scrolls in a narrow window."""
     titles = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return (
@@ -60,19 +60,19 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 
 def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int) -> str:
-    """A list with links to what it lists, and to the pages before and after."""
+    """A list with links to its rows and to the previous and next page."""
     rows = [(link(row.label, address(recipe, kind, row.id)), escaped(row.about)) for row in page.rows]
-    shown = f"{start + 1:,} to {start + len(page.rows):,} of {page.total:,}" if page.rows else "none"
+    range_text = f"{start + 1:,} to {start + len(page.rows):,} of {page.total:,}" if page.rows else "none"
     ways = []
     for text, other in (("previous", start - PAGE), ("next", start + PAGE)):
         if 0 <= other < page.total:
             ways.append(link(text, f"/browse?{urlencode({**here, 'start': other}, errors='replace')}"))
     head = ("name", "passages")
-    return table(f"{caption}{shown}", head, rows) + f"<p>{' | '.join(ways)}</p>"
+    return table(f"{caption}{range_text}", head, rows) + f"<p>{' | '.join(ways)}</p>"
 
 
 def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
-    """A picture whose nodes lead to what they are."""
+    """A picture whose nodes link to their pages."""
     if picture is None or len(picture.nodes) < 2:
         return ""
     links = {node.id: address(recipe, node.kind, node.id) for node in picture.nodes if node.kind != "question"}
@@ -84,42 +84,45 @@ def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
 
 
 def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recipe: str) -> str:
-    """A passage or derived unit: what it says, where it comes from, what was derived from it."""
+    """A passage or derived unit: its text, its documents, the units derived from it."""
     documents = ", ".join(link(name, address(recipe, "document", name)) for name in doc_ids)
     level = f", level {unit.level}" if unit.level else ""
     tree = f", tree {unit.tree}" if unit.tree else ""
     about = f"{kind_name(unit.kind.value)}{level}{tree}"
     metadata = table("Metadata", ("key", "value"), [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items()])
-    made = [(escaped(kind_name(u.kind.value)), link(_called(u), address(recipe, "unit", u.id))) for u in derived]
+    derived_rows = [
+        (escaped(kind_name(u.kind.value)), link(_called(u), address(recipe, "unit", u.id))) for u in derived
+    ]
     return (
         f'<h2>{escaped(_called(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
         f'<div class="text">{escaped(unit.text)}</div>{metadata if unit.metadata else ""}'
-        f"{table('Derived from it', ('kind', 'unit'), made) if made else ''}"
+        f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
     )
 
 
 def entity_html(card: EntityCard, recipe: str) -> str:
-    """An entity: its names and why they are one, its passages and relations."""
+    """An entity: its names and why they are the same, its passages and relations."""
     joined = {name: (passage, title) for name, passage, title in card.joined}
     names = []
     for name, passages in card.spellings:
         passage, title = joined.get(name, ("", ""))
-        why = f"{link(title, address(recipe, 'unit', passage))} uses it beside another name" if passage else ""
+        why = f"{link(title, address(recipe, 'unit', passage))} uses it together with another name" if passage else ""
         if not why and name != card.spellings[0][0]:
-            why = "the same name in another spelling, or names found alike"
+            why = "another spelling of the name, or a similar name"
         names.append((escaped(name), f"{passages:,}", why))
     titled = [(link(title, address(recipe, "unit", name)),) for name, title in card.passages[:PAGE]]
-    named, stated = count(len(card.passages), "passage"), count(len(card.relations), "relation")
-    relations = [(link(text, address(recipe, "unit", name)),) for name, text in card.relations[:PAGE]]
+    passages_table = table(count(len(card.passages), "passage"), ("passage",), titled)
+    rows = [(link(text, address(recipe, "unit", name)),) for name, text in card.relations[:PAGE]]
+    relations = table(count(len(card.relations), "relation"), ("relation",), rows) if rows else ""
     return (
         f"<h2>{escaped(card.name)}</h2>"
         f"{table('Its names', ('name', 'passages', 'why it is the same'), names)}"
-        f"{table(named, ('passage',), titled)}{table(stated, ('relation',), relations) if relations else ''}"
+        f"{passages_table}{relations}"
     )
 
 
 def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str:
-    """Trees by level; every row leads to its units."""
+    """Trees by level; every row links to its units."""
     rows = []
     for kind, tree, level, units in levels:
         here = {"kind": kind, "tree": tree, "level": level, "recipe": recipe}
@@ -128,7 +131,7 @@ def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str
 
 
 def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, int, int]]) -> str:
-    """What failed, and what a model was paid for."""
+    """Failures of the build, and the usage of models."""
     failed = [(escaped(failure.where), escaped(failure.reason)) for failure in failures]
     paid = [(escaped(stage or "other"), *(f"{number:,}" for number in numbers)) for stage, *numbers in spent]
     return (
@@ -136,31 +139,31 @@ def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, i
         if failed
         else "<p>Nothing failed.</p>"
     ) + (
-        table("What a model was paid for", ("stage", "answers", "tokens in", "tokens out"), paid)
+        table("Usage of models", ("stage", "answers", "tokens in", "tokens out"), paid)
         if paid
-        else "<p>No model was paid for anything.</p>"
+        else "<p>No model was used.</p>"
     )
 
 
-def why_not_html(found: WhyNot, recipe: str) -> str:
+def why_not_html(result: WhyNot, recipe: str) -> str:
     """Why a passage is not among the hits."""
-    lines = "".join(f"<li><b>{escaped(name)}</b>: {escaped(note)}</li>" for name, note in found.reasons)
-    return f"<h3>{escaped(found.title)}</h3><ul>{lines}</ul>{picture_html(found.picture, recipe, 'why')}"
+    lines = "".join(f"<li><b>{escaped(name)}</b>: {escaped(note)}</li>" for name, note in result.reasons)
+    return f"<h3>{escaped(result.title)}</h3><ul>{lines}</ul>{picture_html(result.picture, recipe, 'why')}"
 
 
-def comparison_html(one: ShownQuestion, other: ShownQuestion) -> str:
-    """What two searches found, and what only one of them did."""
+def comparison_html(one: QueryResult, other: QueryResult) -> str:
+    """Ranks of the hits of two searches."""
     rows = [
         (escaped(title), str(first or "not found"), str(second or "not found"))
         for title, first, second in compared(one, other)
     ]
-    caption = f"Places with {one.recipe} and {other.recipe}"
+    caption = f"Ranks with {one.recipe} and {other.recipe}"
     return table(caption, ("passage", one.recipe, other.recipe), rows)
 
 
 def measured_html(measured: Measured) -> str:
     """Recipes as rows, then the questions on which they differ."""
-    head = ("recipe", f"recall@{measured.k}", "all found", "ms a search")
+    head = ("recipe", f"recall@{measured.k}", "all found", "ms per search")
     rows = [
         (escaped(recipe), f"{recall:.1f}", f"{whole:.1f}", f"{spent:.1f}")
         for recipe, recall, whole, spent in zip(
@@ -170,18 +173,18 @@ def measured_html(measured: Measured) -> str:
     questions = [
         (
             link(row.question, f"/?{urlencode(_asking(row.question, row.found, measured), errors='replace')}"),
-            *(f"{found} of {row.gold}" for found in row.found),
+            *(f"{hits} of {row.gold}" for hits in row.found),
         )
         for row in measured.questions[: 4 * PAGE]
     ]
-    caption = f"Gold documents found, the questions that recipes differ on first ({len(questions):,} shown)"
+    caption = f"Gold documents found; questions with the largest difference first ({len(questions):,} shown)"
     return table("Recipes", head, rows) + table(caption, ("question", *measured.recipes), questions)
 
 
-def _asking(question: str, found: Sequence[int], measured: Measured) -> dict[str, str]:
-    """The question in the recipe that finds most, beside the one that finds least."""
-    best, worst = (measured.recipes[found.index(which(found))] for which in (max, min))
-    return {"q": question, "recipe": best, "k": str(measured.k), **({"beside": worst} if worst != best else {})}
+def _asking(question: str, hits: Sequence[int], measured: Measured) -> dict[str, str]:
+    """Parameters of the question with the best recipe, compared with the worst."""
+    best, worst = (measured.recipes[hits.index(which(hits))] for which in (max, min))
+    return {"q": question, "recipe": best, "k": str(measured.k), **({"compare": worst} if worst != best else {})}
 
 
 def _called(unit: Unit) -> str:

@@ -31,8 +31,8 @@ Piece = tuple[str, str]
 
 def question_words(question: str) -> list[str]:
     """The words of a question that say something, each once, as they stand there."""
-    found = (word for word in find_words(question) if word.lower() not in FUNCTION_WORDS)
-    return list({word.lower(): word for word in found}.values())
+    words = (word for word in find_words(question) if word.lower() not in FUNCTION_WORDS)
+    return list({word.lower(): word for word in words}.values())
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
@@ -43,8 +43,8 @@ def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     spans.sort()
     starts = [start for start, _, _ in spans]
     for match in word_pattern().finditer(text):
-        place = bisect_right(starts, match.start()) - 1
-        if (place < 0 or spans[place][1] <= match.start()) and stem(bare_text(match.group())) in wanted:
+        index = bisect_right(starts, match.start()) - 1
+        if (index < 0 or spans[index][1] <= match.start()) and stem(bare_text(match.group())) in wanted:
             spans.append((match.start(), match.end(), "word"))
     pieces: list[Piece] = []
     at = 0

@@ -1,0 +1,145 @@
+"""`QueryResult`: a question with its hits, the reasons for each and their picture. It does not need the index."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.text import count_tokens
+from sire_core.explore.highlight import Piece, marked
+from sire_core.explore.paths import Reason, path_picture, reasons
+from sire_core.explore.picture import Picture
+from sire_core.search.explanation import text_below_title
+
+if TYPE_CHECKING:
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Hit
+
+__all__ = ["QueryResult", "ResultHit", "query_result"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultHit:
+    """A hit as pages show it.
+
+    Attributes:
+        rank: Rank among the hits, from 1.
+        id: Id of the unit.
+        kind: Kind of the unit.
+        title: Its title; may be empty.
+        score: Larger is better.
+        doc_ids: Documents it comes from.
+        pieces: Its text, with highlights.
+        reasons: The path from the question to it.
+    """
+
+    rank: int
+    id: str
+    kind: str
+    title: str
+    score: float
+    doc_ids: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryResult:
+    """A question and its hits, as a page, a picture or a file. Notebooks display it.
+
+    Attributes:
+        question: The question.
+        recipe: Name of the recipe that searched.
+        filter: The filter, as text; empty for none.
+        hits: Best first.
+        picture: The paths to the hits.
+        seconds: Duration of the search.
+        units: Number of units that were searched.
+        tokens: Tokens of the hits' texts together.
+    """
+
+    question: str
+    recipe: str
+    filter: str
+    hits: tuple[ResultHit, ...]
+    picture: Picture
+    seconds: float
+    units: int
+    tokens: int
+
+    def __repr__(self) -> str:
+        titles = ", ".join(hit.title or hit.id for hit in self.hits)
+        return f"QueryResult({self.question!r}, {self.recipe}: {titles or 'no hits'}; save('FILE.html') writes it)"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter and marimo."""
+        from sire_core.explore.page import fragment
+
+        return fragment(self)
+
+    def html(self) -> str:
+        """One page that works offline: no script, nothing from elsewhere."""
+        from sire_core.explore.page import page
+
+        return page(self)
+
+    def svg(self) -> str:
+        """The picture alone."""
+        from sire_core.explore.svg import document
+
+        return document(self.picture)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `html`, or `svg` if the file's name ends in `.svg`."""
+        target = Path(path)
+        text = self.svg() if target.suffix.lower() == ".svg" else self.html()
+        target.write_text(text, encoding="utf-8")
+
+
+async def query_result(
+    snapshot: SearchSnapshot, question: str, k: int = 5, *, returns: str = "passages"
+) -> QueryResult:
+    """Search, and explain the hits.
+
+    Args:
+        snapshot: What is searched; its filter applies to everything that is shown.
+        question: The question.
+        k: Number of hits.
+        returns: As in `Index.search`.
+    """
+    started = time.perf_counter()
+    hits = await snapshot.asearch(question, k, returns=returns)
+    seconds = time.perf_counter() - started
+    return await asyncio.to_thread(_result, snapshot, question, hits, seconds)
+
+
+def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: float) -> QueryResult:
+    return QueryResult(
+        question=question,
+        recipe=snapshot.recipe.name,
+        filter="" if snapshot.where is None else str(snapshot.where),
+        hits=tuple(_hit(snapshot, question, rank, hit) for rank, hit in enumerate(hits, 1)),
+        picture=path_picture(snapshot, question, hits),
+        seconds=seconds,
+        units=snapshot.size,
+        tokens=sum(count_tokens(hit.unit.text) for hit in hits),
+    )
+
+
+def _hit(snapshot: SearchSnapshot, question: str, rank: int, hit: Hit) -> ResultHit:
+    path = reasons(snapshot, hit)
+    names = [label for reason in path if reason.step in ("question", "entity", "passage") for _, label in reason.over]
+    return ResultHit(
+        rank=rank,
+        id=hit.unit.id,
+        kind=hit.unit.kind.value,
+        title=hit.unit.title,
+        score=float(hit.score),
+        doc_ids=hit.doc_ids,
+        pieces=tuple(marked(text_below_title(hit.unit), question, names)),
+        reasons=tuple(path),
+    )
