@@ -6,8 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.openai.connections import AdaptiveGate
-from sire_core.models.openai.retry import RetryPolicy, retry_after
+from sire_core.models.openai.retry import AdaptiveGate, RetryPolicy, retry_after
 
 
 @pytest.mark.parametrize(

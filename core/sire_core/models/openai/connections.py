@@ -1,4 +1,4 @@
-"""Official clients of OpenAI: how one is made, one per event loop, and how many requests are under way."""
+"""Official clients of OpenAI: how one is made, and one per event loop."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import os
 import threading
 import urllib.request
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.openai.faults import Redactor
 from sire_core.models.openai.responses import ENCODINGS
+from sire_core.models.openai.retry import AdaptiveGate
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from typing_extensions import Self
 
     from sire_core.models.openai.responses import ResponseBounds
 
-__all__ = ["AdaptiveGate", "LoopClients", "OfficialClient"]
+__all__ = ["LoopClients", "OfficialClient"]
 
 _PLAIN = frozenset(
     {"timeout", "max_retries", "organization", "project", "azure_endpoint", "api_version", "azure_deployment"}
@@ -52,11 +50,7 @@ class OfficialClient:
     bounds: ResponseBounds
 
     def make(self) -> AsyncOpenAI:
-        """A client for the running event loop.
-
-        Raises:
-            ConfigurationError: The arguments make no client.
-        """
+        """A client for the running event loop."""
         import openai
 
         options = dict(self.settings)
@@ -92,11 +86,7 @@ class OfficialClient:
         return Redactor(self.api_key, os.environ.get("OPENAI_API_KEY"), parts.password, *map(_bare, texts))
 
     def without_key(self) -> OfficialClient:
-        """The same for another process, which finds the key in its environment.
-
-        Raises:
-            ConfigurationError: A key was given that is not the environment's: a pickle would hold it for all to read.
-        """
+        """The same for another process; refused with a key that is not the environment's, which a pickle would show."""
         given = [self.api_key, *(value for name, value in self.settings.items() if name not in _PLAIN)]
         own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given)
         if own or "@" in urlsplit(self.base_url or "").netloc:
@@ -133,93 +123,6 @@ def _fast_http_client(timeout: float) -> Any:
         return None
 
 
-class AdaptiveGate:
-    """Bounds the requests under way, additive increase and multiplicative decrease. Belongs to one event loop.
-
-    `async with gate` takes a place. `throttled` halves the number of places, once per wave of refusals: refusals of
-    requests that began before the last halving are its echo. `succeeded` grows it by about one place per round.
-
-    Args:
-        maximum: Places at the start and at most.
-    """
-
-    def __init__(self, maximum: int) -> None:
-        if maximum < 1:
-            raise ConfigurationError(f"concurrency must be at least 1, not {maximum}")
-        self.maximum = maximum
-        self._width = float(maximum)
-        self._active = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._paused_until = 0.0
-        self._wave = 0
-
-    @property
-    def width(self) -> int:
-        """Places right now."""
-        return max(1, int(self._width))
-
-    @property
-    def wave(self) -> int:
-        """Number of halvings so far; a request notes it when it begins."""
-        return self._wave
-
-    async def __aenter__(self) -> Self:
-        await self._acquire()
-        try:
-            while (pause := self._paused_until - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110 - a clock is waited for
-                await asyncio.sleep(pause)
-        except BaseException:
-            self._release()
-            raise
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._release()
-
-    def throttled(self, wave: int, pause: float = 0.0) -> None:
-        """The server refused a request for its rate.
-
-        Args:
-            wave: `wave` when the request began.
-            pause: Seconds for which nothing is to be sent (Retry-After).
-        """
-        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
-        if wave == self._wave:
-            self._wave += 1
-            self._width = max(1.0, self._width / 2)
-
-    def succeeded(self) -> None:
-        """A request was answered."""
-        self._width = min(float(self.maximum), self._width + 1.0 / self._width)
-        self._wake()
-
-    async def _acquire(self) -> None:
-        if self._active < self.width and not self._waiting:
-            self._active += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the place was given just before the cancellation
-                self._release()
-            raise
-
-    def _release(self) -> None:
-        self._active -= 1
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting and self._active < self.width:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._active += 1
-                turn.set_result(None)
-
-
 # At the end of a process, closing must not hold it up for long.
 _CLOSE_SECONDS = 1.0
 
@@ -234,14 +137,13 @@ _Links = dict[asyncio.AbstractEventLoop, _Link]
 
 
 class LoopClients:
-    """Makes a client for the event loop that asks, since connections belong to the loop that opened them.
+    """Makes a client and a gate for the event loop that asks, since connections belong to the loop that opened them.
 
     Clients are closed by `aclose`, and otherwise when this object goes or the process ends, so that scripts that use
     the sync face do not leave open sockets behind.
 
-    Args:
-        make: Makes a client with an async `close`.
-        concurrency: Places of each loop's gate.
+    Attributes:
+        has_answered: Whether the server has ever answered, to whichever client.
     """
 
     def __init__(self, make: Callable[[], Any], concurrency: int) -> None:
@@ -249,6 +151,7 @@ class LoopClients:
         self._concurrency = concurrency
         self._lock = threading.Lock()
         self._links: _Links = {}
+        self.has_answered = False
         AdaptiveGate(concurrency)  # complain now, not at the first call
         weakref.finalize(self, _close_all, self._links)
 

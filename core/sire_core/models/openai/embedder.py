@@ -15,13 +15,14 @@ from sire_core.algorithms.parts import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.endpoint import OpenAIEndpoint
 from sire_core.models.openai.faults import CONTEXT_WORDS, BadRequest
+from sire_core.models.openai.responses import ResponseBounds
+from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.models.vector_checks import BatchError, TextError, check_vectors
 from sire_core.telemetry import start
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from sire_core.models.openai.retry import RetryPolicy
     from sire_core.models.usage import UsageLimits
     from sire_core.protocols import FloatArray
 
@@ -81,18 +82,16 @@ class OpenAIEmbedder(OpenAIEndpoint):
     ) -> None:
         super().__init__(
             model,
-            "embed",
-            _used,
             base_url=base_url,
             api_key=api_key,
             timeout=timeout,
-            deadline=max(timeout, _DEADLINE),
-            max_bytes=_MAX_BYTES,
-            max_retries=max_retries,
-            retry=retry,
+            bounds=ResponseBounds(max(timeout, _DEADLINE), _MAX_BYTES),
+            retry=retry or RetryPolicy(max_retries=max_retries),
             limits=limits,
             concurrency=concurrency,
             client_options=client_options,
+            usage=_used,
+            stage="embed",
         )
         if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
             raise ConfigurationError("batch sizes and token limits of an embedder must be at least 1")
@@ -173,7 +172,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
             if self._encoding:
                 body["encoding_format"] = self._encoding
             try:
-                answer = await self._transport.post("/embeddings", body, (size, 0), self._sink)
+                answer = await self.post("/embeddings", body, (size, 0))
             except BadRequest as error:
                 if "encoding_format" in body and "encoding" in str(error):
                     self._encoding = None

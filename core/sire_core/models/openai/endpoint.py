@@ -1,86 +1,115 @@
-"""`OpenAIEndpoint`: what every client of an OpenAI-compatible server has in common."""
+"""`OpenAIEndpoint`: requests to an OpenAI-compatible server, with our retries and limits over the official client."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import importlib.util
+import json
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError
-from sire_core.models.openai.responses import ResponseBounds
-from sire_core.models.openai.retry import RetryPolicy
-from sire_core.models.openai.transport import OpenAITransport
+from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.openai.connections import LoopClients, OfficialClient
+from sire_core.models.openai.faults import (
+    BadRequest,
+    BrokenResponseError,
+    TimedOut,
+    explain_fault,
+    headers_of,
+    is_bad_request,
+    is_timeout,
+    is_transient,
+    redact_fault,
+    retries_exhausted,
+    status_of,
+    truncated_error,
+    why_unreachable,
+)
+from sire_core.models.openai.responses import ResponseBounds, StreamedAnswer, require_good
+from sire_core.models.openai.retry import AdaptiveGate, RetryPolicy, retry_after
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, UsageSink
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
     from typing_extensions import Self
 
 __all__ = ["OpenAIEndpoint"]
 
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Try:
+    """One request of those that an answer takes."""
+
+    wave: int
+    answer: dict[str, Any] | None = None
+    streamed: StreamedAnswer = field(default_factory=StreamedAnswer)
+    fault: Exception | None = None
+
 
 class OpenAIEndpoint:
-    """A model behind a server: its name, connections, limits, and closing.
+    """A model behind a server; see `OpenAIChat` for the arguments.
 
-    Args:
-        model: The model's name, with Azure the deployment's.
-        stage: What its requests are counted as.
-        usage: Reads (input, output) tokens from an answer; see `OpenAITransport`.
-        base_url: Address of the server; None for OpenAI's own.
-        api_key: None takes `OPENAI_API_KEY`.
-        timeout: Seconds without anything new from the server.
-        deadline: Seconds for a whole answer.
-        max_bytes: Most bytes of an answer.
-        max_retries: Repetitions of a failed request.
-        retry: The whole back-off policy; overrides `max_retries`.
-        limits: Bounds of calls and tokens, counted on `meter`.
-        concurrency: Most requests under way at once.
-        client_options: More arguments of the official client.
-
-    Raises:
-        ConfigurationError: The `openai` package is missing, or there is no name.
+    A pickle holds no key: the other process finds it in its environment. `usage` reads (input, output) tokens from an
+    answer, given the estimate of the former; `stage` names what requests are counted as.
     """
 
     def __init__(
         self,
         model: str,
-        stage: str,
-        usage: Callable[[Mapping[str, Any], int], tuple[int, int]],
         *,
         base_url: str | None,
         api_key: str | None,
         timeout: float,
-        deadline: float,
-        max_bytes: int,
-        max_retries: int,
-        retry: RetryPolicy | None,
+        bounds: ResponseBounds,
+        retry: RetryPolicy,
         limits: UsageLimits | None,
         concurrency: int,
         client_options: Mapping[str, Any] | None,
+        usage: Callable[[Mapping[str, Any], int], tuple[int, int]],
+        stage: str = "",
     ) -> None:
         if not model:
             raise ConfigurationError(f"name the model: {type(self).__name__}('NAME')")
+        if importlib.util.find_spec("openai") is None:
+            raise ConfigurationError('this model needs the openai package: pip install "sire-rag[openai]"')
         self.model = model
         self.concurrency = concurrency
         self.meter = UsageMeter(limits)
         self._sink = UsageSink(((self.meter, stage),))
-        self._transport = OpenAITransport(
-            base_url=base_url,
-            api_key=api_key,
-            timeout=timeout,
-            bounds=ResponseBounds(deadline, max_bytes),
-            retry=retry or RetryPolicy(max_retries=max_retries),
-            concurrency=concurrency,
-            client_options=client_options,
-            usage=usage,
-        )
+        self._usage = usage
+        self._bounds = bounds
+        self._retry = retry
+        self._jitter = retry.jitter()
+        settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
+        self._official = OfficialClient(base_url, api_key, settings, bounds)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._redactor = self._official.redactor()
+        self._clients = LoopClients(self._official.make, self.concurrency)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, with connections of its own; see `OfficialClient.without_key`."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_clients", "_redactor")}
+        return {**kept, "_official": self._official.without_key()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._connect()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
     async def aclose(self) -> None:
         """Close the connections. The model may be used again afterwards."""
-        await self._transport.aclose()
+        await self._clients.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,3 +118,162 @@ class OpenAIEndpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], *, may_stream: bool = False, tries: int = 0
+    ) -> dict[str, Any]:
+        """Send a request until it is answered; one with `stream` in it is read to its end first.
+
+        Args:
+            path: `/chat/completions` or `/embeddings`.
+            body: The request.
+            tokens: Estimated tokens of the prompt and most tokens of the answer.
+            may_stream: Whether the caller would rather have it streamed than asked again after a time-out.
+            tries: Requests that were sent for the same answer before.
+
+        Raises:
+            BadRequest: The server refuses the form of the request.
+            TimedOut: See `may_stream`.
+            ModelError: It failed for good.
+            LimitExceededError: A limit would be passed.
+        """
+        client, gate = await self._clients.get()
+        while True:
+            async with self._request(gate, path, tokens) as sent:
+                await self._receive(client, path, body, sent)
+            if sent.fault is None:
+                return sent.answer or {}
+            if may_stream and is_timeout(sent.fault):
+                raise TimedOut(sent.fault, tries + 1) from sent.fault
+            await self._pause(gate, sent, tries, body)
+            tries += 1
+
+    async def post_stream(
+        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int]
+    ) -> AsyncGenerator[str | dict[str, Any], None]:
+        """The pieces of a streamed answer, then the whole of it; asked for again as in `post` until the first piece.
+
+        Closing the generator closes the connection. A stream that breaks off is counted with the tokens that came.
+        """
+        client, gate = await self._clients.get()
+        tries = 0
+        while True:
+            async with self._request(gate, path, tokens) as sent:
+                waiting = ""  # may be the beginning of a key
+                async with aclosing(self._pieces(client, path, body, sent.streamed)) as pieces:
+                    async for piece in pieces:
+                        shown, waiting = self._redactor.split(waiting + piece)
+                        if shown:
+                            yield shown
+                if waiting:
+                    yield self._redactor.clean(waiting)
+            if sent.fault is None:
+                break
+            if sent.streamed.text:
+                raise truncated_error(sent.fault, sent.streamed.text) from sent.fault
+            await self._pause(gate, sent, tries, body)
+            tries += 1
+        yield sent.answer or {}
+
+    @asynccontextmanager
+    async def _request(self, gate: AdaptiveGate, path: str, tokens: tuple[int, int]) -> AsyncGenerator[_Try, None]:
+        """Room for one request, which is counted whatever happens; its fault is noted, its answer holds no keys."""
+        async with gate:
+            sent = _Try(gate.wave)
+            taken = await self._sink.reserve(sum(tokens))
+            try:
+                yield sent
+                gate.succeeded()
+            except Exception as error:  # noqa: BLE001 - sorted out by the caller; what is not the server's fault is raised
+                redact_fault(error, self._redactor)
+                sent.fault = error
+            finally:
+                answer = sent.answer or sent.streamed.whole()  # what came of a stream that broke off was paid for
+                self._clients.has_answered |= answer is not None
+                # A request that failed is counted as a call; what it cost in tokens nobody knows.
+                used = (0, 0) if answer is None else self._usage(answer, tokens[0])
+                for meter, reservation in taken:
+                    meter.settle(reservation, *used)
+                # Vectors hold no keys.
+                sent.answer = answer if path == "/embeddings" else self._redactor.clean_value(answer)
+
+    async def _receive(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], sent: _Try) -> None:
+        """Send one request and read its answer to the end."""
+        if body.get("stream"):
+            async with aclosing(self._pieces(client, path, body, sent.streamed)) as pieces:
+                async for _ in pieces:
+                    pass
+            return
+        answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
+        if not isinstance(answer, dict):
+            raise BrokenResponseError("the response is not a JSON object")
+        sent.answer = answer
+        require_good(answer)
+
+    async def _pieces(
+        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], answer: StreamedAnswer
+    ) -> AsyncGenerator[str, None]:
+        """The text of one streamed answer, which is also collected."""
+        async with aclosing(self._events(client, path, body)) as events:
+            async for event in events:
+                if piece := answer.add(event):
+                    yield piece
+                    if answer.ends_circle():
+                        return  # which closes the connection, so that the server stops writing
+        if not answer.ended:
+            raise BrokenResponseError("the stream ended before the answer did")
+        require_good(answer.whole() or {})
+
+    async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+        """The events of a stream; of a server that cannot stream its answer."""
+        import openai
+
+        request = client.post(path, cast_to=object, body=dict(body), stream=True, stream_cls=openai.AsyncStream[object])
+        stream = await self._in_time(request)
+        try:
+            if "event-stream" in stream.response.headers.get("content-type", ""):
+                async for event in stream:
+                    yield event
+            else:
+                yield json.loads(await stream.response.aread())
+        finally:
+            await stream.close()
+
+    async def _in_time(self, request: Awaitable[T]) -> T:
+        """Wait for a response; even one whose head comes a byte at a time."""
+        try:
+            if sys.version_info < (3, 11):
+                return await asyncio.wait_for(request, self._bounds.deadline)
+            # Stays in this task, so that what came before a connection broke is still read.
+            async with asyncio.timeout(self._bounds.deadline):
+                return await request
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            raise self._bounds.too_late() from error
+
+    async def _pause(self, gate: AdaptiveGate, sent: _Try, tries: int, body: Mapping[str, Any]) -> None:
+        """Wait before the next try, or raise the final error."""
+        fault = sent.fault
+        assert fault is not None
+        wait = self._wait(fault, tries, body)
+        if status_of(fault) == 429:
+            gate.throttled(sent.wave, wait)
+        await asyncio.sleep(wait)
+
+    def _wait(self, fault: Exception, tries: int, body: Mapping[str, Any]) -> float:
+        asked = retry_after(headers_of(fault))
+        if is_bad_request(fault, body):
+            raise BadRequest(fault) from fault
+        self._clients.has_answered |= bool(status_of(fault))
+        if (why := why_unreachable(fault)) and not self._clients.has_answered:  # once it has, it may only be restarting
+            address = self._official.address()
+            raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
+        if not is_transient(fault):
+            raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
+        if asked is not None and asked > self._retry.max_retry_after:
+            raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
+        if tries >= self._retry.max_retries:
+            # What it cannot do, time and again, may be the form of the answer, or one of the texts.
+            if status_of(fault) == 500 and (("response_format" in body and tries) or "input" in body):
+                raise BadRequest(fault) from fault
+            raise ModelError(retries_exhausted(fault, tries + 1)) from fault
+        return self._retry.delay(tries, asked, self._jitter)
