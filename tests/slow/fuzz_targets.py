@@ -27,9 +27,8 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor
     from sire_core.filters import parse_filter
-    from sire_core.models.json_answers import tolerant_json
     from sire_core.models.plain_answers import without_thinking
-    from sire_core.models.structured import parse_answer
+    from sire_core.models.structured import parse_answer, tolerant_json
     from sire_core.reason.output_parsing import (
         AnswerText,
         abstains,

@@ -40,11 +40,7 @@ def cut_at(text: str, stop: Sequence[str]) -> str:
 
 
 class StopCutter:
-    """`cut_at` for a text that comes in pieces; what may be the beginning of a stop text waits for the next piece.
-
-    Args:
-        stop: Texts that end the answer.
-    """
+    """`cut_at` for a text that comes in pieces; what may be the beginning of a stop text waits for the next piece."""
 
     def __init__(self, stop: Sequence[str]) -> None:
         self._stop = [word for word in stop if word]
@@ -180,11 +176,7 @@ class ModelBase(ABC):
 
 
 class ModelWrapper(ModelBase):
-    """A model in front of another one, whose answers it stores, counts, bounds or records.
-
-    Args:
-        model: Who is asked; `_model` in subclasses.
-    """
+    """A model in front of another one, whose answers it stores, counts, bounds or records."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -272,15 +264,7 @@ _ADAPTERS = {
 
 
 def check_language_model(given: object, forms: str = "") -> None:
-    """Refuse what cannot be asked; None is fine.
-
-    Args:
-        given: What was passed.
-        forms: What is taken here, for the message.
-
-    Raises:
-        ConfigurationError: It is a class, a model of a framework, or something else.
-    """
+    """Refuse what cannot be asked; None is fine."""
     if given is None:
         return
     is_class = isinstance(given, type)

@@ -88,13 +88,6 @@ class CachedModel(ModelWrapper):
 
     Refusals and failures are never written. With a schema the final, valid JSON is written, whatever the
     model wrapped around it or needed a repair for. Equal prompts that are under way at the same time are asked once.
-
-    Args:
-        model: Who answers what is not stored.
-        store: Where answers are kept.
-        stage: What the answers are for; shown in usage reports.
-        meter: Counts calls, tokens and stored answers, and bounds them.
-        source_of: Turns an id given to `with_sources` into the content hash of a passage.
     """
 
     def __init__(

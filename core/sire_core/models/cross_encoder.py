@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.hub import hub_options
-from sire_core.models.model_files import local_folder
-from sire_core.models.model_spec import split_options
+from sire_core.models.model_files import hub_options, local_folder, split_options
 from sire_core.models.onnx_model import OnnxModel
 
 if TYPE_CHECKING:
@@ -40,11 +38,7 @@ class CrossEncoder(ABC):
 
     @abstractmethod
     def load(self) -> None:
-        """Load the model, if that has not happened yet.
-
-        Raises:
-            ConfigurationError: A library is missing, or the model cannot be found or read.
-        """
+        """Load the model, if that has not happened yet."""
 
     @abstractmethod
     def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
@@ -53,15 +47,8 @@ class CrossEncoder(ABC):
     def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Score texts.
 
-        Args:
-            question: Is cut to half of what the model reads.
-            texts: The end of a text that is too long is cut off.
-
         Returns:
             float32 `[len(texts)]`, higher is better; the scale is the model's (ms-marco models: about -11 to 11).
-
-        Raises:
-            ConfigurationError: As `load`, or the model does not answer one number for a pair.
         """
         if not texts:
             return np.empty(0, dtype=np.float32)
@@ -78,11 +65,6 @@ class CrossEncoder(ABC):
 
         Loading the model does not count.
 
-        Args:
-            question: See `scores`.
-            texts: The most promising first.
-            milliseconds: Wall time. The next part begins only if the slowest one so far would still fit.
-
         Returns:
             float32 `[scored]`, of the first `scored` texts.
         """
@@ -98,11 +80,7 @@ class CrossEncoder(ABC):
 
 
 class OnnxCrossEncoder(CrossEncoder):
-    """A cross-encoder in the ONNX format (extra `onnx`); see `OnnxModel` for the arguments.
-
-    Raises:
-        ConfigurationError: There is no such folder, or it holds no model in the ONNX format.
-    """
+    """A cross-encoder in the ONNX format (extra `onnx`); see `OnnxModel` for the arguments."""
 
     def __init__(
         self, name_or_folder: str | Path, *, max_length: int = 0, threads: int = 0, careful: bool = False
@@ -130,11 +108,7 @@ class OnnxCrossEncoder(CrossEncoder):
 
 
 class SentenceTransformerCrossEncoder(CrossEncoder):
-    """A cross-encoder of the sentence-transformers library (extra `rerank`).
-
-    Args:
-        name_or_folder: A folder, or a name on the hub, which the library downloads.
-    """
+    """A cross-encoder of the sentence-transformers library (extra `rerank`)."""
 
     part_size = 8
 

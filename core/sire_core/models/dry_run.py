@@ -24,11 +24,7 @@ class DryRunModel(ModelBase):
         return "dry-run"
 
     async def answer(self, request: ModelRequest) -> Completion:
-        """Answer at once.
-
-        Raises:
-            ModelError: The schema takes no empty value; the call counts all the same.
-        """
+        """Answer at once."""
         prompt, schema = request.prompt, request.schema
         tokens = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data)
         if schema is None:

@@ -150,14 +150,7 @@ class FittedStore(Protocol):
 
 
 def restore(thing: T, role: str, fingerprint: str, store: FittedStore) -> T:
-    """A copy of `thing` with the state that was stored for a fingerprint; `thing` itself when there is none to restore.
-
-    Args:
-        thing: An embedder or extractor.
-        role: `embedder` or `extractor`.
-        fingerprint: As the manifest has it.
-        store: Keeps the state.
-    """
+    """A copy of `thing` with the state that was stored for a fingerprint; `thing` itself if there is none."""
     if not _unfitted(thing) or not fingerprint:
         return thing
     state = store.fitted(f"{role}:{fingerprint}")
@@ -165,27 +158,13 @@ def restore(thing: T, role: str, fingerprint: str, store: FittedStore) -> T:
 
 
 def lacks_state(restored: Embedder, fingerprint: str) -> bool:
-    """Whether what the embedder of an index learned is not there any more.
-
-    Args:
-        restored: What `restore` returned.
-        fingerprint: What the index was built with.
-    """
+    """Whether what the embedder of an index learned is not there any more."""
     same = restored.fingerprint.split(":", 1)[0] == fingerprint.split(":", 1)[0]
     return same and not getattr(restored, "fitted", True)
 
 
 def fit_once(thing: T, role: str, fingerprint: str, store: FittedStore, texts: Sequence[str], *, refit: bool) -> T:
-    """The fitted form of `thing`: restored, or fitted on `texts` and stored.
-
-    Args:
-        thing: An embedder or extractor; returned as it is when it does not learn.
-        role: `embedder` or `extractor`.
-        fingerprint: What the index was built with; empty at first.
-        store: Keeps the state.
-        texts: The corpus.
-        refit: Whether to fit again once the corpus has doubled.
-    """
+    """The fitted form of `thing`: restored, or fitted on `texts` and stored."""
     if not hasattr(thing, "from_state"):
         return thing
     known = restore(thing, role, fingerprint, store)
@@ -218,15 +197,7 @@ def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
     The same model may give another text now and then, where a number is at the border of two steps: compare
     fingerprints with `same_model`.
 
-    Args:
-        called: The model's class, for errors.
-        embed: Embeds a question.
-
-    Returns:
-        The length of the vector and its first numbers; empty for a model that is async only.
-
-    Raises:
-        ModelError: The model failed.
+    Returns the length of the vector and its first numbers; empty for a model that is async only.
     """
     try:
         with ThreadPoolExecutor(1) as thread:  # some models run a loop of their own, which a loop's thread refuses
@@ -241,12 +212,7 @@ def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two fingerprints name one model: equal, or their last part is what one model answers at two times.
-
-    Args:
-        one: A fingerprint.
-        other: Another.
-    """
+    """Whether two fingerprints name one model: equal, or their last part is what one model answers at two times."""
     left, right = _ANSWER.fullmatch(one), _ANSWER.fullmatch(other)
     if left is None or right is None or left["model"] != right["model"]:
         return one == other
@@ -255,12 +221,7 @@ def same_model(one: str, other: str) -> bool:
 
 
 def under_fingerprint(embedder: E, fingerprint: str) -> E:
-    """An adapter's embedder under the fingerprint of an index that its model built; itself where that is another model.
-
-    Args:
-        embedder: Keeps its fingerprint in `_fingerprint`.
-        fingerprint: Of the embedder that built the index; its own may differ a little, see `answer_text`.
-    """
+    """An adapter's embedder under the fingerprint of an index that its model built; itself for another model's."""
     if fingerprint == embedder.fingerprint or not same_model(fingerprint, embedder.fingerprint):
         return embedder
     found = copy.copy(embedder)

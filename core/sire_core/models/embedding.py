@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+import tempfile
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,9 +14,8 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.worker_pool import bounded_map
-from sire_core.errors import EmbedderMismatchError, ModelError, SireError
+from sire_core.errors import EmbedderMismatchError, ModelError, SireError, StorageError
 from sire_core.models.vector_checks import BatchError, TextError, check_vectors
-from sire_core.models.vector_file import VectorFile
 from sire_core.protocols import Fittable
 from sire_core.types import digest
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
     from sire_core.types import Unit
 
-__all__ = ["UnitEmbedder", "VectorStore"]
+__all__ = ["UnitEmbedder", "VectorFile", "VectorStore"]
 
 _BATCH = 1024
 _DIFFERENT, _SAME = 8, 1e-7
@@ -52,18 +54,6 @@ class VectorStore(Protocol):
 
 class UnitEmbedder:
     """Vectors of units during one build.
-
-    Args:
-        embedder: The user's embedder.
-        store: Keeps vectors as they come, so that a killed build does not embed twice; not those of an embedder that
-            is fitted to the corpus, which costs no call and little time.
-        load: Vectors that the index holds, by unit id.
-        read: Reads stored units by id, whose vectors are out of date.
-        progress: Called after every batch.
-        workers: Batches in flight at once.
-        width: Length of the vectors that the index holds; 0 when it holds none that stay.
-        runner: Does the work of portable embedders.
-        directory: Where vectors wait for the commit; None for where the system keeps temporary files.
 
     Attributes:
         failed: Units that could not be embedded, by id, with the reason; their vectors are zero: words find them.
@@ -95,11 +85,7 @@ class UnitEmbedder:
         self.failed: dict[str, tuple[Unit, str]] = {}
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:
-        """Unit-length vectors of the units' index texts, `[len(units), dimension]`.
-
-        Args:
-            units: Units, or ids of stored ones.
-        """
+        """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
         found = await self.by_id(units)
@@ -154,11 +140,7 @@ class UnitEmbedder:
             self._progress("embedding", done, len(same))
 
     def _require_different(self, embedded: _Embedded) -> None:
-        """Raise when all vectors of a batch are one and the same: that does not show in single calls.
-
-        Raises:
-            ModelError: They are.
-        """
+        """Raise when all vectors of a batch are one and the same: that does not show in single calls."""
         good = embedded.vectors[[place for place in range(len(embedded.vectors)) if place not in embedded.failed]]
         if len(good) >= _DIFFERENT and self._knows_all() and np.ptp(good, axis=0).max() < _SAME:
             raise ModelError(
@@ -183,11 +165,7 @@ class UnitEmbedder:
                     yield result
 
     async def _halving(self, texts: list[str]) -> _Embedded:
-        """Vectors of texts; where the embedder fails for some, of the others, found by halving what failed.
-
-        Raises:
-            Exception: The embedder's, if it has nothing to do with a text, or if it fails for all of them.
-        """
+        """Vectors of texts; where the embedder fails for some, of the others, found by halving what failed."""
         made: dict[int, FloatArray] = {}
         failed: dict[int, str] = {}
         first: Exception | None = None
@@ -228,12 +206,7 @@ class UnitEmbedder:
             return None
 
     def _checked(self, raw: Any, texts: Sequence[str]) -> FloatArray:
-        """Unit-length vectors of texts.
-
-        Raises:
-            TextError: See `check_vectors`.
-            EmbedderMismatchError: They do not go with those of the index.
-        """
+        """Unit-length vectors of texts."""
         name, knows_all = f"The embedder {self._embedder.fingerprint}", self._knows_all()
         raw = check_vectors(raw, texts, name, None if self._width else self._declared(), knows_all=knows_all)
         self._width = self._width or raw.shape[1]
@@ -267,13 +240,7 @@ def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:
 
 
 class _Vectors(Mapping[str, "FloatArray"]):
-    """Vectors of some units, of which the index holds some and a build has made the others.
-
-    Args:
-        ids: Of the units.
-        held: By the index.
-        made: By the build, and others.
-    """
+    """Vectors of some units, of which the index holds some and a build has made the others."""
 
     def __init__(self, ids: Mapping[str, None], held: Mapping[str, FloatArray], made: VectorFile) -> None:
         self._ids, self._held, self._made = ids, held, made
@@ -290,11 +257,7 @@ class _Vectors(Mapping[str, "FloatArray"]):
 
 
 class _Texts(Sequence[list[str]]):
-    """What the units of every batch are embedded by, made when it is asked for.
-
-    Args:
-        batches: Units of each.
-    """
+    """What the units of every batch are embedded by, made when it is asked for."""
 
     def __init__(self, batches: Sequence[Sequence[Unit]]) -> None:
         self._batches = batches
@@ -312,3 +275,58 @@ def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
 
 def _id(unit: Unit | str) -> str:
     return unit if isinstance(unit, str) else unit.id
+
+
+_IN_MEMORY = 1 << 23
+"""Bytes of vectors that are kept in memory; with more, all go to the file."""
+
+
+class VectorFile(Mapping[str, "FloatArray"]):
+    """Vectors of one length, in a file that has no name: it is gone with this object, or with the process.
+
+    Thread-safe. Few vectors make no file.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(directory) if directory else None)  # noqa: SIM115 - closed with this
+        weakref.finalize(self, self._file.close)
+        self._places: dict[str, int] = {}
+        self._rows = 0
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def put(self, ids: Iterable[str], vector: FloatArray) -> None:
+        """Add a vector.
+
+        Args:
+            ids: Under which it is found.
+            vector: `[dimension]`.
+        """
+        content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+        with self._lock:
+            self._size = len(content)
+            try:
+                self._file.seek(self._rows * self._size)
+                self._file.write(content)
+            except OSError as error:
+                raise StorageError(
+                    f"Vectors cannot be kept until they are written ({error}): {self._rows + 1:,} of {self._size:,} "
+                    "bytes each. Make room on the disk and run again."
+                ) from error
+            self._places.update(dict.fromkeys(ids, self._rows))
+            self._rows += 1
+
+    def __getitem__(self, key: str) -> FloatArray:
+        with self._lock:
+            self._file.seek(self._places[key] * self._size)
+            return np.frombuffer(self._file.read(self._size), dtype=np.float32)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """How many ids have a vector."""
+        return len(self._places)

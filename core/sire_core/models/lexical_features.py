@@ -77,9 +77,6 @@ def indexed_words() -> re.Pattern[str]:
 def count_words(texts: Sequence[str]) -> tuple[sparse.csr_matrix, list[str]]:
     """Count the words of texts.
 
-    Args:
-        texts: What is counted.
-
     Returns:
         Counts, float32 `[len(texts), len(words)]`, and the words in order of their first appearance.
     """
@@ -110,8 +107,7 @@ def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
 def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Character n-grams (3 to 5) of words, each word between two spaces.
 
-    Returns:
-        Two arrays of one length: the number of the word and the 64-bit key of the n-gram, repeats included.
+    Returns two arrays of one length: the number of the word and the 64-bit key of the n-gram, repeats included.
     """
     text = "".join(f" {word} " for word in words)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)

@@ -1,16 +1,27 @@
-"""Folders that hold a model: which one a name means, what their settings say, and a digest of their files."""
+"""Where models come from: names with options, folders with their settings and digests, the hub and its cache."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, quote
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["MODEL_SETTINGS", "files_digest", "local_folder", "read_json"]
+__all__ = [
+    "MODEL_SETTINGS",
+    "cached_models",
+    "files_digest",
+    "hub_folder",
+    "hub_options",
+    "join_options",
+    "local_folder",
+    "read_json",
+    "split_options",
+]
 
 MODEL_SETTINGS = (
     "config.json",
@@ -29,14 +40,7 @@ _SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
 def local_folder(name: str | Path) -> Path | None:
-    """Return the folder of a model, or None if `name` is a name on the hub.
-
-    Args:
-        name: A folder, or `org/model` or `model` on the hub.
-
-    Raises:
-        ConfigurationError: `name` is neither.
-    """
+    """Return the folder of a model, or None if `name` is a name on the hub."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder.resolve()
@@ -50,12 +54,7 @@ def local_folder(name: str | Path) -> Path | None:
 
 
 def files_digest(folder: Path, files: Iterable[Path]) -> str:
-    """Hash settings files as a whole, and of large files the size, the header and evenly spaced samples.
-
-    Args:
-        folder: Names of files are relative to it.
-        files: Files in it.
-    """
+    """Hash settings files as a whole, and of large files the size, the header and evenly spaced samples."""
     state = hashlib.blake2b(digest_size=8)
     for path in files:
         size = path.stat().st_size
@@ -76,3 +75,138 @@ def read_json(path: Path, default: Any) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return default
+
+
+def split_options(text: str, **kinds: Callable[[str], Any]) -> tuple[str, dict[str, Any]]:
+    """Split a name from the options behind its question mark."""
+    name, _, rest = text.partition("?")
+    try:
+        pairs = parse_qsl(rest, keep_blank_values=True, strict_parsing=True) if rest else []
+        return name, {key: kinds[key](value) for key, value in pairs}
+    except (KeyError, ValueError) as error:
+        known = ", ".join(f"{key}=..." for key in kinds)
+        raise ConfigurationError(f"In {text!r} only {known} may follow the question mark, joined by &.") from error
+
+
+def join_options(name: str, options: Mapping[str, Any]) -> str:
+    """The reverse of `split_options`; options that are None or 0 are left out."""
+    given = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in options.items() if value not in (None, 0))
+    return f"{name}?{given}" if given else name
+
+
+_TIMEOUT = 10.0
+"""Seconds that the hub has to answer whether it knows a model."""
+
+
+def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
+    """Options with which sentence-transformers loads a model: from this machine alone where it is there already.
+
+    What was downloaded once is not looked for on the network again: an index keeps the vectors it was built with, and
+    a machine without network waits for nothing. What is not there is asked for with one short request.
+    """
+    try:
+        import huggingface_hub as hub
+    except ImportError:  # comes with sentence-transformers, which says so itself
+        return {}
+    places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for place in places:
+        cached = (hub.try_to_load_from_cache(place, file) for file in ("modules.json", "config.json"))
+        if any(isinstance(path, str) and _has_weights(Path(path).parent) for path in cached):
+            return {"local_files_only": True}
+    if not download:
+        raise ConfigurationError(_refused(name, "st"))
+    _known_model(hub, name, places)
+    return {}
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether a folder of the cache holds weights for torch: it may have been filled for an ONNX graph only."""
+    return any(path.suffix in (".safetensors", ".bin") for path in folder.rglob("*"))
+
+
+def _refused(name: str, form: str) -> str:
+    return (
+        f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
+        f"decide what is downloaded. If you know it, give it once yourself: --embedder {form}:NAME, or Index(path, "
+        f"embedder='{form}:NAME')."
+    )
+
+
+def _said(error: Exception) -> str:
+    return str(error).rstrip(". \n")
+
+
+def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[str]]:
+    """The first of some places on the hub that there is, and its files."""
+    missing = getattr(hub.errors, "RepositoryNotFoundError", ())
+    for place in places:
+        try:
+            found = hub.HfApi().model_info(place, timeout=_TIMEOUT)
+        except missing:
+            continue
+        except Exception as error:
+            raise ConfigurationError(
+                f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. Check "
+                "the name and the network, or name a folder that holds a model."
+            ) from error
+        return place, [file.rfilename for file in getattr(found, "siblings", None) or ()]
+    raise ConfigurationError(
+        f"The hub has no model {name}, or it is private and HF_TOKEN is not set. Check the name, or name a folder that "
+        "holds a model."
+    )
+
+
+def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, download: bool = True) -> Path:
+    """Folder in the cache of the hub (HF_HOME) that holds the wanted files of a model; downloads what is missing.
+
+    The library shows the progress of downloads. What was downloaded once is not asked for again.
+    """
+    try:
+        import huggingface_hub as hub
+    except ImportError as error:  # comes with tokenizers
+        raise ConfigurationError(
+            f'To find {name} huggingface_hub is needed: pip install "sire-rag[onnx]". Or name a folder.'
+        ) from error
+    places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for place in places:
+        if (folder := _cached_folder(hub, place, choose)) is not None:
+            return folder
+    if not download:
+        raise ConfigurationError(_refused(name, "onnx"))
+    place, listed = _known_model(hub, name, places)
+    try:
+        return Path(hub.snapshot_download(place, allow_patterns=choose(listed)))
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"The model {name} cannot be downloaded: {_said(error)}. Check the network, or name a folder that holds a "
+            "model."
+        ) from error
+
+
+def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
+    """Where the wanted files are on this machine; None if some are missing."""
+    path = hub.try_to_load_from_cache(place, "tokenizer.json")
+    if not isinstance(path, str):
+        return None
+    folder = Path(path).parent
+    try:
+        choose([path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()])
+    except ConfigurationError:
+        return None
+    return folder
+
+
+def cached_models() -> Iterator[tuple[str, Path]]:
+    """Names and folders of the models in the cache of the hub on this machine, by name."""
+    try:
+        import huggingface_hub as hub
+        from huggingface_hub.constants import HF_HUB_CACHE
+    except ImportError:
+        return
+    root = Path(HF_HUB_CACHE)
+    for place in sorted(root.glob("models--*--*")):
+        name = place.name.removeprefix("models--").replace("--", "/")
+        if (folder := _cached_folder(hub, name, list)) is not None:
+            yield name, folder

@@ -16,9 +16,7 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
-from sire_core.models.hub import cached_models
-from sire_core.models.model_files import read_json
-from sire_core.models.model_spec import join_options, split_options
+from sire_core.models.model_files import cached_models, join_options, read_json, split_options
 from sire_core.models.onnx_model import OnnxModel, graph_size
 
 if TYPE_CHECKING:
@@ -73,18 +71,6 @@ class OnnxEmbedder:
 
     Pooling and the texts before questions and passages are read from the model's files (1_Pooling/config.json,
     config_sentence_transformers.json), else known from its name (bge, e5, gte, MiniLM and others).
-
-    Args:
-        name_or_folder: See `OnnxModel`.
-        pooling: `cls`, `mean`, `max` or `last` instead of the model's own.
-        query_prompt: Put in front of questions instead of the model's own text.
-        document_prompt: Put in front of passages instead of the model's own text.
-        max_length: See `OnnxModel`.
-        threads: See `OnnxModel`.
-        careful: See `OnnxModel`.
-
-    Raises:
-        ConfigurationError: There is no such folder, it holds no model in the ONNX format, or `pooling` is unknown.
     """
 
     def __init__(
@@ -110,15 +96,7 @@ class OnnxEmbedder:
 
     @classmethod
     def from_spec(cls, text: str, *, careful: bool = False) -> OnnxEmbedder:
-        """Create an embedder.
-
-        Args:
-            text: `NAME_OR_FOLDER`, or that with options, for example `?pooling=mean&max_length=256`.
-            careful: See `OnnxModel`.
-
-        Raises:
-            ConfigurationError: An option is unknown, or as the class.
-        """
+        """Create an embedder."""
         name, options = split_options(text, pooling=str, query_prompt=str, document_prompt=str, max_length=int)
         return cls(name, careful=careful, **options)
 
@@ -152,27 +130,11 @@ class OnnxEmbedder:
         return self._dimension
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """Embed texts; unit-length float32 `[len(texts), dimension]`. A vector does not depend on the other texts.
-
-        Args:
-            texts: Texts; the end of a text that is longer than the model reads is cut off.
-            kind: `query` or `document`: which of the two texts of the model comes before them.
-
-        Raises:
-            ConfigurationError: The extra is missing, or the model cannot be found, read or used as an embedder.
-        """
+        """Embed texts; unit-length float32 `[len(texts), dimension]`. A vector does not depend on the other texts."""
         return await asyncio.to_thread(self._encode, list(texts), kind)
 
     async def embed_tokens(self, texts: Sequence[str], kind: str = "document") -> list[FloatArray]:
-        """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction.
-
-        Args:
-            texts: See `embed`.
-            kind: See `embed`.
-
-        Raises:
-            ConfigurationError: As `embed`, or the graph answers one vector for a text.
-        """
+        """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction."""
         graph = await asyncio.to_thread(self._model.load)
         if len(graph.outputs[_output(graph)]) != 3:
             raise ConfigurationError(f"The graph of {self.spec} answers one vector for a text, none for its tokens.")
@@ -210,8 +172,7 @@ def semantic_choice() -> tuple[str, str] | None:
     Looked for in the folders of SIRE_MODELS (each holds one model, or is one), then in the cache of the hub. Families
     come in the order bge, arctic and mxbai, e5, nomic, gte and MiniLM; of one family the smallest file is taken.
 
-    Returns:
-        Its spec for `resolve_embedder`, and the reason for the choice; None if the extra or a model is missing.
+    Returns its spec for `resolve_embedder`, and the reason for the choice; None if the extra or a model is missing.
     """
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return None
@@ -224,11 +185,7 @@ def semantic_choice() -> tuple[str, str] | None:
 
 
 def semantic_embedder() -> OnnxEmbedder:
-    """The embedder that `semantic` means; the log says which.
-
-    Raises:
-        ConfigurationError: The extra or a model is missing.
-    """
+    """The embedder that `semantic` means; the log says which."""
     choice = semantic_choice()
     if choice is None:
         raise ConfigurationError(
@@ -288,11 +245,7 @@ def _convention(name: str, folder: Path) -> Convention:
 
 
 def _output(graph: OnnxGraph) -> str:
-    """The output that holds vectors: of the text, else of its tokens.
-
-    Raises:
-        ConfigurationError: The graph answers no vectors.
-    """
+    """The output that holds vectors: of the text, else of its tokens."""
     usual = ("sentence_embedding", "last_hidden_state", "token_embeddings", *graph.outputs)
     found = next(name for name in usual if name in graph.outputs)
     if len(graph.outputs[found]) not in (2, 3) or graph.outputs[found][-1] == 1:

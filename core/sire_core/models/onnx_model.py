@@ -19,8 +19,7 @@ import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
-from sire_core.models.hub import hub_folder
-from sire_core.models.model_files import MODEL_SETTINGS, files_digest, local_folder, read_json
+from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_folder, local_folder, read_json
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -39,18 +38,7 @@ R = TypeVar("R")
 
 
 class OnnxModel:
-    """A model that loads at its first run. Thread-safe, works after `os.fork`, pickles without the graph.
-
-    Args:
-        name_or_folder: A folder with a tokenizer.json and an .onnx file (may be in its subfolder `onnx`), or a name on
-            the hub, from which these files are downloaded once to where HF_HOME says. 8-bit files are preferred.
-        max_length: Tokens that the model reads of a text; 0 for as many as its files allow.
-        threads: Runs at once; 0 for one on every core.
-        careful: Only a model that is on this machine; for a name that an index folder states.
-
-    Raises:
-        ConfigurationError: There is no such folder, or it holds no model in the ONNX format.
-    """
+    """A model that loads at its first run. Thread-safe, works after `os.fork`, pickles without the graph."""
 
     def __init__(
         self, name_or_folder: str | Path, *, max_length: int = 0, threads: int = 0, careful: bool = False
@@ -90,21 +78,13 @@ class OnnxModel:
         return f"{self._folder.name}:{files_digest(self._folder, files)}"
 
     def folder(self) -> Path:
-        """Where the model's files are; a model of the hub is downloaded if this machine does not have it.
-
-        Raises:
-            ConfigurationError: The model is not on this machine and cannot be downloaded.
-        """
+        """Where the model's files are; a model of the hub is downloaded if this machine does not have it."""
         if self._folder is not None:
             return self._folder
         return hub_folder(self.name, lambda files: _files_of(self.name, files), download=not self._careful)
 
     def load(self) -> OnnxGraph:
-        """Load tokenizer and graph, if that has not happened yet.
-
-        Raises:
-            ConfigurationError: The extra `onnx` is missing, or the model cannot be found or read.
-        """
+        """Load tokenizer and graph, if that has not happened yet."""
         with self._lock:
             if self._graph is None:
                 self._graph = OnnxGraph(self.name, self.folder(), self._max_length)
@@ -113,12 +93,7 @@ class OnnxModel:
     def map(self, run: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Call `run`, which runs the graph once, with every item.
 
-        Args:
-            run: Called in several threads, as many at once over all calls of this method as the model has threads.
-            items: What `run` is called with.
-
-        Returns:
-            What `run` returned, in the order of the items.
+        Returns what `run` returned, in the order of the items.
         """
 
         def bounded(item: T) -> R:
@@ -133,11 +108,6 @@ class OnnxModel:
 
 class OnnxGraph:
     """Tokenizer and graph of a model, loaded.
-
-    Args:
-        name: For errors.
-        folder: Holds the files.
-        max_length: Tokens to read of a text at most; 0 for the model's own limit.
 
     Attributes:
         folder: See above.
@@ -174,23 +144,13 @@ class OnnxGraph:
         self.outputs: dict[str, list[int | str]] = {out.name: list(out.shape) for out in self._session.get_outputs()}
 
     def tokens(self, text: str, limit: int = 0) -> Any:
-        """Encode a text without special tokens.
-
-        Args:
-            text: Any text.
-            limit: Tokens to keep; the end of a longer text is cut off. 0 for as many as the model reads.
-        """
+        """Encode a text without special tokens."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
         found.truncate(limit or self.max_length)
         return found
 
     def encoded(self, text: str, question: Any | None = None) -> Any:
-        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole.
-
-        Args:
-            text: The text.
-            question: Comes first: what `tokens` returned, not longer than half of `max_length`.
-        """
+        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole."""
         taken = self._tokenizer.num_special_tokens_to_add(question is not None)
         room = self.max_length - taken - (0 if question is None else len(question))
         tokens = self.tokens(text, max(room, 1))
@@ -198,10 +158,6 @@ class OnnxGraph:
 
     def run(self, encoding: Any, output: str) -> FloatArray:
         """Run the graph.
-
-        Args:
-            encoding: Of `encoded`.
-            output: A name in `outputs`.
 
         Returns:
             The output, float32, without the axis of the batch.
@@ -218,11 +174,7 @@ def available_cores() -> int:
 
 
 def graph_size(folder: Path) -> int:
-    """Bytes of the graph that a folder's model is loaded from.
-
-    Raises:
-        ConfigurationError: The folder holds no model in the ONNX format.
-    """
+    """Bytes of the graph that a folder's model is loaded from."""
     return sum((folder / name).stat().st_size for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name)
 
 
@@ -253,11 +205,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _files_of(name: str, listed: Sequence[str]) -> list[str]:
-    """The files of a listing that the model needs: graph, its weights where they lie beside it, settings.
-
-    Raises:
-        ConfigurationError: There is no graph or tokenizer, or several graphs and none has a usual name.
-    """
+    """The files of a listing that the model needs: graph, its weights where they lie beside it, settings."""
     graph = _graph_file(name, listed)
     if "tokenizer.json" not in listed:
         raise ConfigurationError(f"The model {name} has no tokenizer.json; take a model that has one beside its graph.")

@@ -62,10 +62,6 @@ async def ask_text(ask: Ask, request: ModelRequest) -> Completion:
 
     Prose that was cut off at `max_tokens` is asked for once more with twice the room. If that is cut off as well, the
     longer one counts up to its last whole sentence, which is logged; of prose that repeats itself the first round does.
-
-    Raises:
-        RefusalError: The model declined.
-        UnusableAnswerError: There is no answer, or none behind the thinking.
     """
     first = await ask(request)
     answer = _said(first)
@@ -104,11 +100,7 @@ def with_both(answer: Completion, first: Completion, second: Completion) -> Comp
 
 
 def not_refused(answer: Completion) -> Completion:
-    """The answer, if it is one.
-
-    Raises:
-        RefusalError: The model declined.
-    """
+    """The answer, if it is one."""
     if answer.finish == "refusal":
         raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
     return answer
@@ -154,9 +146,8 @@ def loop_at(text: str) -> tuple[int, int] | None:
 def without_loop(text: str) -> str | None:
     """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round.
 
-    Returns:
-        The value up to an element that was finished in the first two rounds (one of them may be in it twice), with its
-        brackets closed; None when the text does not repeat itself or holds no finished element.
+    Returns the value up to an element that was finished in the first two rounds (one of them may be in it twice), with
+    its brackets closed; None when the text does not repeat itself or holds no finished element.
     """
     loop = loop_at(text)
     if loop is None:
@@ -168,8 +159,7 @@ def without_loop(text: str) -> str | None:
 def with_one_round(text: str) -> str | None:
     """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once.
 
-    Returns:
-        None when the text does not repeat itself, or repeats more than a part of one string.
+    Returns None when the text does not repeat itself, or repeats more than a part of one string.
     """
     loop = loop_at(text)
     begin = _begin(text)
@@ -194,8 +184,7 @@ def with_one_round(text: str) -> str | None:
 def without_rest(text: str) -> str | None:
     """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed.
 
-    Returns:
-        None when it holds no finished element.
+    Returns None when it holds no finished element.
     """
     return _finished(text, len(text), 0)
 

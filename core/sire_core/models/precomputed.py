@@ -64,13 +64,6 @@ class PrecomputedEmbedder:
 
     Its fingerprint is that embedder's, so an index built with one can be searched with the other. The file is read
     at first use.
-
-    Args:
-        path: The file.
-        fallback: Embeds the texts that the file does not have; must be the embedder that made the file.
-
-    Raises:
-        ConfigurationError: There is no such file.
     """
 
     def __init__(self, path: str | os.PathLike[str], fallback: Embedder | None = None) -> None:
@@ -96,16 +89,7 @@ class PrecomputedEmbedder:
         return int(self._load()[1].shape[1])
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """Look texts up; float32 `[len(texts), dimension]`.
-
-        Args:
-            texts: Texts, as they were given to `write_precomputed`.
-            kind: Handed on to the fallback; the file does not tell questions from documents.
-
-        Raises:
-            ModelError: The file lacks some of the texts and there is no fallback.
-            ConfigurationError: The file is damaged, or the fallback is not the embedder that made it.
-        """
+        """Look texts up; float32 `[len(texts), dimension]`."""
         vectors, missing = await asyncio.to_thread(self._look_up, texts)
         if not missing:
             return vectors

@@ -70,14 +70,7 @@ class CostRange:
 
 
 def load_prices(path: str | Path | None = None) -> dict[str, Price]:
-    """Read a price table: `{"prices": {model: [input, output]}}` in US dollars per million tokens.
-
-    Args:
-        path: The user's own table; None for the packaged one.
-
-    Raises:
-        ConfigurationError: The file cannot be read as a price table.
-    """
+    """Read a price table: `{"prices": {model: [input, output]}}` in US dollars per million tokens."""
     try:
         if path is None:
             text = resources.files("sire_core.models").joinpath("prices.json").read_text(encoding="utf-8")
@@ -95,10 +88,6 @@ def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
     """The price of a model: that of its name, or of its name without a date or `latest` at the end.
 
     A longer name is another model, and often a dearer one: no price is known of it.
-
-    Args:
-        model: A model's name or a fingerprint that holds it between colons.
-        table: See `load_prices`.
     """
     parts = [part.split("/")[-1] for part in model.split(":")]
     names = (name for part in parts for name in (part, _EDITION.sub("", part)) if name in table)
@@ -113,12 +102,7 @@ _warned: WeakSet[Index] = WeakSet()
 
 
 def warn_of_first_cost(index: Index, documents: int) -> None:
-    """Warn once of a first build that calls a language model, whose price nobody has been shown.
-
-    Args:
-        index: The index.
-        documents: Number of documents that it is about to get.
-    """
+    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
     model = index.language_model
     if model is None or not documents or index in _warned:
         return

@@ -76,11 +76,6 @@ def render(prompt: Prompt, *, suffix: str = "", max_chars: int = MAX_DATA_CHARS)
 
     Everything outside the data block depends on the instructions and the suffix only, never on the data, and the data
     block holds exactly one closing fence: its own.
-
-    Args:
-        prompt: Instructions and data.
-        suffix: Our words about the form of the answer; follows the instructions.
-        max_chars: Longest data block.
     """
     parts = [prompt.instructions.strip()]
     if suffix:

@@ -13,8 +13,7 @@ import numpy as np
 
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
-from sire_core.models.hub import hub_options
-from sire_core.models.model_files import MODEL_SETTINGS, files_digest, local_folder, read_json
+from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_options, local_folder, read_json
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -26,18 +25,7 @@ _PLAIN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout"
 
 
 class SentenceTransformerEmbedder:
-    """A sentence-transformers model, loaded when it is first needed, in a worker thread.
-
-    Args:
-        name_or_folder: A folder that holds the model, or its name on the hub (`org/name`), which the library downloads.
-        batch_size: Texts per forward pass; the library sorts texts by length first.
-        device: `cpu`, `cuda` ...; the library's choice by default.
-        query_prompt: Put in front of questions instead of the model's own prompt for them.
-        careful: Only a model that is on this machine, and without code of its own; for one that others named.
-
-    Raises:
-        ConfigurationError: There is no such folder, or it holds no model, or not one that is careful.
-    """
+    """A sentence-transformers model, loaded when it is first needed, in a worker thread."""
 
     def __init__(
         self,
@@ -99,27 +87,11 @@ class SentenceTransformerEmbedder:
         return self._dimension
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """Embed texts; float32 `[len(texts), dimension]`.
-
-        Args:
-            texts: Texts; the model cuts off what is longer than its limit.
-            kind: `query` uses the model's (or the given) prompt for questions, `document` that for documents.
-
-        Raises:
-            ConfigurationError: The library is missing or the model cannot be loaded.
-        """
+        """Embed texts; float32 `[len(texts), dimension]`."""
         return await asyncio.to_thread(self._encode, list(texts), kind)
 
     async def embed_tokens(self, texts: Sequence[str], kind: str = "document") -> list[FloatArray]:
-        """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction.
-
-        Args:
-            texts: Texts; the model cuts off what is longer than its limit.
-            kind: See `embed`.
-
-        Raises:
-            ConfigurationError: The library is missing or the model cannot be loaded.
-        """
+        """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction."""
         found = await asyncio.to_thread(self._run, list(texts), kind, output_value="token_embeddings")
         return [unit_rows(np.asarray(tokens.detach().cpu().numpy(), dtype=np.float32)) for tokens in found]
 
@@ -181,11 +153,7 @@ def _model_folder(name: str | Path) -> Path | None:
 
 
 def _refuse_code(folder: Path) -> None:
-    """Refuse a model folder that may bring code, which the library would run: its modules are classes by name.
-
-    Raises:
-        ConfigurationError: A module is none of the plain ones of the library.
-    """
+    """Refuse a model folder that may bring code, which the library would run: its modules are classes by name."""
     modules = read_json(folder / "modules.json", [])
     if not isinstance(modules, list) or not all(_is_plain(folder, module) for module in modules):
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""From an answer to a validated value: the parse ladder."""
+"""From an answer to a validated value: JSON out of what models write, the parse ladder, schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from pydantic import (
 
 from sire_core.clean_text import clean_value
 from sire_core.errors import UnusableAnswerError
-from sire_core.models.json_answers import tolerant_json
 from sire_core.models.plain_answers import (
     Ask,
     ask_again,
@@ -53,7 +52,165 @@ __all__ = [
     "schema_hint",
     "schema_name",
     "strict_json_schema",
+    "tolerant_json",
 ]
+
+_FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
+_THINKING = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_PIECES = re.compile(
+    r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
+    r"|(?P<comment>//[^\n]*)"
+    r"|(?P<comma>,)(?=(?:\s|//[^\n]*(?:\n|\Z))*[}\]])"
+    r"|(?P<word>\b(?:True|False|None)\b)",
+    re.DOTALL,
+)
+_ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
+_BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
+_PAIRS = {"}": "{", "]": "["}
+# Openings that are tried when earlier ones never close; keeps hostile answers linear.
+_MAX_STARTS = 16
+
+
+def tolerant_json(text: str) -> Any:
+    """Read the JSON value of an answer.
+
+    Strict JSON first. Then, in turn, what models add to it: a thinking block, code fences, prose around the outermost
+    object or array, comments, trailing commas, Python's constants and single quotes, raw line breaks in strings. A
+    value that was cut off is an error: closing it would lose what is missing without a word. Halves of surrogate
+    pairs, which small models write as escapes and no database takes, become U+FFFD.
+    """
+    text = text.strip().lstrip("\ufeff")
+    if not text:
+        raise ValueError("the answer is empty")
+    first: ValueError | None = None
+    for candidate in _candidates(text):
+        try:
+            return clean_value(_container(_loads(candidate)))
+        except (ValueError, RecursionError) as error:  # noqa: PERF203 - a handful of candidates
+            first = first or ValueError(str(error) or type(error).__name__)
+    if "'" in text and (quoted := _double_quoted(text)) != text:
+        with suppress(ValueError):
+            return tolerant_json(quoted)
+    raise first or ValueError("there is no complete JSON object in the answer")
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """Where the value may stand, most likely first; most answers need the first only."""
+    yield text
+    # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
+    # stray one, behind the answer or in it.
+    for bare in dict.fromkeys((_without_thinking(text, opened=True), _without_thinking(text, opened=False))):
+        fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+        yield from sorted(fenced, key=len, reverse=True)[:4]
+        yield from _outermost(bare)
+
+
+def _without_thinking(text: str, *, opened: bool) -> str:
+    """The text without its thinking blocks; one that never ends stays, since the answer may be in it."""
+    kept: list[str] = []
+    start, begin = 0, -1
+    for tag in _THINKING.finditer(text):
+        if not tag["end"]:
+            begin = tag.start() if begin < 0 else begin
+        elif begin >= 0:
+            kept.append(text[start:begin])
+            start, begin = tag.end(), -1
+        elif opened:
+            kept, start = [], tag.end()
+    return "".join((*kept, text[start:])).strip()
+
+
+def _double_quoted(text: str) -> str:
+    """The text with JSON's quotes around strings that stand in single ones, as Python writes them."""
+    parts: list[str] = []
+    depth = at = 0
+    while at < len(text):
+        letter = text[at]
+        end = at + 1
+        if letter == '"' and depth:
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            end += 1
+        elif letter == "'" and depth:
+            while end < len(text) and not (text[end] == "'" and _ENDS_STRING.match(text, end + 1)):
+                end += 2 if text[end] == "\\" else 1
+            said = text[at + 1 : end].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+            parts.append(f'"{said}"')
+            at = end + 1
+            continue
+        depth += (letter in "{[") - (letter in "}]" and depth > 0)
+        parts.append(text[at:end])
+        at = end
+    return "".join(parts)
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_PIECES.sub(_repair, text), strict=False)
+
+
+def _repair(match: re.Match[str]) -> str:
+    if match.group("string") is not None:
+        return match.group(0)
+    if match.group("word") is not None:
+        return _PYTHON[match.group("word")]
+    return ""
+
+
+def _container(value: Any) -> Any:
+    if isinstance(value, str):  # JSON written into a JSON string
+        value = json.loads(value)
+    if not isinstance(value, dict | list):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")  # noqa: TRY004 - one kind of error for callers
+    return value
+
+
+def _outermost(text: str) -> list[str]:
+    """Balanced top-level objects and arrays, longest first."""
+    spans: list[tuple[int, int]] = []
+    position = 0
+    for _ in range(_MAX_STARTS):
+        start = min((at for at in (text.find("{", position), text.find("[", position)) if at >= 0), default=-1)
+        if start < 0:
+            break
+        end = _closing(text, start)
+        if end < 0:
+            if _BEGINS_JSON.match(text, start):  # cut off: what is inside is a fragment, not the answer
+                break
+            position = start + 1
+        else:
+            spans.append((start, end))
+            position = end
+    return [text[start:end] for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0]))]
+
+
+def _closing(text: str, start: int) -> int:
+    """Index after the bracket that closes the one at `start`, or -1."""
+    stack: list[str] = []
+    in_string = False
+    at = start
+    while at < len(text):
+        letter = text[at]
+        if in_string:
+            if letter == "\\":
+                at += 1
+            elif letter == '"':
+                in_string = False
+        elif letter == '"':
+            in_string = True
+        elif letter in "{[":
+            stack.append(letter)
+        elif letter in "}]":
+            if stack.pop() != _PAIRS[letter]:
+                return -1
+            if not stack:
+                return at + 1
+        at += 1
+    return -1
+
 
 _logger = logging.getLogger(__name__)
 
@@ -67,12 +224,7 @@ _BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\
 
 
 async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
-    """Ask for a value of a schema, see `ask_structured`, or for a text, see `ask_text`.
-
-    Raises:
-        RefusalError: The model declined.
-        UnusableAnswerError: The answer is empty, or does not fit the schema even when repaired.
-    """
+    """Ask for a value of a schema, see `ask_structured`, or for a text, see `ask_text`."""
     if request.schema is not None:
         return await ask_structured(ask, request, request.schema)
     return await ask_text(ask, request)
@@ -86,17 +238,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     is logged, and is asked for again only if that does not fit. When the repaired one is cut off as well, what either
     of them finished is taken, which is logged, too.
 
-    Args:
-        ask: Sends a request. A `Completion.parsed` that is already set is trusted to be validated.
-        request: What to ask.
-        schema: The request's.
-
-    Returns:
-        The completion with `parsed` set and the tokens of both calls added up.
-
-    Raises:
-        RefusalError: The model declined; it is not asked again.
-        UnusableAnswerError: The repaired answer is unusable too.
+    Returns the completion with `parsed` set and the tokens of both calls added up.
     """
     first = await ask(request)
     try:
@@ -131,11 +273,7 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
 
 
 def parse_answer(text: str, schema: type[BaseModel]) -> BaseModel:
-    """Read an answer as a value of a schema.
-
-    Raises:
-        ValueError: There is no JSON value in it, or the value does not fit.
-    """
+    """Read an answer as a value of a schema."""
     return schema.model_validate(tolerant_json(text))
 
 

@@ -31,13 +31,6 @@ def run_sync(coroutine: Awaitable[T]) -> T:
 
     There is deliberately no shortcut that steps the coroutine in the calling thread: code that asks for the running
     loop halfway would fail after half of its effects.
-
-    Args:
-        coroutine: What to run; any awaitable that is not bound to another loop.
-
-    Raises:
-        SireError: Called from the loop's own thread, where waiting would never end: await the async method instead.
-        BaseException: Whatever the coroutine raises, with its traceback.
     """
     bridge = _bridge()
     call = _Call(coroutine)
@@ -189,12 +182,7 @@ if hasattr(os, "register_at_fork"):
 
 
 async def in_thread(function: Callable[..., T], *args: Any) -> T:
-    """Call a user's function in a worker thread.
-
-    Raises:
-        RuntimeError: The function raised `StopIteration`, which no future can carry: the caller would wait for ever.
-        BaseException: Whatever else it raises.
-    """
+    """Call a user's function in a worker thread."""
     import asyncio
 
     def guarded() -> T:
@@ -214,9 +202,6 @@ async def iterate_in_thread(make: Callable[[], Generator[T, None, None]]) -> Asy
     """The items of a sync generator that runs in a worker thread, each as soon as it is there.
 
     When this generator is closed early, the other is closed after its next item; nobody waits for that.
-
-    Args:
-        make: Makes the generator, in the worker thread.
     """
     import asyncio
 

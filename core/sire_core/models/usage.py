@@ -47,11 +47,6 @@ def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> 
 
     Servers send text, negative numbers, infinities and constants, and limits have to hold whatever they send. A
     tokenizer may count several times more or less than the estimate.
-
-    Args:
-        claimed: What was sent; None for nothing.
-        estimate: What it probably is.
-        bounded: Whether a much larger number cannot be true. Of answers it can: thoughts count, but are not shown.
     """
     if isinstance(claimed, bool) or not isinstance(claimed, int):
         return estimate
@@ -134,15 +129,7 @@ LimitsT = TypeVar("LimitsT")
 
 
 def limits_of(given: LimitsT | Mapping[str, Any] | None, form: type[LimitsT]) -> LimitsT:
-    """Limits from an object or a mapping; None means no limits.
-
-    Args:
-        given: What somebody passed as `limits`.
-        form: The class of the limits.
-
-    Raises:
-        ConfigurationError: It is neither, or an unknown limit.
-    """
+    """Limits from an object or a mapping; None means no limits."""
     if isinstance(given, form):
         return given
     known = parameters(form)

@@ -36,11 +36,7 @@ class Reservation:
 
 
 class UsageMeter:
-    """Counts calls and tokens by stage and refuses the call that would pass a limit. Thread-safe.
-
-    Args:
-        limits: The bounds; without them it only counts.
-    """
+    """Counts calls and tokens by stage and refuses the call that would pass a limit. Thread-safe."""
 
     def __init__(self, limits: UsageLimits | None = None) -> None:
         self.limits = limits or UsageLimits()
@@ -60,15 +56,7 @@ class UsageMeter:
         self._lock = threading.Lock()
 
     def try_reserve(self, tokens: int, stage: str = "") -> Reservation | None:
-        """Reserve one call, or return None when its tokens only fit once calls under way give some back.
-
-        Args:
-            tokens: The most that the call can use, prompt and answer.
-            stage: What the call is for.
-
-        Raises:
-            LimitExceededError: The call would pass a limit in any case.
-        """
+        """Reserve one call, or return None when its tokens only fit once calls under way give some back."""
         with self._lock:
             calls, bound = self.limits.max_calls, self.limits.max_tokens
             if calls is not None and self._calls >= calls:
@@ -83,11 +71,7 @@ class UsageMeter:
             return Reservation(stage, tokens)
 
     async def reserve(self, tokens: int, stage: str = "") -> Reservation:
-        """Reserve one call; waits while calls under way hold tokens that this one may need.
-
-        Raises:
-            LimitExceededError: The call would pass a limit.
-        """
+        """Reserve one call; waits while calls under way hold tokens that this one may need."""
         while (reservation := self.try_reserve(tokens, stage)) is None:  # noqa: ASYNC110 - other threads and loops give back too
             await asyncio.sleep(_POLL_SECONDS)
         return reservation
@@ -151,13 +135,8 @@ class UsageSink:
     async def counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
         """Reserve one request for as long as it is under way.
 
-        Args:
-            size: Tokens of its prompt.
-            room: Most tokens of its answer.
-
-        Yields:
-            A list of its input, output and stored tokens, 0 until they are written into it. What is refused by another
-            limit was never sent, and is not counted.
+        Yields a list of its input, output and stored tokens, 0 until they are written into it. What is refused by
+        another limit was never sent, and is not counted.
         """
         taken = await self.reserve(size + (room or _UNBOUNDED_ANSWER))
         used = [0, 0, 0]

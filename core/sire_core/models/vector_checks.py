@@ -33,17 +33,8 @@ def check_vectors(
 ) -> FloatArray:
     """Vectors of texts as a matrix, float32 `[len(texts), dimension]`.
 
-    Args:
-        rows: What the embedder returned: an array, or lists of numbers.
-        texts: The texts, which errors quote.
-        name: Of the embedder.
-        dimension: Length of its vectors, if that is known.
-        knows_all: Whether it has a vector of its own for all words; one that was fitted to a corpus has not, nor has
-            a test double that says so (`tells_texts_apart = False`).
-
-    Raises:
-        BatchError: There are more or fewer vectors than texts, or different texts have the same.
-        TextError: One is null, empty, of another length, not finite, or zero for a text with words.
+    `knows_all`: whether the embedder has a vector of its own for all words; one that was fitted to a corpus has not,
+    nor has a test double that says so (`tells_texts_apart = False`).
     """
     try:
         vectors = [np.asarray(row, dtype=np.float32) for row in rows]

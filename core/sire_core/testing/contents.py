@@ -42,15 +42,7 @@ class IndexContents:
 
 
 def read_contents(path: str | os.PathLike[str], recipe: str = "") -> IndexContents:
-    """Read an index folder.
-
-    Args:
-        path: The folder.
-        recipe: Name of one of its recipes; empty for the one that was built last.
-
-    Raises:
-        StorageError: There is no index, or it is damaged.
-    """
+    """Read an index folder."""
     with closing(IndexFiles(Path(path))) as files, files.store.snapshot():
         built = files.refresh().find(None, recipe)
         owners = [CORPUS, *built.owners]

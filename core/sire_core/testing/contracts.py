@@ -174,12 +174,7 @@ def broken_promises(
 ) -> dict[str, str]:
     """What the recipe that `make` returns does not keep: nothing, for a recipe that is right.
 
-    Args:
-        make: Gives the recipe, each time a new one.
-        checks: Some of `RECIPE_CHECKS`.
-
-    Returns:
-        By the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
+    Returns by the name of each check that failed, where and on what. Other errors than a failed assertion are raised.
     """
     failures = {check.__name__: _failure(check, make) for check in checks}
     return {name: found for name, found in failures.items() if found}

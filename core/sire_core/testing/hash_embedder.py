@@ -23,12 +23,6 @@ class HashEmbedder:
     """Hashed word counts: texts that share words point the same way, and every run gives the same bits.
 
     Needs no fitting, no download and nothing but numpy. For tests; `LexicalEmbedder` is the one to search with.
-
-    Args:
-        dimension: Length of a vector.
-
-    Raises:
-        ConfigurationError: `dimension` is below 1.
     """
 
     def __init__(self, dimension: int = 64) -> None:

@@ -18,13 +18,7 @@ Facts = Sequence[tuple[str, Sequence[str]]]
 
 
 class PlainExtractor:
-    """Makes records without learning anything from the corpus, so that the order of arrival changes nothing.
-
-    Args:
-        facts: By passage text, its facts as (text, names of entities). Passages that are not listed have no facts.
-            None takes every sentence as a fact and its capitalised words as entities.
-        batch: Records that are handed over at once.
-    """
+    """Makes records without learning anything from the corpus, so that the order of arrival changes nothing."""
 
     def __init__(self, facts: Mapping[str, Facts] | None = None, *, batch: int = 4) -> None:
         self._facts = facts

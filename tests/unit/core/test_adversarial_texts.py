@@ -16,10 +16,10 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.filters import parse_filter
-from sire_core.models.json_answers import tolerant_json
 from sire_core.models.lexical_features import indexed_words, spaced_text, split_words
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
+from sire_core.models.structured import tolerant_json
 from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,

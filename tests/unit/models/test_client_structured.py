@@ -10,8 +10,13 @@ from pydantic import BaseModel
 from sire_core.clean_text import clean_value
 from sire_core.errors import ModelError, RefusalError
 from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.models.json_answers import tolerant_json
-from sire_core.models.structured import ask_structured, parse_answer, schema_fingerprint, strict_json_schema
+from sire_core.models.structured import (
+    ask_structured,
+    parse_answer,
+    schema_fingerprint,
+    strict_json_schema,
+    tolerant_json,
+)
 from sire_core.protocols import Completion, ModelRequest, Prompt
 
 

@@ -158,7 +158,7 @@ def test_a_sample_of_a_large_corpus_is_fitted(monkeypatch):
 async def test_batches_do_not_change_vectors(monkeypatch):
     embedder = LexicalEmbedder().fit(TEXTS)
     whole = await embedder.embed(TEXTS)
-    monkeypatch.setattr("sire_core.models.lexical_vectors._BATCH", 2)
+    monkeypatch.setattr("sire_core.models.lexical_embedder._BATCH", 2)
     assert np.allclose(await embedder.embed(TEXTS), whole, atol=1e-6)
 
 
@@ -196,7 +196,7 @@ def test_signs_depend_on_the_key_alone_and_are_balanced():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8), st.lists(st.text(max_size=40), max_size=4))
 def test_any_text_gives_finite_rows_of_length_one_or_zero(corpus, others):
-    from sire_core.models.lexical_vectors import embed_texts
+    from sire_core.models.lexical_embedder import embed_texts
 
     embedder = LexicalEmbedder().fit(corpus)
     vectors = embed_texts(embedder._fitted(), corpus + others)

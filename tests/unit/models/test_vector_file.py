@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sire_core.models.vector_file import VectorFile
+from sire_core.models.embedding import VectorFile
 
 _MANY = 10_000
 

@@ -122,21 +122,7 @@ class OpenAIEndpoint:
     async def post(
         self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], *, may_stream: bool = False, tries: int = 0
     ) -> dict[str, Any]:
-        """Send a request until it is answered; one with `stream` in it is read to its end first.
-
-        Args:
-            path: `/chat/completions` or `/embeddings`.
-            body: The request.
-            tokens: Estimated tokens of the prompt and most tokens of the answer.
-            may_stream: Whether the caller would rather have it streamed than asked again after a time-out.
-            tries: Requests that were sent for the same answer before.
-
-        Raises:
-            BadRequest: The server refuses the form of the request.
-            TimedOut: See `may_stream`.
-            ModelError: It failed for good.
-            LimitExceededError: A limit would be passed.
-        """
+        """Send a request until it is answered; one with `stream` in it is read to its end first."""
         client, gate = await self._clients.get()
         while True:
             async with self._request(gate, path, tokens) as sent:

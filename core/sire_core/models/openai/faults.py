@@ -61,12 +61,7 @@ class UnacceptableResponseError(Exception):
 
 
 class BrokenResponseError(Exception):
-    """A response that is not what it should be; the server may do better next time.
-
-    Args:
-        words: What is wrong, or what the server says.
-        status: The HTTP status that the server names inside a response of status 200; 0 for none.
-    """
+    """A response that is not what it should be; the server may do better next time."""
 
     def __init__(self, words: str, status: int = 0) -> None:
         super().__init__(words)
@@ -79,12 +74,7 @@ class BrokenResponseError(Exception):
 
 
 class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
-    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of.
-
-    Args:
-        fault: What the client raised.
-        tries: Requests that were sent so far; they count against the repetitions of the streamed ones.
-    """
+    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of."""
 
     def __init__(self, fault: Exception, tries: int) -> None:
         super().__init__(retries_exhausted(fault, tries))
@@ -192,11 +182,7 @@ def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
 
 
 def is_transient(fault: Exception) -> bool:
-    """Whether the same request may succeed later.
-
-    Raises:
-        Exception: `fault` itself, when it has nothing to do with the server.
-    """
+    """Whether the same request may succeed later."""
     import openai
 
     if status_of(fault):
@@ -295,11 +281,7 @@ def _is_secret(key: str) -> bool:
 
 
 class Redactor:
-    """Removes keys from what a server sends, before anything of it is stored, logged or shown.
-
-    Args:
-        secrets: Keys that requests carry.
-    """
+    """Removes keys from what a server sends, before anything of it is stored, logged or shown."""
 
     def __init__(self, *secrets: str | None) -> None:
         self._known = sorted({key for key in secrets if key and _is_secret(key)}, key=len, reverse=True)

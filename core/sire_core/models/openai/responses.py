@@ -209,11 +209,7 @@ def thoughts_of(message: Mapping[str, Any]) -> str:
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
-    """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did.
-
-    Raises:
-        BrokenResponseError: It broke off.
-    """
+    """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did."""
     said = choice.get("finish_reason") or "stop"
     known = _ENDS.get(str(said).lower())
     if known is None:
@@ -222,11 +218,7 @@ def finish_of(choice: Mapping[str, Any]) -> str:
 
 
 def require_good(answer: Mapping[str, Any]) -> None:
-    """Raise when a response of status 200 holds an error, or an answer that broke off.
-
-    Raises:
-        BrokenResponseError: With the server's words.
-    """
+    """Raise when a response of status 200 holds an error, or an answer that broke off."""
     if error := answer.get("error"):
         raise BrokenResponseError.of(error)
     choices = answer.get("choices")
