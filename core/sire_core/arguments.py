@@ -27,17 +27,7 @@ def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -
 def named(
     called: str, given: Mapping[str, Any], known: Collection[str], spellings: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return arguments under their proper names.
-
-    Args:
-        called: What the user called, for errors: `SireRetriever.from_documents`.
-        given: The keyword arguments.
-        known: Accepted names.
-        spellings: Other spellings, by spelling.
-
-    Raises:
-        TypeError: A keyword is unknown, or one argument was given twice.
-    """
+    """Return arguments under their proper names."""
     other = dict(spellings or {})
     found: dict[str, Any] = {}
     for word, value in given.items():

@@ -6,14 +6,7 @@ __all__ = ["need_torch"]
 
 
 def need_torch(what: str) -> None:
-    """Raise if torch is not installed, before anything is paid or computed.
-
-    Args:
-        what: Subject of the message: the setting or command that needs torch.
-
-    Raises:
-        ConfigurationError: torch is not installed.
-    """
+    """Raise if torch is not installed, before anything is paid or computed."""
     try:
         import torch  # noqa: F401 - only whether it is there
     except ImportError as error:

@@ -17,10 +17,6 @@ def digest(*parts: str, size: int = 12) -> str:
     """Hash strings into a hexadecimal id.
 
     Parts are length-prefixed, so that no two different lists of parts collide by concatenation.
-
-    Args:
-        *parts: What the id depends on.
-        size: Bytes of the hash; the id has twice as many characters.
     """
     text = "".join([f"{len(part)}:{part}" for part in parts])
     if text.isascii():  # as many letters as bytes

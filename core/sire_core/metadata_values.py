@@ -27,12 +27,7 @@ _TAG = "__type__"
 
 
 def plain_value(value: Any) -> Any:
-    """A value as JSON has it.
-
-    Raises:
-        TypeError: It has no stated form.
-        RecursionError: It contains itself.
-    """
+    """A value as JSON has it."""
     if value is None or type(value) in (str, bool, int):
         return value
     for kinds, convert in _FORMS:
@@ -150,22 +145,13 @@ def _tagged(value: Any) -> Any:
 
 
 def with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with a key for the types that storing loses; the same where it loses none.
-
-    Raises:
-        TypeError: As `plain_value`.
-    """
+    """Metadata with a key for the types that storing loses; the same where it loses none."""
     types = lost_types(metadata)
     return {**metadata, TYPES_KEY: json.dumps(types)} if types else dict(metadata)
 
 
 def restored(metadata: Mapping[str, Any], types: str | None = None) -> dict[str, Any]:
-    """Stored metadata with the values that it was given with, without the key for their types.
-
-    Args:
-        metadata: As stored.
-        types: What was noted; None looks under `TYPES_KEY`.
-    """
+    """Stored metadata with the values that it was given with, without the key for their types."""
     noted = metadata.get(TYPES_KEY) if types is None else types
     known = json.loads(noted) if isinstance(noted, str) else {}
     kept = {key: value for key, value in metadata.items() if key != TYPES_KEY}

@@ -27,14 +27,7 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 
 class Bars:
-    """A progress callback that draws one bar per stage.
-
-    Args:
-        quiet: Draws nothing where stderr is no terminal (and in a notebook as ever).
-
-    Raises:
-        ConfigurationError: tqdm is missing.
-    """
+    """A progress callback that draws one bar per stage."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet

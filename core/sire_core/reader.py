@@ -62,10 +62,6 @@ class Reader:
 
     One thread loads a generation and prepares its ranker; meanwhile other threads search the generation before, unless
     this process made the change.
-
-    Args:
-        configuration: The arguments of `Index`.
-        shared: A reader of the same index whose open files are used; None opens them.
     """
 
     def __init__(self, configuration: Configuration, shared: Reader | None = None) -> None:
@@ -95,11 +91,7 @@ class Reader:
     # --- files and recipe -------------------------------------------------------------------------------------------
 
     def files(self, *, create: bool = False) -> IndexFiles:
-        """Return the open index; if another index was moved to its place on disk, that one.
-
-        Raises:
-            IndexMissingError: There is no index, and `create` is off.
-        """
+        """Return the open index; if another index was moved to its place on disk, that one."""
         files = self._open(create=create) if self._shared is None else self._shared.files(create=create)
         files.follow()
         before, self._pools = self._pools, files.pools
@@ -222,11 +214,7 @@ class Reader:
         return SearchSnapshot(view, recipe, both(self._configuration.allow, where))
 
     def _load_newest(self, *, wait: bool = False) -> _Generation:
-        """Return the newest generation.
-
-        Args:
-            wait: Also wait for another thread that is loading what another process published.
-        """
+        """Return the newest generation."""
         stamp, last = self.files().stamp(), self._generation
         if last is not None and last.is_latest(stamp):
             return last
@@ -376,11 +364,7 @@ class Reader:
     # --- what the index contains ------------------------------------------------------------------------------------
 
     def documents(self, wanted: set[str] | None) -> list[Document]:
-        """Return documents in corpus order, with the passages that are allowed and with pending changes.
-
-        Args:
-            wanted: Ids; None means all.
-        """
+        """Return documents in corpus order, with the passages that are allowed and with pending changes."""
         from sire_core.corpus.document_export import with_changes
 
         changes = self.pending.changes()

@@ -39,13 +39,7 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 class UnknownSettingError(ConfigurationError):
-    """A recipe has no such setting.
-
-    Args:
-        name: What was given.
-        known: The settings that there are.
-        recipes: Names of the recipes that were meant; empty where a recipe is made without its name.
-    """
+    """A recipe has no such setting."""
 
     def __init__(self, name: str, known: Sequence[str], recipes: Sequence[str] = ()) -> None:
         # Short names are alike by chance: `dept` and `widest` have three letters in one order.
@@ -65,12 +59,7 @@ class UnknownSettingError(ConfigurationError):
 
 
 class UnusedSettingError(ConfigurationError):
-    """A setting has no effect beside the others.
-
-    Args:
-        name: The setting.
-        message: Why, and what to do.
-    """
+    """A setting has no effect beside the others."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)

@@ -11,12 +11,7 @@ __all__ = ["listen"]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raise `ConfigurationError` with advice if the port is in use.
-
-    Args:
-        host: IPv4 or IPv6 address.
-        port: Port; 0 takes a free one.
-    """
+    """Return a listening socket; raise `ConfigurationError` with advice if the port is in use."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

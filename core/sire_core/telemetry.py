@@ -50,9 +50,6 @@ class TraceSpan:
     """A span, or nothing when tracing is off; as a context manager it ends with its block, and notes what failed.
 
     It does not become the current span of its context by itself: see `current`.
-
-    Args:
-        span: OpenTelemetry's.
     """
 
     __slots__ = ("_span",)
@@ -79,11 +76,7 @@ class TraceSpan:
             yield
 
     def end(self, error: BaseException | None = None) -> None:
-        """End it.
-
-        Args:
-            error: What it failed with.
-        """
+        """End it."""
         if self._span is None:
             return
         if error is not None:
@@ -104,14 +97,7 @@ _NOTHING = TraceSpan()
 
 
 def start(operation: str, subject: str, attributes: Mapping[str, Any], *, remote: bool = False) -> TraceSpan:
-    """Begin a span below the current one.
-
-    Args:
-        operation: `gen_ai.operation.name`.
-        subject: What it is done with: a model, a recipe, a strategy. The span is called by both.
-        attributes: More of them; those that are None are left out.
-        remote: Whether another process does the work.
-    """
+    """Begin a span below the current one."""
     tracer = _state["tracer"]
     if tracer is None:
         return _NOTHING

@@ -27,13 +27,7 @@ __all__ = [
 
 
 class UntrustedText(str):
-    """A text value of a setting that the user of this process did not write.
-
-    Args:
-        text: The value.
-        origin: `folder`: read from an index folder, which anybody may have made (see `refuse_untrusted`). `page`: sent
-            by a web page; a setting accepts it only as one of its choices (see `ResolvedSettings`).
-    """
+    """A text value of a setting that the user of this process did not write."""
 
     __slots__ = ("origin",)
     origin: str
@@ -72,15 +66,7 @@ def is_elsewhere(path: str) -> bool:
 
 
 def refuse_untrusted(name: str, value: str) -> None:
-    """Raise if the value of a setting that names a host, a file or a model was read from an index folder.
-
-    Args:
-        name: The setting.
-        value: Its value.
-
-    Raises:
-        ConfigurationError: The value comes from a folder only.
-    """
+    """Raise if the value of a setting that names a host, a file or a model was read from an index folder."""
     if is_from_folder(value):
         raise untrusted_error(name, value)
 

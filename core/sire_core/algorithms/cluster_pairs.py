@@ -22,14 +22,8 @@ _SHIFT = 32
 def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
     """All unordered pairs that share a cluster, each once.
 
-    Args:
-        clusters: Members by number, 0 <= number < 2**31; repeated members and clusters change nothing.
-
     Returns:
         Sorted codes `low << 32 | high`, int64.
-
-    Raises:
-        ConfigurationError: A member is out of range.
     """
     codes = [np.empty(0, dtype=np.int64)]
     for cluster in clusters:
@@ -42,12 +36,7 @@ def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
 
 
 def coverage(predicted: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
-    """Share of the gold pairs that are also predicted; 0 without gold pairs.
-
-    Args:
-        predicted: Codes from `pairs`.
-        gold: Codes from `pairs`.
-    """
+    """Share of the gold pairs that are also predicted; 0 without gold pairs."""
     return _common(predicted, gold) / len(gold) if len(gold) else 0.0
 
 
@@ -55,11 +44,6 @@ def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[n
     """Share of the gold pairs found by `first` that `second` finds, too; 0 when `first` finds none.
 
     Overlap@Similarity of the paper has the similarity clusters first, Overlap@Relatedness the relatedness clusters.
-
-    Args:
-        first: Codes from `pairs`.
-        second: Codes from `pairs`.
-        gold: Codes from `pairs`.
     """
     return coverage(second, np.intersect1d(first, gold, assume_unique=True))
 
@@ -67,17 +51,7 @@ def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[n
 def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
     """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool.
 
-    Args:
-        seconds: Mean seconds per query of the larger pool.
-        base_seconds: The same of the base system.
-        units: Size of the larger pool.
-        base_units: Size of the base pool.
-
-    Returns:
-        Below 1 when time grows more slowly than the pool.
-
-    Raises:
-        ConfigurationError: A base or a pool is not positive.
+    It is below 1 when time grows more slowly than the pool.
     """
     if min(base_seconds, units, base_units) <= 0:
         raise ConfigurationError("tper needs a positive base time and positive pool sizes")

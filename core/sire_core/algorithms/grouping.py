@@ -44,8 +44,7 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
 def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number values in the order in which they come up.
 
-    Returns:
-        The number of every value; and by number, where it comes up first.
+    Returns the number of every value; and by number, where it comes up first.
     """
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -95,11 +94,7 @@ def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> ND
 
 
 def stable_order(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places of labels by label, those of one label ascending.
-
-    Args:
-        labels: At least 0.
-    """
+    """Places of labels by label, those of one label ascending."""
     # Numbers of two bytes are sorted by counting.
     short = labels.astype(np.uint16) if int(labels.max(initial=0)) < _SHORT else labels
     return np.argsort(short, kind="stable")

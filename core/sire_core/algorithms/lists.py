@@ -87,8 +87,7 @@ class Lists:
     def take(self, rows: Ints) -> tuple[Ints, Ints]:
         """Some lists, one after the other.
 
-        Returns:
-            For every value the place in `rows` of its list; and the values.
+        Returns the place in `rows` of the list of every value, and the values.
         """
         lengths = self.lengths(rows)
         found = self.values[ranges(self.starts[rows], lengths)]

@@ -121,12 +121,11 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
     nearest to it. All products are those of `nearest_neighbors`, so threads do not change the result. Equal rows are in
     one cell, so that their time grows with the square of their number.
 
+    The result is that of `nearest_neighbors`; places without a neighbour have the cosine -2.
+
     Args:
         vectors: `[n, d]`.
         k: Neighbours wanted.
-
-    Returns:
-        As `nearest_neighbors`; places without a neighbour have the cosine -2.
     """
     unit = unit_rows(vectors)
     cells = max(1, round(len(unit) ** 0.5))

@@ -42,9 +42,6 @@ def nearest_neighbors(
     Returns:
         Row numbers and cosine similarities, both `[m, min(k, n - 1)]` (n counts `among`; without the -1 where `rows`
         are not among them), best first, ties by row number; a row is never its own neighbour.
-
-    Raises:
-        ConfigurationError: `k` is less than 1, or a vector is not finite.
     """
     if k < 1:
         raise ConfigurationError(f"the number of neighbors must be at least 1, not {k}")

@@ -54,20 +54,12 @@ def join_words(words: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def split_words(array: NDArray[np.uint8], count: int) -> list[str]:
-    """The words of `join_words`.
-
-    Args:
-        array: Their bytes.
-        count: How many; none and an empty one look the same.
-    """
+    """The words of `join_words`."""
     return array.tobytes().decode("utf-8", "surrogatepass").split("\n") if count else []
 
 
 def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     """A hash of each word that is the same in every process: a polynomial of its bytes, mixed (splitmix64).
-
-    Args:
-        words: Without line ends.
 
     Returns:
         uint64 `[len(words)]`.

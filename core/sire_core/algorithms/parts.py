@@ -25,14 +25,7 @@ def text_length(text: str) -> int:
 
 
 def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None) -> Iterator[list[T]]:
-    """Items in order, in as few groups as fit; one that is larger than `room` stays alone.
-
-    Args:
-        items: What is grouped.
-        size: Of an item.
-        room: Size of a group at most.
-        most: Items of a group at most; None for no bound.
-    """
+    """Items in order, in as few groups as fit; one that is larger than `room` stays alone."""
     group: list[T] = []
     used = 0
     for item in items:
@@ -52,11 +45,6 @@ def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> lis
     A part ends before the line of the smallest hash, of those that leave between half the room and all of it to the
     part: a line that comes or goes changes the part that it is in and seldom another. What is left stays together as
     soon as it fits.
-
-    Args:
-        lengths: Of each line; one above `room` is a part of its own.
-        hashes: Of what each line says.
-        room: Length of a part.
     """
     ends = [0, *accumulate(lengths)]
     starts = [0]
@@ -71,12 +59,7 @@ def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> lis
 
 
 def cut_line(text: str, room: int) -> list[str]:
-    """A text as pieces no longer than `room`: whole where it fits, else by sentences, and these by words if they must.
-
-    Args:
-        text: What is cut.
-        room: See `text_length`.
-    """
+    """A text as pieces no longer than `room`: whole if it fits, else by sentences, these by words if needed."""
     if text_length(text) <= room:
         return [text]
     return [piece for sentence in split_sentences(text) for piece in _pieces(sentence, room)]

@@ -40,12 +40,7 @@ _AROUND = "(\"'\u201e\u201c\u201d\u00ab\u00bb[.,"
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:
-    """Whether a full stop ends a sentence.
-
-    Args:
-        before: The last characters in front of it; the last two words are looked at.
-        after: What begins behind it and the space that follows.
-    """
+    """Whether a full stop ends a sentence."""
     words = before.split()
     last = words[-1].strip("(\"'\u201e\u00ab[") if words else ""
     low = last.lower()

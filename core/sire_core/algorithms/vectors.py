@@ -15,9 +15,6 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
     Args:
         vectors: `[n, d]`.
-
-    Raises:
-        ConfigurationError: Not two-dimensional, or not finite.
     """
     array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim != 2:

@@ -104,9 +104,6 @@ def token_pattern(longest: int = 0) -> re.Pattern[str]:
 
     In scripts without spaces a token is a kanji, a kana or three letters of Thai and its like. Byte-pair encodings of
     language models have one for 0.7 to 1.3 Han characters and kana, and one for 1 to 3 Thai letters.
-
-    Args:
-        longest: A word counts once per so many letters; 0 for once.
     """
     on = rf"[{signs()}]{{0,{_MOST_SIGNS}}}"
     letter = rf"[^\W{UNSPACED}]"

@@ -23,13 +23,7 @@ async def bounded_map(
     When a call raises, no further item is begun; what is under way is finished and yielded first, then the error is
     raised. Leaving the loop early cancels what is under way: wrap the iterator in `contextlib.aclosing`.
 
-    Args:
-        function: What to do; several calls overlap.
-        items: Pulled one by one, only when a worker is free.
-        workers: Number of tasks, at least 1.
-
-    Yields:
-        Lists of (item, result) that finished since the last list, in the order in which they finished.
+    Yields lists of (item, result) that finished since the last list, in the order in which they finished.
     """
     state = _State(function, iter(items), asyncio.Queue(), asyncio.Semaphore(2 * workers))
     tasks = [asyncio.create_task(state.work()) for _ in range(workers)]
@@ -59,14 +53,7 @@ async def map_all(
     workers: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[R]:
-    """Results of every item in the order of the items; see `bounded_map`.
-
-    Args:
-        function: What to do; several calls overlap.
-        items: Any number.
-        workers: How many are under way at once.
-        progress: Called as `progress(done, total)`, before the first one too.
-    """
+    """Results of every item in the order of the items; see `bounded_map`."""
     found: dict[int, R] = {}
 
     async def one(number: int) -> R:

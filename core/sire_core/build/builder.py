@@ -59,11 +59,7 @@ class _Work:
 
 
 class Builder:
-    """One build over an open store.
-
-    Args:
-        context: The planned change, models and files.
-    """
+    """One build over an open store."""
 
     def __init__(self, context: BuildContext) -> None:
         self._context = context

@@ -204,12 +204,7 @@ def _warn_of_others(outbox: Outbox, mirror: Mirror, found: Sequence[str], waitin
 
 
 async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
-    """Send what waits, batch by batch; returns how many units were sent.
-
-    Raises:
-        RefusedUnitsError: The store took some units and refused others, which wait.
-        Exception: Whatever a store raises that takes none.
-    """
+    """Send what waits, batch by batch; returns how many units were sent."""
     import asyncio
 
     waiting = await asyncio.to_thread(outbox.pending)
@@ -269,16 +264,7 @@ async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
 async def _put(mirror: Mirror, units: Sequence[MirroredUnit], *, took_before: bool) -> dict[str, Exception]:
     """Put units; those that the store refuses are found by halving, so that they do not hold up the others.
 
-    Args:
-        mirror: The store.
-        units: What to put.
-        took_before: Whether the store has taken units of this index.
-
-    Returns:
-        Errors by unit id.
-
-    Raises:
-        Exception: Of a store that cannot be reached, or takes none of the first units that were tried alone.
+    Returns errors by unit id.
     """
     refused: dict[str, Exception] = {}
     parts, is_taking = [list(units)], False
@@ -304,12 +290,7 @@ async def _put(mirror: Mirror, units: Sequence[MirroredUnit], *, took_before: bo
 
 
 class _Reader:
-    """Reads units as stores get them.
-
-    Args:
-        files: The open index.
-        owners: Owners of the recipe's pool.
-    """
+    """Reads units as stores get them."""
 
     def __init__(self, files: IndexFiles, owners: Sequence[str]) -> None:
         self._store = files.store

@@ -20,14 +20,7 @@ __all__ = ["OrganizerView"]
 
 
 class OrganizerView:
-    """See `sire_core.protocols.BuildView`.
-
-    Args:
-        fingerprint: The organizer's build fingerprint, owner of its units in the store.
-        context: The build.
-        records: Reads extraction records of the corpus after the change.
-        finished: Name, fingerprint and delta of the organizers that ran before in this build.
-    """
+    """See `sire_core.protocols.BuildView`."""
 
     def __init__(
         self,

@@ -131,16 +131,7 @@ def jobs_for(
     again: Collection[str] = (),
     forgotten: Collection[str] = (),
 ) -> list[Job]:
-    """Return one job per organizer.
-
-    Args:
-        recipes: Recipes to update.
-        known_owners: Fingerprints with output; other organizers start from nothing.
-        corpus: The change of the corpus.
-        repaired: Hashes of passages whose extraction failed before and succeeded now.
-        again: Fingerprints whose output is made again from all passages.
-        forgotten: Ids of chunks about which models are asked again.
-    """
+    """Return one job per organizer."""
     before, after = corpus.before.chunk_by_id, corpus.after
     redone_ids = corpus.passages.regrouped.union(forgotten)
     regrouped = after.in_order(redone_ids)

@@ -29,12 +29,7 @@ _POLL = 0.05
 
 
 class IndexWriter:
-    """Changes the documents of an index and what is derived from them; arguments and errors are those of `Index`.
-
-    Args:
-        configuration: The arguments of `Index`.
-        reader: Its open files.
-    """
+    """Changes the documents of an index and what is derived from them; arguments and errors are those of `Index`."""
 
     def __init__(self, configuration: Configuration, reader: Reader) -> None:
         self._configuration = configuration

@@ -46,13 +46,7 @@ class Result:
 
 
 async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:
-    """Bring the steps of an organizer up to date with a change of the corpus.
-
-    Args:
-        steps: In an order in which sources come first.
-        change: What happened to the corpus.
-        view: The corpus after it, and what is stored.
-    """
+    """Bring the steps of an organizer up to date with a change of the corpus."""
     import asyncio
 
     stored = view.tables()
@@ -82,16 +76,7 @@ async def derive(
     limits: Mapping[str, int] | None = None,
     forced: Collection[str] = (),
 ) -> Result:
-    """Run steps one after the other over passages that changed.
-
-    Args:
-        steps: In an order in which sources come first.
-        passages: What changed.
-        stored: Tables before the change.
-        view: What steps may look at beside their rows.
-        limits: `Step.size_limit` of every step before the change, where there was one.
-        forced: Ids of passages whose keys are reduced again even if nothing differs.
-    """
+    """Run steps one after the other over passages that changed."""
     import asyncio
 
     tables: dict[str, Table] = {}
@@ -208,15 +193,7 @@ def _moved(step: Step, table: Table, context: Context) -> set[str]:
 
 
 def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collection[str], context: Context) -> set[str]:
-    """Groups of the keys whose rows differ, but for those whose outputs are the same for certain.
-
-    Args:
-        step: The step.
-        table: Its table.
-        keys: Keys whose rows differ.
-        moved: Groups that other reasons make dirty.
-        context: Earlier steps' tables.
-    """
+    """Groups of the keys whose rows differ, but for those whose outputs are the same for certain."""
     names = context.tables[step.merged_by] if step.merged_by else None
     merges = (names.merged_before, names.merged) if names else ()
     found = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
@@ -243,13 +220,7 @@ def _near_limit(step: Step, table: Table, before: int | None, context: Context) 
 
 
 def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[str]:
-    """Groups of several keys that may have rows of more items than a number, before a change or after it.
-
-    Args:
-        table: Their rows.
-        merged: Group of every key that does not stand for itself.
-        items: The number.
-    """
+    """Groups of several keys that may have rows of more items than a number, before a change or after it."""
     keys = {*merged, *merged.values()}
     found = set[str]()
     for sizes in (table.sizes_before(keys), table.sizes(keys)):

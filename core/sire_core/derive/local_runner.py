@@ -43,15 +43,7 @@ async def in_parts(
     items: Sequence[P],
     progress: Callable[[int, int], None] | None = None,
 ) -> AsyncGenerator[R, None]:
-    """Apply a function to parts of some items; what it gives, in the order of the parts.
-
-    Args:
-        runner: Does the work.
-        function: Of what is shared and a part.
-        shared: What every part is given.
-        items: Cut into parts.
-        progress: Called as `progress(done, total)` in items, where there are several parts.
-    """
+    """Apply a function to parts of some items; what it gives, in the order of the parts."""
     size = runner.part_size or _PART
     parts: Sequence[Sequence[P]] = _Parts(items, size)
     early: dict[int, R] = {}
@@ -83,12 +75,7 @@ def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: i
 
 
 class _Parts(Sequence[Sequence[P]]):
-    """Items cut into parts, each of which is taken from them when it is asked for.
-
-    Args:
-        items: What is cut.
-        size: Items of a part.
-    """
+    """Items cut into parts, each of which is taken from them when it is asked for."""
 
     def __init__(self, items: Sequence[P], size: int) -> None:
         self._items, self._size = items, size

@@ -89,11 +89,7 @@ class PackedOutputs:
 
 
 class NewOutputs(Sequence[OutputChange]):
-    """Outputs of a step that had none before, as changes.
-
-    Args:
-        outputs: All of them.
-    """
+    """Outputs of a step that had none before, as changes."""
 
     def __init__(self, outputs: PackedOutputs) -> None:
         self._outputs = outputs
@@ -119,11 +115,7 @@ class NewOutputs(Sequence[OutputChange]):
 
 
 class NewItems(Sequence[Item]):
-    """Outputs of a step that had none before, as items of the next one, in corpus order.
-
-    Args:
-        outputs: All of them; those without data are left out.
-    """
+    """Outputs of a step that had none before, as items of the next one, in corpus order."""
 
     def __init__(self, outputs: PackedOutputs) -> None:
         self._outputs, self._keys = outputs, outputs.keys_in_order()

@@ -174,14 +174,7 @@ def _drained(parts: list[Any], first: Any) -> Any:
 
 
 class PackedGroups(Sequence[Group]):
-    """Groups that have rows, in corpus order of their first rows; a group is made whenever it is asked for.
-
-    Args:
-        rows: The rows.
-        names: Keys of the groups by number.
-        group_of: Number of the group of every key of the rows; -1 for none.
-        member: Place of every key in its group.
-    """
+    """Groups that have rows, in corpus order of their first rows; a group is made whenever it is asked for."""
 
     def __init__(self, rows: PackedRows, names: Sequence[str], group_of: Ints, member: Ints) -> None:
         rank = np.empty(len(rows.items), dtype=np.int64)
@@ -201,12 +194,7 @@ class PackedGroups(Sequence[Group]):
 
     @classmethod
     def of(cls, rows: PackedRows, wanted: Mapping[str, Sequence[str]]) -> PackedGroups:
-        """Some groups.
-
-        Args:
-            rows: The rows, and others.
-            wanted: Keys of the rows of every group, by its key.
-        """
+        """Some groups."""
         group_of = np.full(len(rows.keys), -1, dtype=np.int64)
         member = np.zeros(len(rows.keys), dtype=np.int64)
         for group, keys in enumerate(wanted.values()):

@@ -36,12 +36,7 @@ def changed_passages(change: Change, view: BuildView, *, everything: bool) -> It
 
 
 class _PassageItems(Sequence[Item]):
-    """Passages as items. They are made when they are asked for, so that not all records are held at once.
-
-    Args:
-        view: The corpus.
-        units: Units of the passages.
-    """
+    """Passages as items. They are made when they are asked for, so that not all records are held at once."""
 
     def __init__(self, view: BuildView, units: Sequence[Unit]) -> None:
         self._view, self._units = view, units

@@ -128,11 +128,7 @@ def _result(ray: Any, future: asyncio.Future[R]) -> R:
 
 
 def resolve_runner(runner: Runner | str | None) -> Runner:
-    """A runner from what `Index` is given: an object, None or `local`, `ray`, or `ray://HOST:PORT`.
-
-    Raises:
-        ConfigurationError: Another text.
-    """
+    """A runner from what `Index` is given: an object, None or `local`, `ray`, or `ray://HOST:PORT`."""
     if runner is None or runner == "local":
         return LocalRunner()
     if not isinstance(runner, str):

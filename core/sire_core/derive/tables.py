@@ -83,13 +83,7 @@ class Table:
     def replace_items(self, items: Collection[str], rows: PackedRows, *, several: bool = False) -> Collection[str]:
         """Give items other rows.
 
-        Args:
-            items: Ids of all items that changed or are gone.
-            rows: Their rows now.
-            several: Whether several items stand at one place, so that their order depends on the numbers of rows.
-
-        Returns:
-            Keys whose rows differ.
+        Returns keys whose rows differ.
         """
         if self.is_new:
             self._rows = rows
@@ -225,13 +219,7 @@ class _Outputs:
 
 
 def group(table: Table, keys: Iterable[str], raw_keys: Mapping[str, Sequence[str]]) -> PackedGroups:
-    """Groups that have rows, in corpus order of their first rows.
-
-    Args:
-        table: Where the rows are.
-        keys: Keys of the groups.
-        raw_keys: Keys of the rows of a group, for groups of other keys than their own.
-    """
+    """Groups that have rows, in corpus order of their first rows."""
     wanted = {key: raw_keys.get(key, (key,)) for key in keys}
     return PackedGroups.of(table.packed({raw for found in wanted.values() for raw in found}), wanted)
 

@@ -22,12 +22,6 @@ class AnswerFile:
     A line is `{"key", "answer", "input_tokens", "output_tokens"}`; no prompt and no passage is written. Every answer is
     on disk before the next question is asked. A last line that was cut off is asked for again. The first answer makes
     the file.
-
-    Args:
-        path: The file; it need not exist.
-
-    Raises:
-        ConfigurationError: The file cannot be read or written.
     """
 
     def __init__(self, path: str | Path) -> None:

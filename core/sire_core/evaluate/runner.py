@@ -96,17 +96,6 @@ async def evaluate(
 
     Questions are asked one after the other, so that the times are those of a single user. Only the first search of a
     question is timed.
-
-    Args:
-        index: What is under test; it must hold the data set's documents. Gold that is finer than documents (quotes, ids
-            of passages) needs an `Index`.
-        dataset: Corpus and questions. Questions with neither gold passages nor answers are not asked.
-        config: What is measured.
-        setup: How the index was made; copied into the row.
-        progress: Called as `progress("questions", done, total)`; True draws a bar.
-
-    Raises:
-        ConfigurationError: No question is left to ask.
     """
     config = config or EvalConfig()
     questions = dataset.sample(config.limit, config.seed).measurable

@@ -55,9 +55,6 @@ class Condition:
 
     Operators: eq, ne; in, nin (a list of values); lt, lte, gt, gte (numbers or texts); contains (an item of a list, or
     a part of a text); exists (true or false); text_match, text_match_insensitive (a part of a text).
-
-    Raises:
-        ConfigurationError: An unknown operator, or a value that it does not accept.
     """
 
     key: str
@@ -143,10 +140,6 @@ class FilterGroup:
         operator: `and`, `or` or `not`.
         parts: The filters.
         shape: How deeply they are nested, and how many conditions there are.
-
-    Raises:
-        ConfigurationError: An unknown operator, a wrong number of filters, or filters that are too many or too deeply
-            nested.
     """
 
     operator: str

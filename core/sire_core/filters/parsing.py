@@ -242,9 +242,6 @@ def parse_filter(value: Filter | Mapping[str, Any] | str | None) -> Filter | Non
         * a string: the mapping as JSON, or conditions such as `tenant=a, year>=1990`, `(lang=en or lang=de) and not
           draft=true`, `page in [1, 2]`, `tags contains x`, `page exists`. Quote values that contain special characters
           or the words `and` and `or`.
-
-    Raises:
-        ConfigurationError: The expression is empty or invalid.
     """
     return None if value is None else _parse(value, 0)
 
@@ -256,11 +253,7 @@ def both(one: Filter | None, other: Filter | None) -> Filter | None:
 
 
 def condition(key: str, operator: str, operand: Any) -> Filter:
-    """One comparison under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`.
-
-    Raises:
-        ConfigurationError: There is no such operator, or the value does not go with it.
-    """
+    """One comparison under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`."""
     name = operator.removeprefix("$") if isinstance(operator, str) else operator
     if name in ("any", "all"):
         return _joined("or" if name == "any" else "and", [Condition(key, "contains", i) for i in _items(key, operand)])

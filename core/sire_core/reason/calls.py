@@ -31,12 +31,7 @@ _ANSWER_TOKENS = 1000
 
 
 class StoppedError(Exception):
-    """The reasoning has to end here. Never leaves the package.
-
-    Args:
-        stop: Why.
-        note: What happened, for people.
-    """
+    """The reasoning has to end here. Never leaves the package."""
 
     def __init__(self, stop: StopReason, note: str = "") -> None:
         super().__init__(note)
@@ -53,13 +48,7 @@ class Reply:
 
 
 class ModelCalls:
-    """Counts calls against the limits before they are made, and lets nothing run longer than the time that is left.
-
-    Args:
-        model: Who is asked; None when nobody will be.
-        limits: The bounds.
-        keep: Whether the last call, and tokens for it, are kept back for the answer.
-    """
+    """Counts calls against the limits before they are made, and lets nothing run longer than the time that is left."""
 
     def __init__(self, model: LanguageModel | None, limits: ReasoningLimits, *, keep: bool) -> None:
         self._limits = limits

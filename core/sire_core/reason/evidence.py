@@ -31,11 +31,6 @@ class Evidence:
 
     A selector that asks a model (a reranker, say) judges each search by what that search was for. Over the merged
     searches only those selectors count that need no model, such as quotas.
-
-    Args:
-        searcher: The state that all searches see.
-        calls: The clock, and the meter of rankers and selectors that ask a model.
-        merge: How the searches are merged.
     """
 
     def __init__(self, searcher: Searcher, calls: ModelCalls, merge: Merge = "relative") -> None:

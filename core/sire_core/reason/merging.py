@@ -46,10 +46,6 @@ class MergedRanking:
 
     Whatever no search counts as found comes behind, in the order of its best score too, so that a selector that runs
     short can read on.
-
-    Args:
-        searches: At least one.
-        merge: How they are compared. A single search keeps its scores.
     """
 
     def __init__(self, searches: Sequence[Search], merge: Merge = "max_score") -> None:

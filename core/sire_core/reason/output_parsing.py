@@ -170,9 +170,6 @@ class AnswerText:
 
     What is given out is the beginning of what `cite` makes of the whole, unless the JSON turns out to be no reading.
 
-    Args:
-        hits: How many passages there are to cite.
-
     Attributes:
         text: What was given out so far.
     """

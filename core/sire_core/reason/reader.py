@@ -51,9 +51,6 @@ class ReaderConfig:
         border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
             before it, as RAPTOR's code does, `skip` leaves it out and goes on to shorter ones. A first hit that does
             not fit is cut in any case.
-
-    Raises:
-        ConfigurationError: Another prompt, no tokens, or a border without tokens.
     """
 
     prompt: Literal["ours", "paper", "long"] = "ours"

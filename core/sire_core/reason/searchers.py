@@ -69,11 +69,7 @@ class Searchable(Protocol):
 
 
 class PassageSource:
-    """An index whose final context is made of passages: derived units bring those that they stand on.
-
-    Args:
-        index: What is searched.
-    """
+    """An index whose final context is made of passages: derived units bring those that they stand on."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -93,12 +89,7 @@ class PassageSource:
 
 
 class RetrieverSource:
-    """Any retriever as something to reason over: its hits are taken as they come, best first.
-
-    Args:
-        retrieve: Searches.
-        name: Of the retriever, for messages.
-    """
+    """Any retriever as something to reason over: its hits are taken as they come, best first."""
 
     language_model: LanguageModel | None = None
 

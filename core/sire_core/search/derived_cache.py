@@ -25,12 +25,7 @@ _STALE = 50
 
 
 class DerivedCache:
-    """Derived structures of one snapshot by name. Thread-safe.
-
-    Args:
-        files: Files of the cache; None for memory only.
-        before: The cache of the previous snapshot, for incremental updates.
-    """
+    """Derived structures of one snapshot by name. Thread-safe."""
 
     def __init__(self, files: DerivedFiles | None, before: DerivedCache | None = None) -> None:
         self._files = files
@@ -56,13 +51,7 @@ class DerivedCache:
                 return self._derived[name]
 
     def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
-        """Return a structure that is updated from that of the previous snapshot.
-
-        Args:
-            name: Name of the structure.
-            make: Updates it; makes it from scratch if given None.
-            files: Writes and reads it, so that another process can continue from the files.
-        """
+        """Return a structure that is updated from that of the previous snapshot."""
         structure: T = self.derived(name, lambda: self._updated(name, make, files))
         self._previous[name] = structure
         return structure
@@ -90,14 +79,7 @@ class DerivedCache:
     def cached_on_disk(
         self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
     ) -> T:
-        """Return a structure derived from this snapshot, made once and stored in files for other processes.
-
-        Args:
-            name: Name of the structure and of the folder of its files.
-            make: Makes it.
-            save: Writes its files into a folder.
-            load: Reads its files.
-        """
+        """Return a structure derived from this snapshot, made once and stored in files for other processes."""
         structure: T = self.derived(name, lambda: self._from_disk(name, make, save, load))
         return structure
 

@@ -18,13 +18,7 @@ _SHOWN = 6
 
 
 def explain_hits(query: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
-    """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on.
-
-    Args:
-        query: The question.
-        hits: What a search returned.
-        snapshot: It was searched in. What its filter hides is neither named nor counted.
-    """
+    """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
     lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count(snapshot.size, 'unit')}"]
     titles = _Titles(snapshot)
     for number, hit in enumerate(hits, 1):

@@ -51,11 +51,7 @@ def trees_to_networkx(view: View) -> Any:
     Nodes carry `kind` (`report` or `entity`) and `label`, reports also `tree` and `level`, edges `tree`; all of them
     texts and numbers, so that `networkx.write_graphml` takes the graph.
 
-    Args:
-        view: `Index.view()`.
-
-    Returns:
-        A `networkx.DiGraph` whose nodes are ids.
+    Returns a `networkx.DiGraph` whose nodes are ids.
     """
     import networkx as nx
 

@@ -28,14 +28,7 @@ def filter_hint(
 ) -> str:
     """Keys, values and ids of a filter that nothing has, with the nearest ones.
 
-    Args:
-        where: The filter.
-        metadata: Of the passages that may be seen.
-        documents: Ids of the documents that may be seen.
-        titles: Gives the titles of the passages that may be seen.
-
-    Returns:
-        Sentences for the user; empty when nothing looks wrong.
+    The result is text for the user; empty when nothing looks wrong.
     """
     values = _values(metadata)
     said = []

@@ -19,11 +19,7 @@ RETURNS = ("passages", "units")
 
 
 def check_returns(returns: Any) -> None:
-    """Refuse what a search cannot return.
-
-    Raises:
-        ConfigurationError: It is not one of `RETURNS`.
-    """
+    """Refuse what a search cannot return."""
     if returns not in RETURNS:
         raise ConfigurationError(f"returns is 'passages' or 'units', not {returns!r}.")
 
@@ -34,11 +30,6 @@ async def passage_hits(ranking: Ranking, k: int, view: PoolView) -> list[Hit]:
     A derived unit contributes the passages that it stands on, in the order in which it cites them. A passage keeps the
     place, the score and the path of the unit that brought it first. Scores never increase, also where a selector put a
     unit with a higher score behind another one.
-
-    Args:
-        ranking: Of units, selected; one that has another order for passages has it as `of_passages`.
-        k: How many passages.
-        view: The pool.
     """
     ranking = getattr(ranking, "of_passages", ranking)
     reach = k

@@ -30,14 +30,7 @@ T = TypeVar("T")
 
 
 class PoolContent:
-    """What a pool holds at one generation, read-only and shared by concurrent queries.
-
-    Args:
-        pool: The arrays.
-        load_edges: Reads the pool's edges when somebody wants them.
-        load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
-        before: The content of the generation before, for what is carried over.
-    """
+    """What a pool holds at one generation, read-only and shared by concurrent queries."""
 
     def __init__(
         self,
@@ -159,11 +152,7 @@ class PoolContent:
         return [self.pool.unit(int(position))[0] for position in positions]
 
     def vectors(self, ids: Sequence[str]) -> FloatArray:
-        """Unit-length vectors of units by id, `[len(ids), dimension]`.
-
-        Raises:
-            KeyError: An id is none of this snapshot's.
-        """
+        """Unit-length vectors of units by id, `[len(ids), dimension]`."""
         places = self.places()
         return np.asarray(self.matrix[[places[found] for found in ids]])
 

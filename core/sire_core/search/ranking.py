@@ -150,15 +150,7 @@ class ReachedRanking:
 
 
 class LiftedRanking:
-    """A ranking by similarity that lifts some units; similarities are read as far as they matter.
-
-    Args:
-        similarities: Of all units.
-        weight: What they are multiplied by, at least 0.
-        lifted: The units that are lifted, ascending.
-        lifts: What each is lifted by, at least 0.
-        explain: Steps that lead to a position.
-    """
+    """A ranking by similarity that lifts some units; similarities are read as far as they matter."""
 
     __slots__ = ("_explain", "_lifted", "_lifts", "_similarities", "_weight")
 

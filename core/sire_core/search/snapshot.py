@@ -26,11 +26,7 @@ __all__ = ["PoolCounts", "SearchSnapshot", "check_query"]
 
 
 def check_query(query: Any, k: Any) -> None:
-    """Refuse what cannot be searched for.
-
-    Raises:
-        QueryError: Empty question or k below one.
-    """
+    """Refuse what cannot be searched for."""
     if not isinstance(query, str):
         raise QueryError(f"The question is a {type(query).__name__}, not a text.")
     if not query.strip():

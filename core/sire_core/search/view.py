@@ -35,18 +35,7 @@ _INLINE = 16_000_000
 
 
 class PoolView(PoolContent):
-    """A read-only snapshot of one recipe's pool. Shared by concurrent queries; holds nothing of a query.
-
-    Args:
-        pool: The arrays.
-        embedder: Embeds questions.
-        language_model: For rankers and selectors that ask one.
-        load_edges: Reads the pool's edges when somebody wants them.
-        load_notes: Reads notes of the pool's organizers whose keys begin with a text, likewise.
-        vectors: The user's own store, where it finds what is nearest; None scans the vectors of the pool.
-        before: The view of the generation before, for what is carried over.
-        wrap_model: Makes of a model that a setting names the one that is asked; None takes it as it is.
-    """
+    """A read-only snapshot of one recipe's pool. Shared by concurrent queries; holds nothing of a query."""
 
     def __init__(
         self,
@@ -95,22 +84,13 @@ class PoolView(PoolContent):
         return model
 
     def with_models(self, wrap: WrapModel | None) -> PoolView:
-        """This snapshot, whose rankers and selectors ask every model through a wrapper; everything derived is shared.
-
-        Args:
-            wrap: Makes of a model the one that is asked, which counts for example; of the user's own as of those that
-                settings name. None means that no model is asked.
-        """
+        """This snapshot, whose rankers and selectors ask models through a wrapper; None means that none is asked."""
         twin = copy.copy(self)
         twin._wraps = None if wrap is None or self._wraps is None else (*self._wraps, wrap)  # noqa: SLF001 - a copy of ourselves
         return twin
 
     async def asking(self, queries: Sequence[str]) -> PoolView:
-        """This snapshot for some questions at once: one request to the embedder, one product with all vectors.
-
-        Args:
-            queries: Few enough that `size` numbers of each fit into memory.
-        """
+        """This snapshot for some questions at once: one request to the embedder, one product with all vectors."""
         asked = list(dict.fromkeys(queries))
         if not self.size or not asked:
             return self
@@ -139,11 +119,7 @@ class PoolView(PoolContent):
         return vectors
 
     async def embed_tokens(self, texts: Sequence[str], kind: str) -> list[FloatArray]:
-        """Unit-length vectors of the tokens of texts, each `[tokens, d]`.
-
-        Raises:
-            ConfigurationError: The embedder has none.
-        """
+        """Unit-length vectors of the tokens of texts, each `[tokens, d]`."""
         embed = getattr(self._embedder, "embed_tokens", None)
         if embed is None:
             raise ConfigurationError(
@@ -158,13 +134,7 @@ class PoolView(PoolContent):
         return np.zeros(self.size, dtype=bool) if self._vectors is None else self._vectors.waiting(self)
 
     async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
-        """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them.
-
-        Args:
-            query: The question.
-            question: Its vector.
-            where: Only units that pass it will be looked at; a store of the user's is told.
-        """
+        """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them."""
         if self._vectors is not None and self.size:
             from sire_core.search.vectors.store_scores import store_scores
 

@@ -107,11 +107,7 @@ _MANY = 1000
 
 
 class CallStore:
-    """Results that must not be computed or paid for twice. Thread-safe; every put commits at once.
-
-    Args:
-        path: The file; None keeps everything in memory.
-    """
+    """Results that must not be computed or paid for twice. Thread-safe; every put commits at once."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)

@@ -92,11 +92,7 @@ def damage(what: str) -> StorageError:
 
 
 class CheckedWrites:
-    """Changes tables inside one transaction and keeps their sums; `finish` writes the sums.
-
-    Args:
-        db: A connection in a transaction.
-    """
+    """Changes tables inside one transaction and keeps their sums; `finish` writes the sums."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db

@@ -40,14 +40,7 @@ Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
     """Return a connection to a file of ours, with its tables; read-only if the file cannot be written.
 
-    Args:
-        path: The file; None keeps everything in memory.
-        mode: Pragmas of a file without tables.
-        schema: `CREATE TABLE IF NOT EXISTS` statements.
-        upgrade: Brings tables of earlier versions up to date.
-
-    Returns:
-        The connection, and whether it treats the file as immutable and sees no change of it.
+    Returns the connection, and whether it treats the file as immutable and sees no change of it.
     """
     if path is None:
         return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
@@ -152,18 +145,7 @@ FileStamp = tuple[int, ...]
 
 
 class Database:
-    """A SQLite database shared by the threads of a process. A file that cannot be written can still be read.
-
-    Args:
-        path: The file; None keeps everything in memory.
-        schema: `CREATE TABLE IF NOT EXISTS` statements.
-        upgrade: Brings tables of earlier versions up to date, where the file can be written.
-        shrinks: A new file is made so that `discard` can give back the space of what was deleted.
-        page_size: Bytes of a page of a new file. Large ones waste less room behind rows of a few kilobytes.
-
-    Raises:
-        StorageError: The file cannot be opened, is no database, or is somebody else's.
-    """
+    """A SQLite database shared by the threads of a process. A file that cannot be written can still be read."""
 
     def __init__(
         self,

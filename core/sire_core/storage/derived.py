@@ -25,14 +25,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DerivedFiles:
-    """A folder of files that can be derived again from the store.
-
-    Args:
-        directory: The folder; complete or absent.
-        label: Names what the files are derived from. Files with another label count as damaged.
-        lasting: Sync the files to disk before they are visible, so that a power cut damages none. Readers that derive
-            files for a search do not wait for that: damaged files are derived again.
-    """
+    """A folder of files that can be derived again from the store."""
 
     directory: Path
     label: str
@@ -58,12 +51,7 @@ class DerivedFiles:
         return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in statuses)
 
     def intact(self, stamp: tuple[tuple[int, int, int], ...], *, may_be_gone: bool = False) -> bool:
-        """Return whether the files are unchanged since a stamp.
-
-        Args:
-            stamp: The earlier result of `stamp`.
-            may_be_gone: Ignore deleted files: their mapped content can still be read.
-        """
+        """Return whether the files are unchanged since a stamp."""
         now = self.stamp()
         return set(now) <= set(stamp) if may_be_gone else now == stamp
 
@@ -101,12 +89,7 @@ class DerivedFiles:
             sync_folder(self.directory.parent)
 
     def write(self, save: Callable[[Path], Mapping[str, Mapping[int, int]] | None]) -> None:
-        """Write the files into a sibling folder, sync them if they are `lasting`, and rename the folder.
-
-        Args:
-            save: Writes files into the folder it is given. It may return known checksums of copied blocks, by file and
-                block number.
-        """
+        """Write the files into a sibling folder, sync them if they are `lasting`, and rename the folder."""
         directory = self.directory
         partial = directory.with_name(f"{directory.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:

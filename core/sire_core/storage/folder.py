@@ -26,11 +26,7 @@ _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-jou
 
 
 class Folder:
-    """Paths and small files of an index folder.
-
-    Args:
-        path: The folder. Nothing is read or made until a method is called.
-    """
+    """Paths and small files of an index folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

@@ -28,16 +28,7 @@ _LOOKS, _PAUSE = 10, 0.01
 
 
 class IndexFiles:
-    """The store, the cache of model calls and the derived files of one index.
-
-    Args:
-        path: The folder; None keeps everything in memory.
-        create: Make the folder when it is not there.
-
-    Raises:
-        IndexMissingError: `create` is off and nothing was built here.
-        StorageError: The folder cannot be used.
-    """
+    """The store, the cache of model calls and the derived files of one index."""
 
     _own: ClassVar[object] = object()  # replaced at every commit of this process to any index
 

@@ -12,13 +12,7 @@ __all__ = ["LazyReader"]
 
 
 class LazyReader:
-    """Reads edges and notes lazily from one generation.
-
-    Args:
-        store: The store.
-        commit: Name of the commit; see `Store.commits`.
-        owners: Owners of the pool.
-    """
+    """Reads edges and notes lazily from one generation."""
 
     def __init__(self, store: Store, commit: str, owners: Sequence[str]) -> None:
         self._store = store

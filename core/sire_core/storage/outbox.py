@@ -73,12 +73,7 @@ class Followed:
 
 
 class Outbox:
-    """Changes that are not yet sent to one vector store.
-
-    Args:
-        db: `index.sqlite`.
-        mirror: Name of the store.
-    """
+    """Changes that are not yet sent to one vector store."""
 
     def __init__(self, db: Database, mirror: str) -> None:
         self._db = db
@@ -95,12 +90,7 @@ class Outbox:
         return Followed(tuple(known["owners"]), tuple(known["marks"]))
 
     def follow(self, wanted: Followed, *, again: bool = False) -> None:
-        """Set whose units the store receives; all units of new owners have to be sent.
-
-        Args:
-            wanted: Owners and marks.
-            again: Send everything of the other owners again, too.
-        """
+        """Set whose units the store receives; all units of new owners have to be sent."""
         new = [owner for owner in wanted.owners if again or owner not in self.followed().owners]
         with self._writing() as writes:
             units = self._db.read(f"SELECT id FROM units WHERE owner IN ({','.join('?' * len(new))})", new)

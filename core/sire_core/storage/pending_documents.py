@@ -28,9 +28,6 @@ class PendingDocuments:
 
     With a folder every change is on disk before `put` returns: a record manager that notes a document as indexed must
     not be wrong because the process ended before the next search.
-
-    Args:
-        path: A folder inside the index folder, with a numbered file per change; None keeps everything in memory.
     """
 
     def __init__(self, path: Path | None) -> None:

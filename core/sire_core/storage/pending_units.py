@@ -23,12 +23,7 @@ def pending_unit_ids(store: Store, name: str, owners: Sequence[str]) -> list[str
 
 
 class PendingUnits:
-    """Units of a pool that some of the user's vector stores have not got yet; read again after a change.
-
-    Args:
-        files: The open index.
-        store_names: Names of the vector stores.
-    """
+    """Units of a pool that some of the user's vector stores have not got yet; read again after a change."""
 
     def __init__(self, files: IndexFiles, store_names: Sequence[str]) -> None:
         self._files = files

@@ -100,10 +100,6 @@ def system_limit(error: Exception, folder: Path | None) -> str:
     """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing.
 
     SQLite only says that a file cannot be opened, or that it is locked.
-
-    Args:
-        error: The error.
-        folder: Where the file is; None in memory.
     """
     if "lock" in str(error) and folder is not None and _has_no_locks(folder):
         return "lies on a file system that gives no locks. Put the index on a local disk, or start its lock service."

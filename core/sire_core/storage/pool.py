@@ -88,12 +88,7 @@ class Pool:
     stamp: tuple[tuple[int, int, int], ...] = ()
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
-        """Return a unit and the ids of its documents, in order of its chunks.
-
-        Args:
-            position: Row number.
-            order: Order in which the unit's chunks are cited, as positions; None keeps the stored one.
-        """
+        """Return a unit and the ids of its documents, in order of its chunks."""
         row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
         chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
         if order is not None:
@@ -150,13 +145,7 @@ class Pool:
 
     @classmethod
     def load(cls, files: DerivedFiles, generation: int, *, written: bool = False) -> Pool:
-        """Map the files of a pool.
-
-        Args:
-            files: The files.
-            generation: Generation of the pool.
-            written: Whether this process just wrote them, so that they need no verification.
-        """
+        """Map the files of a pool."""
         stamp = files.stamp()
         if not written:
             files.verify()

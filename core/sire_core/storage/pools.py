@@ -26,12 +26,7 @@ _PUBLISHING = 2.0
 
 
 class Pools:
-    """Opens pools of a folder or of memory; derives them from the store, or from the pool of the generation before.
-
-    Args:
-        folder: The index folder; None keeps pools in memory.
-        store: Opens the store.
-    """
+    """Opens pools of a folder or of memory; derives them from the store, or from the pool of the generation before."""
 
     def __init__(self, folder: Folder | None, store: Callable[[], Store]) -> None:
         self._folder = folder
@@ -51,13 +46,7 @@ class Pools:
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
-        """Return the recipe's pool: mapped from its files, or derived if they are missing or damaged.
-
-        Args:
-            built: One of the manifest's recipes.
-            generation: The manifest's; call this in the `snapshot` of the store in which the manifest was read.
-            lasting: Sync the files to disk, see `DerivedFiles`.
-        """
+        """Return the recipe's pool: mapped from its files, or derived if they are missing or damaged."""
         store = self._store()
         commits = store.commits()
         files = self._files(built, generation, commits[0])

@@ -39,13 +39,7 @@ STEP_TABLES = (_STEPS, _ROWS, _OUTPUTS)
 
 
 class StepTables:
-    """Reads the tables of one organizer; see `sire_core.protocols.TableStore`.
-
-    Args:
-        database: The open file.
-        owner: Build fingerprint of the organizer.
-        known: What is known of the tables, by their names.
-    """
+    """Reads the tables of one organizer; see `sire_core.protocols.TableStore`."""
 
     def __init__(self, database: Database, owner: str, known: Mapping[str, Any]) -> None:
         self._db = database

@@ -58,11 +58,7 @@ _MANY = 1000
 
 
 class Store:
-    """Reads and writes `index.sqlite`. Thread-safe.
-
-    Args:
-        path: The file; None keeps everything in memory.
-    """
+    """Reads and writes `index.sqlite`. Thread-safe."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, SCHEMA, page_size=_PAGE)

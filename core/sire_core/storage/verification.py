@@ -28,11 +28,7 @@ class Verified:
 
 
 class Verification:
-    """Whether the content of an open file is verified.
-
-    Args:
-        database: The file.
-    """
+    """Whether the content of an open file is verified."""
 
     def __init__(self, database: Database) -> None:
         self._db = database

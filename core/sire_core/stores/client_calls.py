@@ -18,17 +18,7 @@ T = TypeVar("T")
 
 
 async def in_turn(lock: threading.Lock, work: Callable[[], T], name: str, place: str) -> T:
-    """Do something in a thread, one after the other.
-
-    Args:
-        lock: Whoever holds it calls the client.
-        work: Calls it.
-        name: Of the database, for errors.
-        place: What the user should look after.
-
-    Raises:
-        StorageError: The client raised something; clients let through what their own parts do.
-    """
+    """Do something in a thread, one after the other."""
 
     def done() -> T:
         try:
@@ -48,16 +38,7 @@ def valid_text(text: str) -> str:
 
 
 def check_width(store: str, held: int, given: int) -> None:
-    """Refuse vectors of another length than those that a table holds.
-
-    Args:
-        store: What the table is, for the error.
-        held: Length of its vectors.
-        given: Length of the index's.
-
-    Raises:
-        ConfigurationError: They differ.
-    """
+    """Refuse vectors of another length than those that a table holds."""
     if held != given:
         raise ConfigurationError(
             f"{store} holds vectors of length {held}, this index has vectors of length {given}. Name another table, or "

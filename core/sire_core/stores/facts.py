@@ -80,12 +80,7 @@ Test = Union[Has, Number, Joined]
 
 
 def facts_of(metadata: Mapping[str, Any], differs: Sequence[str] = ()) -> list[str]:
-    """What a database stores of metadata.
-
-    Args:
-        metadata: What all passages of a unit agree on.
-        differs: Keys on which they do not agree.
-    """
+    """What a database stores of metadata."""
     found = [f"?{key}" for key in differs]
     for key, value in metadata.items():
         found += [f"!{key}", _fact("=", key, value)]

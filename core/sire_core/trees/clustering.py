@@ -59,6 +59,9 @@ def soft_clusters(
     has enough links. Only the order of neighbours counts, not the size of similarities, so one setting serves every
     embedder and every size of corpus.
 
+    Returns ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
+    no cluster has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one cluster.
+
     Args:
         vectors: float32 `[n, d]`.
         rng: Source of the seeds; the same state gives the same clusters for any number of threads.
@@ -69,13 +72,6 @@ def soft_clusters(
             anything less dense are split along their own mean.
         join: A row joins further clusters to which its mean link weight is at least `join` times the resolution.
         nearest: Indices and cosines of `nearest_neighbors` if they are known; `leiden` only.
-
-    Returns:
-        Ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
-        no cluster has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one cluster.
-
-    Raises:
-        ConfigurationError: Unknown method, settings out of range, vectors that are not finite, or umap-learn missing.
     """
     if method not in ("leiden", "paper"):
         raise ConfigurationError(f"clustering must be leiden or paper, not {method!r}")

@@ -200,17 +200,6 @@ class ModelSummarizer:
     The children's texts, joined by blank lines in child order, are summarised with as many key details as fit. Over the
     context limit they are summarised part by part, then the parts' summaries. Clusters of a level run concurrently.
     A cluster that fails gets no text: `on_failure` is called, and the next build asks again.
-
-    Args:
-        language_model: The model. With `with_sources` (see `CachedModel`) it is told the chunks of each cluster.
-        max_tokens: Length of a summary that is asked for.
-        context_tokens: Maximum tokens of one prompt's texts.
-        concurrency: Maximum clusters at once; None takes the model's own `concurrency`, or 8.
-        on_failure: Called with every cluster that could not be summarised.
-        progress: Called as `progress(done, total)`.
-
-    Raises:
-        ConfigurationError: A number is too small.
     """
 
     def __init__(

@@ -103,19 +103,6 @@ async def grow(
 
     New nodes join the clusters of their neighbours, and only clusters that gain, lose or change a node are summarised
     again. A level whose clusters have drifted too far is clustered again (`Drift`).
-
-    Args:
-        leaves: Level 0, in corpus order: units, or ids of stored ones that did not change.
-        kind: Kind of the summary units.
-        name: Name of the tree (`sim`, `rel`, `cross`).
-        settings: How the tree grows.
-        view: Vectors, summariser, randomness.
-        known: `Tree.state` before the change; None at first.
-        full: Make all clusters and summaries again.
-        altered: Ids of leaves with other source passages than before.
-        replacements: Ids of new leaves by the ids of those that they replace in clusters.
-        extra_clusters: Further clusters of leaves, as positions, that are summarised besides those by vectors.
-        joining: By level, units that are clustered together with the new summaries of that level.
     """
     before = TreeState.from_json(known or {})
     old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
@@ -166,14 +153,7 @@ def duplicates(nodes: Sequence[Unit]) -> dict[str, list[str]]:
 
 
 def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, Sequence[str]]) -> Delta:
-    """Return the delta of an organizer that has nothing but a tree.
-
-    Args:
-        tree: The tree's change.
-        view: View of the organizer.
-        first: Whether no state was stored: everything stored under the organizer's name is dropped.
-        copies: Result of `duplicates`.
-    """
+    """Return the delta of an organizer that has nothing but a tree."""
     return Delta(
         put_units=tree.put_units,
         drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if first else ())),
@@ -239,16 +219,7 @@ class LayerWriter:
         altered: Collection[str] = (),
         extra_clusters: Sequence[Sequence[int]] = (),
     ) -> Layer:
-        """Bring one level up to date.
-
-        Args:
-            number: Number of the level, from 1.
-            nodes: The nodes below, in order: units, or ids of stored ones that did not change.
-            old: The level before the change; None makes all clusters again.
-            replacements: Ids of nodes by the ids of the old nodes that they replace.
-            altered: Ids of nodes with other source passages than before.
-            extra_clusters: Clusters that are summarised in addition, as positions.
-        """
+        """Bring one level up to date."""
         known_nodes = _Nodes(nodes, self.view)
         slots, drift = await self._clusters(number, known_nodes, old, replacements, extra_clusters)
         before = old.clusters if old else ()

@@ -40,9 +40,6 @@ class AtomicKnowledge(Derivation):
         summary_tokens: Maximum tokens of a summary.
         split_tokens: Maximum tokens of a unit. A longer text becomes several units, each with the passages that state
             it; a quota counts them as one (see `Quota`).
-
-    Raises:
-        ConfigurationError: `stage1` is unknown, or a length is below one.
     """
 
     name: ClassVar[str] = "atomic_knowledge"
@@ -244,9 +241,6 @@ class BridgingFacts(Derivation):
         entity_key: See `name_key`.
         skip_types: Entity types that are not used. Dates and quantities would connect unrelated documents; the paper
             does not mention them.
-
-    Raises:
-        ConfigurationError: A bound is too small, or `cap_order` is unknown.
     """
 
     name: ClassVar[str] = "bridging_facts"

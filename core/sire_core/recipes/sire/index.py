@@ -123,11 +123,7 @@ class EvidenceIndex:
         return _made(passages, graph, names, text, mentions, sources, _recurring(passages, sources[0]))
 
     def stems(self, keys: Keys) -> Ints:
-        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks.
-
-        Args:
-            keys: See `stem_keys`.
-        """
+        """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
         if not len(self.words):
             return np.full(len(keys), -1)
         places = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)

@@ -77,12 +77,7 @@ class NameKeys:
 
 
 def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
-    """The key of every name's first word, of its first two words and so on, and of how many words each is.
-
-    Args:
-        words: Hashes of the words of the names, one name after the other.
-        lengths: How many words each name has.
-    """
+    """The key of every name's first word, of its first two words and so on, and of how many words each is."""
     starts = np.cumsum(lengths) - lengths
     keys = np.zeros(len(words), dtype=np.uint64)
     spelled = np.zeros(len(lengths), dtype=np.uint64)
@@ -384,14 +379,7 @@ class EvidenceNames:
 
 
 def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints) -> EvidenceNames:
-    """What passages without a title in the graph are about: names that the graph knows, and new entities for others.
-
-    Args:
-        passages: All passages.
-        graph: Says which passages have a title.
-        keys: Of the names that the graph knows.
-        owners: Their entities.
-    """
+    """What passages without a title in the graph are about: names that the graph knows, and new entities for others."""
     own = np.full(len(passages.names), -1, dtype=np.int64)
     own[graph.passages[graph.titles]] = graph.entities[graph.titles]
     rows = np.flatnonzero((own < 0) & (np.diff(passages.name_words.starts) > 0))
@@ -554,14 +542,7 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
 def _spelled(
     texts: SpelledText, graph: EntityGraph, names: EvidenceNames, about: NDArray[np.bool_]
 ) -> tuple[Ints, Ints]:
-    """Sentences and entities: those that the passage's record has, and what other passages are about.
-
-    Args:
-        texts: Where names are looked for.
-        graph: Has the records.
-        names: What is looked for.
-        about: Whether a passage is about an entity, by entity.
-    """
+    """Sentences and entities: those that the passage's record has, and what other passages are about."""
     width = max(1, len(names.labels))
     recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
     spelling = names.spelling(texts)

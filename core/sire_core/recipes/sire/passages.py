@@ -92,23 +92,13 @@ def name_words(name: str) -> list[str]:
 
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keys of phrases with one more word each, `[len(words)]`.
-
-    Args:
-        keys: Of phrases, one for each place where they begin; zeros in front of the first word.
-        words: Hashes of the words that come next, for the same places; those at the end have none.
-    """
+    """Keys of phrases with one more word each, `[len(words)]`."""
     found = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
     return np.asarray(found ^ (found >> np.uint64(29)), dtype=np.uint64)
 
 
 def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint64]]:
-    """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each.
-
-    Args:
-        keys: Hashes of the words.
-        longest: Words of the longest phrases.
-    """
+    """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each."""
     found = [np.zeros(len(keys), dtype=np.uint64)]
     for offset in range(min(longest, len(keys))):
         found.append(longer_keys(found[-1], keys[offset:]))
@@ -215,12 +205,7 @@ class PassageWords:
 
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
-        """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have.
-
-        Args:
-            view: The snapshot.
-            positions: Of the passages in the pool.
-        """
+        """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
         files = CarriedFiles("passage-words-2", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
@@ -239,12 +224,7 @@ class PassageWords:
 
     @classmethod
     def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
-        """Read passages.
-
-        Args:
-            ids: Of the passages.
-            units: The passages; each is looked at once.
-        """
+        """Read passages."""
         numbers = defaultdict[str, int](count().__next__)
         number = numbers.__getitem__
         words, marks = array("i"), array("i")

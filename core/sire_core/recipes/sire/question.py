@@ -54,10 +54,6 @@ class QuestionWords:
 
     Shares of a question are weighed by inverse document frequency.
 
-    Args:
-        question: The question; its first 64 different stems that the corpus has count, without function words.
-        index: The arrays.
-
     Attributes:
         stems: Numbers of its stems; stem i is bit i.
         sentences: Bit set of the stems in every sentence.
@@ -130,12 +126,7 @@ class QuestionWords:
         return found
 
     def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
-        """Share of the question in the best sentence of each passage.
-
-        Args:
-            passages: Which.
-            wanted: Words that count, by passage; None for all.
-        """
+        """Share of the question in the best sentence of each passage."""
         sentences, counts = self.index.sentences_of(passages)
         masks = self.sentences[sentences]
         if wanted is not None:
@@ -491,11 +482,6 @@ class QuestionEvidence:
         Passages that are documents by themselves are scored by `weights`. Of passages that a longer document was cut
         into, names and titles say little: they are scored mostly by BM25, cosine and their rank within the document, on
         the scale that the other scores have among the candidates.
-
-        Args:
-            passages: Numbers of the passages.
-            own: Their evidence, `[len(passages), len(OWN)]`.
-            weights: Of both.
         """
         scores = np.asarray(own @ weights.own)
         if len(self.index.members) == len(self.index.chunks):  # every passage is a document
@@ -526,14 +512,7 @@ class QuestionEvidence:
         return shares
 
     def leads(self, sources: Ints, shares: Floats, widest: int) -> Leads:
-        """Steps from some passages to others over the names in their sentences.
-
-        Args:
-            sources: First passages, distinct.
-            shares: Log share of each among all candidates.
-            widest: Names that more passages mention lead only to those that are about them; at most to so many, and no
-                fewer than 40: those nearest to the question.
-        """
+        """Steps from some passages to others over the names in their sentences."""
         index = self.index
         places, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
@@ -581,13 +560,7 @@ class QuestionEvidence:
         return np.asarray((second @ first.T)[end.ravel(), places], dtype=np.float64)
 
     def _followed(self, names: Ints, narrow: BoolArray, most: int) -> tuple[Ints, Ints]:
-        """Passages that steps over some names lead to, of each name at most so many: place of the name, and passage.
-
-        Args:
-            names: The names, distinct.
-            narrow: Which lead to every passage that mentions them; the others only to those that are about them.
-            most: How many passages of a name are followed.
-        """
+        """Passages that steps over some names lead to, of each name at most so many: place of the name, and passage."""
         lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
         taken = [(places, *held.take(names[places])) for held, places in lists]
         of_name = np.concatenate([places[which] for places, which, _ in taken])

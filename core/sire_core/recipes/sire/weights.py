@@ -184,11 +184,7 @@ class Weights:
 
     @classmethod
     def of(cls, embedder: str) -> Weights:
-        """Weights for vectors of an embedder: those of words alone say less beside the words than neural ones.
-
-        Args:
-            embedder: Its fingerprint.
-        """
+        """Weights for vectors of an embedder: those of words alone say less beside the words than neural ones."""
         return weights_of(neural=not is_lexical(embedder))
 
 

@@ -44,11 +44,7 @@ class LateInteraction:
         check_settings(self)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
-        """Rank the units that pass the filter.
-
-        Raises:
-            ConfigurationError: The embedder has no token vectors.
-        """
+        """Rank the units that pass the filter."""
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         question = await view.embed_query(query)

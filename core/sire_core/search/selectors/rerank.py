@@ -84,17 +84,7 @@ class Rerank:
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
     """Ask a language model which texts help most; one call.
 
-    Args:
-        model: Answers in numbers; what it does not name keeps its order behind what it names.
-        query: The question.
-        texts: The passages, at least one.
-        named: Number of passages that the model selects.
-
-    Returns:
-        Every place of `texts` once, the most helpful first.
-
-    Raises:
-        ModelError: The call failed.
+    Returns every place of `texts` once, the most helpful first.
     """
     data = json.dumps({"question": query, "passages": numbered(texts)}, ensure_ascii=False, indent=1)
     prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), data)
@@ -103,15 +93,7 @@ async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], name
 
 
 class Reordered:
-    """A ranking with another order of its first positions; their scores stay with the places.
-
-    Args:
-        ranking: The old order.
-        head: Its first positions in their new order.
-        scores: Of the places.
-        judge: Who reordered, for the paths.
-        failure: Why nobody did; the head is then as it was.
-    """
+    """A ranking with another order of its first positions; their scores stay with the places."""
 
     def __init__(self, ranking: Ranking, head: IntArray, scores: FloatArray, judge: str, *, failure: str = "") -> None:
         self._failure = failure
@@ -171,11 +153,7 @@ class CrossEncoderRerank:
         check_settings(self)
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model reads does not depend on k
-        """Score the head in a worker thread; equal scores keep their order.
-
-        Raises:
-            ConfigurationError: The library is missing, or the model cannot be loaded, or only an index folder names it.
-        """
+        """Score the head in a worker thread; equal scores keep their order."""
         import asyncio
 
         refuse_untrusted("cross_encoder", self.model)

@@ -29,10 +29,6 @@ def coded(matrix: FloatArray, cells_from: int = CELLS_FROM) -> Any:
 
     From 200,000 rows on they lie in cells, of which a search reads the nearest ones: so many that they hold 99 % of the
     nearest rows of test questions. Where that takes more than half of the cells, as on random vectors, there are none.
-
-    Args:
-        matrix: The rows.
-        cells_from: So many rows get cells.
     """
     import faiss
 

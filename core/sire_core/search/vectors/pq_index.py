@@ -40,10 +40,6 @@ class PQIndex:
     again are read from their file, so that a search does not bring it into memory; see `coded`. On random unit vectors,
     which have no near neighbors and are the worst case, and on vectors like real ones the best 10 are found as
     `benchmarks/scan.py` shows; see `benchmarks/results/scan.md`.
-
-    Args:
-        view: A snapshot whose matrix is `pq_pays`; it keeps the codes for the next process.
-        cells_from: So many rows get cells, and are read from their file.
     """
 
     def __init__(self, view: View, cells_from: int = CELLS_FROM) -> None:

@@ -105,9 +105,6 @@ async def store_scores(
         question: Its vector, `[dimension]`.
         view: The pool.
         where: The store is told, and asked for more until enough of what it lists passes.
-
-    Raises:
-        ConfigurationError: The store lists none of the units: nobody has filled it, or its ids are its own.
     """
     import asyncio
 
