@@ -12,7 +12,8 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.changes import ids_of, is_inside, left_out_sources, list_readings, run_change, stored_ids
+from sire_core.cli.changes import ids_of, is_inside, left_out_sources, list_readings, run_change, stored_hashes
+from sire_core.cli.known_files import KNOWN_FILES
 from sire_core.cli.models import SpendingOptions, ask_to_go_on
 from sire_core.cli.options import (
     IndexOptions,
@@ -28,6 +29,7 @@ from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 
 if TYPE_CHECKING:
+    from sire_core.corpus.readers import LoadedDocuments
     from sire_core.protocols import LanguageModel
     from sire_core.types import BuildReport, Document
 
@@ -51,7 +53,7 @@ def add(
     replace it, use `sire update`. With --llm, the expected cost is shown and you are asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, Index.add, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(options, put(Index.add), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
 @grouped
@@ -68,7 +70,7 @@ def update(
     asked before anything is spent.
     """
     options = existing_index(folder, sources[0], spending, reading)
-    run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
 
 
 @grouped
@@ -101,10 +103,11 @@ def delete(
     reading = ReadingOptions(embedder=embedder, extractions=extractions)
     options = existing_index(folder, names[0] if names else "", spending, reading)
 
-    def change(index: Index, _: Sequence[Document]) -> BuildReport:
+    def change(index: Index, _: LoadedDocuments) -> BuildReport:
         report = index.delete(ids_of(names, folder))
         if purge:
             index.purge()
+            (folder / KNOWN_FILES).unlink(missing_ok=True)  # names files
         return report
 
     def without(index: Index, _: Sequence[Document]) -> Sequence[Document]:
@@ -113,14 +116,14 @@ def delete(
 
     pay = approval(spending, without)
 
-    def approve(index: Index, documents: Sequence[Document]) -> None:
+    def approve(index: Index, corpus: LoadedDocuments) -> None:
         from sire_core.corpus.changes import check_known
 
         gone = ids_of(names, folder)
-        check_known(gone, stored_ids(folder))  # before anything is listed, priced or asked
+        check_known(gone, stored_hashes(folder))  # before anything is listed, priced or asked
         if gone:
             _list_removed("To be removed from the index", gone)
-        asked = pay is not None and pay(index, documents)
+        asked = pay is not None and pay(index, corpus)
         if gone and not asked:
             ask_to_go_on(yes=spending.yes or not sys.stdin.isatty())
 
@@ -181,18 +184,21 @@ def sync(
     options = existing_index(to, sources[0], spending, reading)
     pay = spending.approval()
 
-    def approve(index: Index, documents: Sequence[Document]) -> None:
-        _approve_removal(documents, sources, to, yes=spending.yes)
+    def approve(index: Index, corpus: LoadedDocuments) -> None:
+        _approve_removal(corpus.ids, sources, to, yes=spending.yes)
         if pay is not None:
-            pay(index, documents)
+            known = index.documents(file.name for file in corpus.known)
+            pay(index, (*corpus.documents, *known))
 
-    run_change(options, Index.build, sources=sources, as_json=as_json, approve=approve, whole=True)
+    def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
+        return index.build(corpus.documents, keep=[file.name for file in corpus.known])
+
+    run_change(options, change, sources=sources, as_json=as_json, approve=approve, whole=True)
 
 
-def _approve_removal(documents: Sequence[Document], sources: Sequence[Path], folder: Path, *, yes: bool) -> None:
+def _approve_removal(kept: set[str], sources: Sequence[Path], folder: Path, *, yes: bool) -> None:
     """List what goes and ask whether to go on, unless nothing goes."""
-    kept = {document.id for document in documents}
-    gone = [name for name in stored_ids(folder) if name not in kept]
+    gone = [name for name in stored_hashes(folder) if name not in kept]
     if gone:
         _list_removed("No longer in the sources, to be removed from the index", gone)
         for root in left_out_sources(gone, sources, folder):
@@ -221,10 +227,20 @@ def with_documents(index: Index, documents: Sequence[Document]) -> Sequence[Docu
 
 def approval(
     spending: SpendingOptions, after: Callable[[Index, Sequence[Document]], Sequence[Document]]
-) -> Callable[[Index, Sequence[Document]], bool] | None:
+) -> Callable[[Index, LoadedDocuments], bool] | None:
     """Asks whether a change may be paid, see `approve_cost`; None where nothing is paid."""
     approve = spending.approval()
-    return None if approve is None else lambda index, documents: approve(index, after(index, documents))
+    return None if approve is None else lambda index, corpus: approve(index, after(index, corpus.documents))
+
+
+def put(change: Callable[[Index, Sequence[Document]], BuildReport]) -> Callable[[Index, LoadedDocuments], BuildReport]:
+    """`Index.add` or `Index.update` of what was read; files that are known count as unchanged."""
+
+    def run(index: Index, corpus: LoadedDocuments) -> BuildReport:
+        report = change(index, corpus.documents)
+        return replace(report, unchanged=report.unchanged + len(corpus.known))
+
+    return run
 
 
 def existing_index(folder: Path, first: str | Path, spending: SpendingOptions, reading: ReadingOptions) -> IndexOptions:
@@ -289,4 +305,4 @@ def index(
         )
         return
     options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
-    run_change(options, Index.update, sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))

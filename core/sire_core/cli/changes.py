@@ -13,17 +13,19 @@ import typer
 
 from sire_core.algorithms.wording import shorten
 from sire_core.cli.models import say_usage
-from sire_core.cli.options import IndexOptions, chunker_of, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, chunker_of, is_index, manifest_of, open_index
 from sire_core.cli.output import count, kinds, note, reporting, say, say_json
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.version import __version__
 
 if TYPE_CHECKING:
+    from sire_core.cli.known_files import KnownFiles
     from sire_core.corpus.readers import LoadedDocuments
     from sire_core.index import Index
     from sire_core.storage.manifest import Manifest
-    from sire_core.types import BuildReport, Document, Failure
+    from sire_core.types import BuildReport, Failure
 
-__all__ = ["ids_of", "is_inside", "left_out_sources", "read_sources", "report_json", "run_change", "stored_ids"]
+__all__ = ["ids_of", "is_inside", "left_out_sources", "read_sources", "report_json", "run_change", "stored_hashes"]
 
 _SHOWN = 20
 _NAMED = 3
@@ -51,27 +53,35 @@ class _Result:
 
 def run_change(
     options: IndexOptions,
-    change: Callable[[Index, Sequence[Document]], BuildReport],
+    change: Callable[[Index, LoadedDocuments], BuildReport],
     *,
     sources: Sequence[Path] | None = None,
     as_json: bool = False,
-    approve: Callable[[Index, Sequence[Document]], object] | None = None,
+    approve: Callable[[Index, LoadedDocuments], object] | None = None,
     whole: bool = False,
     also: str = "",
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done."""
-    before = manifest_of(options.folder)
-    corpus = None if approve is None else _approved(options, sources, approve, whole=whole)
+    from sire_core.corpus.readers import LoadedDocuments
+
+    before, known = manifest_of(options.folder), _known_files(sources, options)
+    corpus = None if sources is not None else LoadedDocuments(())
+    if approve is not None:
+        with open_index(options) as index:  # before the change: progress bars would hide the question
+            corpus = corpus or read_sources(sources or (), options, known)
+            if whole and corpus.failures and options.folder is not None:
+                _check_whole(index, corpus, options.folder)
+            approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
-            if corpus is None and sources is not None:
-                corpus = read_sources(sources, options)
-            report = change(index, corpus.documents if corpus else ())
+            corpus = corpus or read_sources(sources or (), options, known)
+            report = change(index, corpus)
             recipe = str(index.stats()["recipe"])
         if options.folder is not None and sources is not None:
             from sire_core.storage.folder import Folder
 
             Folder(options.folder).note_sources(os.path.realpath(path) for path in sources if path.is_dir())
+            known.note(corpus.whole, stored_hashes(options.folder))
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
             f"Interrupted. {options.folder} is unchanged, and the finished part of the work is stored. "
@@ -79,7 +89,7 @@ def run_change(
         )
         raise typer.Exit(130) from None
     if as_json:
-        say_json(report_json(report, recipe, corpus.failures if corpus else ()))
+        say_json(report_json(report, recipe, corpus.failures))
     else:
         if not also or report.generation != before.generation:
             _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
@@ -95,26 +105,25 @@ def run_change(
     )
 
 
-def _approved(
-    options: IndexOptions,
-    sources: Sequence[Path] | None,
-    approve: Callable[[Index, Sequence[Document]], object],
-    *,
-    whole: bool,
-) -> LoadedDocuments | None:
-    """Read the sources and ask for approval before the change: progress bars would hide the question."""
-    with open_index(options) as index:
-        corpus = None if sources is None else read_sources(sources, options)
-        if whole and corpus is not None and corpus.failures and options.folder is not None:
-            _check_whole(index, corpus, options.folder)
-        approve(index, corpus.documents if corpus else ())
-    return corpus
+def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
+    """What an index folder knows of files; nothing of single ones, which are read in no time."""
+    from sire_core.cli.known_files import KnownFiles
+    from sire_core.corpus.chunker import SentenceChunker
+    from sire_core.corpus.readers import READING
+
+    folder = options.folder
+    if folder is None or not any(path.is_dir() for path in sources or ()) or (folder / "pending").exists():
+        return KnownFiles(None, "", {})
+    chunker = chunker_of(options, manifest_of(folder))
+    cutter = SentenceChunker() if isinstance(chunker, str) else chunker
+    rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"
+    return KnownFiles(folder, rules, stored_hashes(folder) if is_index(folder) else {})
 
 
 def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
     """Refuse to remove documents that may be in what could not be read."""
-    given = {document.id for document in corpus.documents}
-    gone = index.documents(name for name in stored_ids(folder) if name not in given)
+    given = corpus.ids
+    gone = index.documents(name for name in stored_hashes(folder) if name not in given)
     files = {document.id: document.metadata.get("source") == document.id for document in gone}
     found = {name: place for name, own in files.items() if (place := corpus.may_hold(name, a_file=own)) is not None}
     if found:
@@ -126,7 +135,7 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
         )
 
 
-def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocuments:
+def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFiles | None = None) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped."""
     from sire_core.corpus.readers import read_documents
 
@@ -134,9 +143,14 @@ def read_sources(sources: Sequence[Path], options: IndexOptions) -> LoadedDocume
         _refuse_inside(source, options.folder)
     from sire_core.storage.folder import Folder
 
-    corpus = read_documents(list(sources), roots=Folder(options.folder).sources() if options.folder else ())
+    corpus = read_documents(
+        list(sources),
+        roots=Folder(options.folder).sources() if options.folder else (),
+        is_known=None if known is None else known.holds,
+    )
+    same = f"; {count(len(corpus.known), 'file')} unchanged" if corpus.known else ""
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
-    note(f"Read {count(len(corpus.documents), 'document')}{twice}.")
+    note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
         _warn_of_taken(taken_names((found.id for found in corpus.documents), sources, options.folder))
     lists: tuple[list[Failure], list[Failure]] = ([], [])
@@ -298,21 +312,21 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
         )
 
 
-def stored_ids(folder: Path) -> list[str]:
-    """Ids of the documents of an index; also of one that cannot be searched before the next change has mended it."""
+def stored_hashes(folder: Path) -> dict[str, str]:
+    """What the documents of an index depend on, by id; also of one that is not searched before it was mended."""
     from contextlib import closing
 
     from sire_core.storage.index_files import IndexFiles
 
     with closing(IndexFiles(folder)) as files:
-        return list(files.store.documents())
+        return {name: document.hash for name, document in files.store.documents().items()}
 
 
 def ids_of(given: Iterable[str], folder: Path) -> list[str]:
     """Ids as they were given, or of the files that were named by their paths, which need not exist any more."""
     from sire_core.storage.folder import Folder
 
-    known, roots = set(stored_ids(folder)), Folder(folder).sources()
+    known, roots = set(stored_hashes(folder)), Folder(folder).sources()
     return list(dict.fromkeys(_id_of(name, known, roots) for name in given))
 
 

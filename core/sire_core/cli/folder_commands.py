@@ -146,8 +146,10 @@ def reembed(
     place = folder.resolve()
     target = to or place.with_name(f".{place.name}.reembed")
     if approve is not None:
+        from sire_core.corpus.readers import LoadedDocuments
+
         with open_index(options) as index:
-            approve(index, ())
+            approve(index, LoadedDocuments(()))
     with reporting() as progress, open_index(options, progress) as index:
         index.flush()  # documents that adapters have handed in: the generation is that of all of them
         generation = manifest_of(folder).generation

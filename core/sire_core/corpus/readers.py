@@ -38,7 +38,10 @@ from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
-__all__ = ["LoadedDocuments", "check_reading", "read_documents", "refuse_expanding"]
+__all__ = ["READING", "LoadedDocuments", "check_reading", "read_documents", "refuse_expanding"]
+
+READING = "files-1"
+"""Names how files are read; changes whenever the same file may give another document."""
 
 
 CONVERTED = (
@@ -210,12 +213,21 @@ class LoadedDocuments:
         failures: Files and lines that could not be used, and why.
         duplicates: Where an identical repeat of a document was found -> where the one that was kept was found.
         unread: Names of the files and folders that could not be used, in whole or in part.
+        known: Files that were not read, as an index holds their documents; their names are the ids.
+        whole: Files that were read as one document each, whose name is its id, without any failure.
     """
 
     documents: tuple[Document, ...]
     failures: tuple[Failure, ...] = ()
     duplicates: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    known: tuple[SourceFile, ...] = ()
+    whole: tuple[SourceFile, ...] = ()
+
+    @property
+    def ids(self) -> set[str]:
+        """Ids of all documents, those of known files too."""
+        return {*(document.id for document in self.documents), *(file.name for file in self.known)}
 
     def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
         """What could not be used and may have held a document; None when nothing may.
@@ -234,6 +246,7 @@ def read_documents(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     roots: Sequence[str | Path] = (),
+    is_known: Callable[[SourceFile], bool] | None = None,
 ) -> LoadedDocuments:
     """Read text, Markdown, HTML, source code, JSON Lines and JSON files, and folders of them; others with an extra.
 
@@ -255,6 +268,7 @@ def read_documents(
         max_bytes: Larger files are refused.
         roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
             `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
+        is_known: Whether an index holds the document of a file as it is; such files are not read.
 
     Raises:
         CorpusError: A path is missing, nothing could be read, or one id has two different contents.
@@ -266,21 +280,36 @@ def read_documents(
     failures = [Failure(_place(file), reason) for file, reason in left]
     unread = [file.name for file, _ in left]
     pool = DocumentPool()
-    for file in files:
-        failed: list[Failure] = []
-        for item in _read_file(file, max_bytes):
-            if isinstance(item, Failure):
-                failed.append(item)
-            else:
-                pool.add(item.document, item.origin)
-        failures.extend(_shortened(failed, file))
-        unread += [file.name] if failed else []
+    known = {file: None for file in files if is_known is not None and is_known(file)}
+    whole: list[SourceFile] = []
+    waiting = [file for file in files if file not in known]
+    while waiting:
+        for file in waiting:
+            failed, found = _add_file(file, max_bytes, pool)
+            failures.extend(_shortened(failed, file))
+            unread += [file.name] if failed else []
+            whole += [file] if found == [file.name] and not failed else []
+        waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
+        known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()
-    if not documents:
+    if not (documents or known):
         reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
         more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {reasons}{more}.")
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates, tuple(unread))
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates, tuple(unread), tuple(known), tuple(whole))
+
+
+def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[list[Failure], list[str]]:
+    """Read a file into a pool; return what failed, and the ids of its documents."""
+    failed: list[Failure] = []
+    ids: list[str] = []
+    for item in _read_file(file, max_bytes):
+        if isinstance(item, Failure):
+            failed.append(item)
+        else:
+            pool.add(item.document, item.origin)
+            ids.append(item.document.id)
+    return failed, ids
 
 
 def _ends(doc_id: str, name: str) -> bool:

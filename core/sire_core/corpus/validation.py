@@ -163,6 +163,9 @@ class DocumentPool:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def __contains__(self, doc_id: str) -> bool:
+        return doc_id in self._kept
+
     def add(self, document: Document, origin: str) -> None:
         """Take a document in; `origin` says where it was found."""
         if document.id not in self._kept:

@@ -34,7 +34,7 @@ FILES = frozenset(
     {
         *(f"{name}{end}" for name in ("index.sqlite", "calls.sqlite") for end in DATABASE_ENDS),
         *(f"{name}{end}" for name in ("writer.lock", "pending.lock") for end in DATABASE_ENDS),
-        *("manifest.json", "sources.json", "verified.json"),
+        *("manifest.json", "sources.json", "verified.json", "known_files.json"),
         *("llama_index_nodes.json", "llama_index.json", "langchain.json"),
     }
 )

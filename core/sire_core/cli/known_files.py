@@ -1,0 +1,121 @@
+"""Files whose documents an index holds already, so that they are not read again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+
+from sire_core.corpus.files import SourceFile
+from sire_core.errors import StorageError
+from sire_core.storage.json_files import read_checked, write_checked
+
+__all__ = ["KNOWN_FILES", "KnownFiles"]
+
+KNOWN_FILES = "known_files.json"
+"""Name of the list in an index folder."""
+
+_RECENT = 2_000_000_000
+"""Nanoseconds within which a file system may give two contents one time."""
+
+
+_PART = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was read.
+
+    Attributes:
+        doc_id: The document that the file is.
+        status: Size, and times of the last change of content and of status, in nanoseconds.
+        content: SHA-256 of its bytes.
+        stored: `StoredDocument.hash` of the document.
+        noted: Time of reading, in nanoseconds.
+    """
+
+    doc_id: str
+    status: tuple[int, ...]
+    content: str
+    stored: str
+    noted: int
+
+
+class KnownFiles:
+    """The list of files that an index folder keeps of what was read into it. Where it is damaged, all files are read.
+
+    A file is known if its document is stored as it was read, and its size and times are the same; where only the times
+    differ, its bytes are compared. Only files that are one document, read without any complaint, are noted.
+
+    Args:
+        folder: The index folder; None knows nothing.
+        rules: How files are read and cut. Under other rules nothing is known.
+        stored: `StoredDocument.hash` by document id.
+    """
+
+    def __init__(self, folder: Path | None, rules: str, stored: Mapping[str, str]) -> None:
+        self._file = None if folder is None else folder / KNOWN_FILES
+        self._rules = rules
+        self._stored = stored
+        self._files = self._read()
+        self._before: dict[str, _Known] = {}
+
+    def _read(self) -> dict[str, _Known]:
+        if self._file is None:
+            return {}
+        try:
+            content = read_checked(self._file, dict)
+            rows = content["files"] if content["rules"] == self._rules else {}
+            return {path: _Known(row[0], tuple(row[1]), *row[2:]) for path, row in rows.items()}
+        except (FileNotFoundError, StorageError, KeyError, TypeError, IndexError, AttributeError):
+            return {}
+
+    def holds(self, file: SourceFile) -> bool:
+        """Whether the index holds the document of a file as it is now; else it is going to be read."""
+        path = os.path.realpath(file.path)
+        with suppress(OSError):  # whoever reads the file says what is wrong with it
+            known, status, now = self._files.get(path), _status(path), time.time_ns()
+            if known is not None and known.doc_id == file.name and self._stored.get(file.name) == known.stored:
+                if known.status == status and known.noted - max(status[1:]) > _RECENT:
+                    return True
+                if known.status[0] == status[0] and known.content == _digest(path):
+                    self._files[path] = replace(known, status=status, noted=now)
+                    return True
+            self._before[path] = _Known(file.name, status, _digest(path), "", now)
+        return False
+
+    def note(self, read: Iterable[SourceFile], stored: Mapping[str, str]) -> None:
+        """Write down which files were read, and which documents are stored now.
+
+        Args:
+            read: Files that are one document each.
+            stored: As for the class, after the change.
+        """
+        if self._file is None:
+            return
+        for file in read:
+            path = os.path.realpath(file.path)
+            before = self._before.get(path)
+            with suppress(OSError):
+                if before is not None and file.name in stored and before.status == _status(path):
+                    self._files[path] = replace(before, stored=stored[file.name])
+        kept = {path: astuple(known) for path, known in self._files.items() if stored.get(known.doc_id) == known.stored}
+        with suppress(OSError):  # then all are read again
+            write_checked(self._file, {"rules": self._rules, "files": kept})
+
+
+def _status(path: str) -> tuple[int, ...]:
+    found = os.stat(path)  # noqa: PTH116 - of a text
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _digest(path: str) -> str:
+    made = hashlib.sha256()
+    with Path(path).open("rb") as content:
+        while part := content.read(_PART):
+            made.update(part)
+    return made.hexdigest()
