@@ -154,11 +154,11 @@ def forget(
     options = existing_index(folder, doc_ids[0], spending, ReadingOptions(embedder=embedder, extractions=extractions))
     pay = spending.approval()
 
-    def approve(index: Index, _: Sequence[Document]) -> None:
+    def approve(index: Index, _: LoadedDocuments) -> None:
         from sire_core.corpus.changes import check_known
 
         names = ids_of(doc_ids, folder)
-        check_known(names, stored_ids(folder))
+        check_known(names, stored_hashes(folder))
         if pay is not None:  # as if nothing were stored
             with open_index(replace(options, folder=None, recipe=manifest_of(folder).recipes[-1].name)) as alone:
                 pay(alone, index.documents(names))
