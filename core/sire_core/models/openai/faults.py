@@ -49,7 +49,7 @@ FORM_WORDS = re.compile(
 CONTEXT_WORDS = re.compile(
     r"context[ _]?(?:length|window|size)|maximum (?:context|model) len|max_model_len|n_ctx|prompt is too long|"
     r"too many (?:input )?tokens|input (?:is too|length)|longer than the model|maximum (?:sequence|input) length|"
-    r"reduce the length",
+    r"reduce the length|must have less than \d+ tokens|max_new_tokens. must be|too large to process",
     re.IGNORECASE,
 )
 """A server speaks of a prompt that is longer than the model's context."""
@@ -174,11 +174,14 @@ def headers_of(fault: Exception) -> Mapping[str, str]:
 def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
     """Whether a server refuses the form of a request, which another form may mend.
 
-    Some servers fail (HTTP 500) where they do not support the form of the answer that was asked for.
+    Some servers fail (HTTP 500) where they do not support the form of the answer that was asked for, or where the
+    prompt is longer than the context.
     """
-    if status_of(fault) in _REQUEST_FAULTS:
-        return True
-    return status_of(fault) >= 500 and "response_format" in body and FORM_WORDS.search(words_of(fault)) is not None
+    status, words = status_of(fault), words_of(fault)
+    if status < 500 or status in _REQUEST_FAULTS:
+        return status in _REQUEST_FAULTS
+    form = "response_format" in body and FORM_WORDS.search(words) is not None
+    return form or CONTEXT_WORDS.search(words) is not None
 
 
 def is_transient(fault: Exception) -> bool:
@@ -256,7 +259,7 @@ def _advice(status: int, words: str, fault: Exception) -> str:
         return "there is no such model or address: check the model's name and base_url, which mostly ends in /v1"
     if status == 429 and getattr(fault, "code", None) == "insufficient_quota":
         return "the account has no credit left"
-    if status in _REQUEST_FAULTS and (status == 413 or CONTEXT_WORDS.search(words)):
+    if status == 413 or (status and CONTEXT_WORDS.search(words)):
         return "the prompt does not fit the model: use smaller passages or a model with a larger context"
     if status in _REQUEST_FAULTS and re.search(r"max_(?:completion_)?tokens", words):
         return "the server does not take this length of an answer"
