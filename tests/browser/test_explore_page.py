@@ -40,8 +40,10 @@ def test_first_paint_waits_for_no_script(page, address):
     page.route("**/*.js", lambda route: route.abort())
     page.goto(address)
     assert page.get_by_role("navigation", name="Pages").get_by_role("link").all_text_contents() == [
-        "Ask", "Browse", "Reason", "Evaluate",
-    ]  # fmt: skip
+        "Ask",
+        "Browse",
+        "Reason",
+    ]
     painted = "performance.getEntriesByName('first-contentful-paint').length"
     page.wait_for_function(painted)
     assert page.evaluate(painted) == 1
@@ -112,7 +114,6 @@ def test_every_page_is_accessible_narrow_and_wide_light_and_dark(page, address, 
         "/browse?kind=entity",
         "/document?id=hostile",
         "/reason",
-        "/evaluate",
     ):
         page.goto(f"{address}{path}")
         page.get_by_role("heading", level=1).wait_for()
@@ -138,27 +139,6 @@ def test_hostile_passage_runs_nothing(page, address):
     page.goto(f"{address}/?q={quote('<img src=x onerror=window.hacked=8>')}&recipe=%3Cscript%3E&filter=a%3D%3Cb%3E")
     page.get_by_role("alert").or_(page.get_by_role("region")).first.wait_for()
     assert page.evaluate("window.hacked") is None
-
-
-@pytest.mark.slow
-def test_questions_of_a_file_lead_to_their_paths(page, address, violations, shot, tmp_path):
-    path = tmp_path / "questions.jsonl"
-    record = {
-        "id": "1",
-        "question": QUESTION,
-        "answers": ["Hedda Sorrel"],
-        "supporting": ["northern-wren", "aldous-brack"],
-    }
-    path.write_text(json.dumps(record), encoding="utf-8")
-    page.goto(f"{address}/evaluate")
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Choose a file of questions").click()
-    chooser.value.set_files(path)
-    page.get_by_role("table", name="Recipes", exact=True).wait_for()
-    assert violations(page) == []
-    shot(page, "evaluated")
-    page.get_by_role("link", name=QUESTION).click()
-    assert "Aldous Brack2not found" in page.get_by_role("table", name="Ranks with sire and flat").text_content()
 
 
 @pytest.mark.slow

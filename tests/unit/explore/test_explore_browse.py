@@ -1,13 +1,11 @@
 """What the page of an index shows, without a page: lists, neighbourhoods, why not, recipes measured; and who may ask."""
 
 import asyncio
-import json
 
 import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.errors import CorpusError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.picture import MOST_NODES
 from sire_core.explore.why_not import find_passages, why_not
@@ -102,26 +100,11 @@ def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     assert dict(asyncio.run(why_not(hidden, QUESTION, mother.id)).reasons)["filter"].startswith("The passage does not")
 
 
-def test_two_recipes_and_a_file_of_questions(explorer, tmp_path):
+def test_two_recipes_are_compared(explorer):
     one = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "sire", 4)))
     other = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "flat", 4)))
     assert "Aldous Brack" in [title for title, _, place in compared(one, other) if not place]
     assert "not found" in views.comparison_html(one, other)
-    lines = [
-        {"id": "1", "question": QUESTION, "answers": ["Hedda Sorrel"], "supporting": ["northern-wren", "aldous-brack"]},
-        {"id": "2", "question": "What is SS Southern Tern?", "answers": ["a ship"], "supporting": ["southern-tern"]},
-    ]
-    path = tmp_path / "q.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    measured = asyncio.run(explorer.measure(explorer.questions(path), ["flat", "sire"], 4))
-    assert measured.recall == (75.0, 100.0)
-    assert measured.all_found == (50.0, 100.0)
-    assert [(row.id, row.found) for row in measured.questions] == [("1", (1, 2)), ("2", (1, 1))]
-    assert "recipe=sire" in views.measured_html(measured)
-    lines[0]["supporting"] = ["nowhere"]
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    with pytest.raises(CorpusError, match="nowhere"):
-        asyncio.run(explorer.measure(explorer.questions(path), ["flat"], 3))
 
 
 def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import TYPE_CHECKING
 
-from sire_core.errors import CorpusError
 from sire_core.explore.query_result import QueryResult, query_result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sire_core.corpus.benchmarks import Question
     from sire_core.explore.why_not import WhyNot
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["Explorer", "ExplorerQuery", "Measured", "MeasuredQuestion", "compared"]
+__all__ = ["Explorer", "ExplorerQuery", "compared"]
 
 _KEPT = 6
 """Maximum number of open indexes, one for each recipe with its settings."""
@@ -47,54 +41,6 @@ class ExplorerQuery:
     filter: str = ""
     settings: str = ""
     returns: str = "passages"
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredQuestion:
-    """Result of a question.
-
-    Attributes:
-        id: Its id.
-        question: The question.
-        found: Per recipe, the number of its gold documents among the documents of the first k hits.
-        gold: Number of its gold documents.
-    """
-
-    id: str
-    question: str
-    found: tuple[int, ...]
-    gold: int
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Results of recipes on questions with gold documents.
-
-    Attributes:
-        recipes: Their names, in order.
-        k: Number of hits that counted.
-        milliseconds: Per recipe, the median time of a search.
-        questions: The questions, those with the largest difference between recipes first.
-    """
-
-    recipes: tuple[str, ...]
-    k: int
-    milliseconds: tuple[float, ...]
-    questions: tuple[MeasuredQuestion, ...]
-
-    @property
-    def recall(self) -> tuple[float, ...]:
-        """Per recipe, mean share of the gold documents found, 0 to 100."""
-        return self._mean(lambda found, gold: found / gold)
-
-    @property
-    def all_found(self) -> tuple[float, ...]:
-        """Per recipe, share of the questions with all of them found, 0 to 100."""
-        return self._mean(lambda found, gold: found == gold)
-
-    def _mean(self, score: Callable[[int, int], float]) -> tuple[float, ...]:
-        rows = self.questions
-        return tuple(100 * fmean(score(row.found[i], row.gold) for row in rows) for i in range(len(self.recipes)))
 
 
 @dataclass(slots=True)
@@ -155,50 +101,6 @@ class Explorer:
 
         snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
         return await why_not(snapshot, query.question, passage, query.k)
-
-    def questions(self, path: Path) -> tuple[Question, ...]:
-        """Questions of a file with gold documents of this index."""
-        from sire_core.corpus.benchmarks import read_questions
-
-        questions = tuple(question for question in read_questions(path) if question.supporting)
-        if not questions:
-            raise CorpusError("No question of the file has gold documents ('supporting'); there is nothing to measure.")
-        return questions
-
-    async def measure(
-        self,
-        questions: Sequence[Question],
-        recipes: Sequence[str],
-        k: int = 5,
-        progress: Callable[[str, int, int], None] = lambda *_: None,
-    ) -> Measured:
-        """Search for every question with every recipe."""
-        snapshot = await self.snapshot()
-        unknown = {name for question in questions for name in question.supporting} - set(snapshot.document_ids())
-        if unknown:
-            raise CorpusError(
-                f"'supporting' names documents that are not in this index: {', '.join(sorted(unknown)[:3])}. It holds "
-                "ids of documents, as `sire query --json` shows them."
-            )
-        hits_by_recipe: list[list[int]] = []
-        medians: list[float] = []
-        for recipe in recipes:
-            snapshot = await self.snapshot(recipe)
-            hits, seconds = [], []
-            for done, question in enumerate(questions, 1):
-                started = time.perf_counter()
-                documents = {name for hit in await snapshot.asearch(question.question, k) for name in hit.doc_ids}
-                seconds.append(time.perf_counter() - started)
-                hits.append(len(documents.intersection(question.supporting)))
-                progress(recipe, done, len(questions))
-            hits_by_recipe.append(hits)
-            medians.append(1000 * sorted(seconds)[len(seconds) // 2])
-        rows = [
-            MeasuredQuestion(question.id, question.question, tuple(per_recipe), len(set(question.supporting)))
-            for question, *per_recipe in zip(questions, *hits_by_recipe, strict=True)
-        ]
-        rows.sort(key=lambda row: min(row.found) - max(row.found))
-        return Measured(tuple(recipes), k, tuple(medians), tuple(rows))
 
 
 def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:

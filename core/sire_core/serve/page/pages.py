@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -92,42 +90,6 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
                 show_html(answer_html(step, recipe))
             else:
                 show_html(step_html(step, recipe))
-
-
-def evaluate_panel(explorer: Explorer) -> None:
-    """Draw the panel of evaluation: recipes on the questions of a file."""
-    ui.label(
-        "A file of questions: a line {'id', 'question', 'supporting': [ids of documents]}, as `sire eval` reads it."
-    )
-    with ui.row().classes("sire-wide sire-low") as controls:
-        recipes = explorer.recipes()
-        chosen = ui.select(recipes, label="Recipes", value=recipes, multiple=True).style("min-width:200px")
-        k = ui.number("Hits that count", value=5, min=1, max=100, precision=0).style("min-width:120px")
-    status = ui.label("").props("role=status")
-    result = ui.column().classes("sire-wide")
-
-    async def take(event: Any) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "questions.jsonl"
-            path.write_bytes(await event.file.read())
-            upload.reset()
-            result.clear()
-            with result:
-                await guarded(lambda: read(path))
-
-    async def read(path: Path) -> None:
-        def report(recipe: str, done: int, total: int) -> None:
-            status.set_text(f"{recipe}: {done:,} of {total:,} questions")
-
-        measured = await explorer.measure(explorer.questions(path), chosen.value, int(k.value or 5), report)
-        show_html(views.measured_html(measured))
-
-    # The framework's own field for files has buttons without names: it stays hidden, and a button of ours opens it.
-    upload = ui.upload(auto_upload=True, on_upload=take, max_file_size=50_000_000).classes("sire-hidden")
-    opens = ui.button("Choose a file of questions").on(
-        "click", js_handler=f"() => runMethod({upload.id}, 'pickFiles', [])"
-    )
-    opens.move(controls)
 
 
 def step_html(step: ReasoningStep, recipe: str) -> str:
@@ -336,7 +298,7 @@ def _with_recipe(query: ExplorerQuery, recipe: str) -> ExplorerQuery:
 
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
-.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}} .sire-hidden{{display:none}}
+.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
 .sire-page{{width:100%}}
 h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
 .sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
@@ -354,7 +316,7 @@ header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}
 .sire-two>*{{min-width:0}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
 
-_PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"), ("Evaluate", "/evaluate"))
+_PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"))
 
 
 _page = partial(ui.page, response_timeout=60.0)
@@ -403,11 +365,6 @@ def register(explorer: Explorer) -> None:
     async def reason_page() -> None:
         _frame(explorer, "Reason", "/reason")
         reason_panel(explorer)
-
-    @_page("/evaluate")
-    async def evaluate_page() -> None:
-        _frame(explorer, "Evaluate", "/evaluate")
-        evaluate_panel(explorer)
 
 
 def _frame(explorer: Explorer, title: str, path: str) -> None:

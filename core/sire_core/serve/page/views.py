@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sire_core.explore.picture import Picture
     from sire_core.explore.query_result import QueryResult
     from sire_core.explore.why_not import WhyNot
-    from sire_core.serve.page.explorer import Measured
     from sire_core.types import Failure, Unit
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "failures_html",
     "levels_html",
     "link",
-    "measured_html",
     "page_html",
     "picture_html",
     "table",
@@ -159,32 +157,6 @@ def comparison_html(one: QueryResult, other: QueryResult) -> str:
     ]
     caption = f"Ranks with {one.recipe} and {other.recipe}"
     return table(caption, ("passage", one.recipe, other.recipe), rows)
-
-
-def measured_html(measured: Measured) -> str:
-    """Recipes as rows, then the questions on which they differ."""
-    head = ("recipe", f"recall@{measured.k}", "all found", "ms per search")
-    rows = [
-        (escaped(recipe), f"{recall:.1f}", f"{whole:.1f}", f"{spent:.1f}")
-        for recipe, recall, whole, spent in zip(
-            measured.recipes, measured.recall, measured.all_found, measured.milliseconds, strict=True
-        )
-    ]
-    questions = [
-        (
-            link(row.question, f"/?{urlencode(_asking(row.question, row.found, measured), errors='replace')}"),
-            *(f"{hits} of {row.gold}" for hits in row.found),
-        )
-        for row in measured.questions[: 4 * PAGE]
-    ]
-    caption = f"Gold documents found; questions with the largest difference first ({len(questions):,} shown)"
-    return table("Recipes", head, rows) + table(caption, ("question", *measured.recipes), questions)
-
-
-def _asking(question: str, hits: Sequence[int], measured: Measured) -> dict[str, str]:
-    """Parameters of the question with the best recipe, compared with the worst."""
-    best, worst = (measured.recipes[hits.index(which(hits))] for which in (max, min))
-    return {"q": question, "recipe": best, "k": str(measured.k), **({"compare": worst} if worst != best else {})}
 
 
 def _called(unit: Unit) -> str:
