@@ -6,10 +6,10 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, IndexLockedError, RefusedUnitsError
-from sire_core.protocols import BufferedMirror, MirroredUnit, OwnedMirror, SharedMirror, VerifiableMirror
+from sire_core.protocols import MirroredUnit
 from sire_core.storage.outbox import Followed
 from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
@@ -33,31 +33,31 @@ _logger = logging.getLogger(__name__)
 async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`.
 
-    What the store holds is written down batch by batch (of a `BufferedMirror`: once at the end): after a crash the
+    What the store holds is written down batch by batch (of a store with `flush`: once at the end): after a crash the
     rest is sent, and at most one batch again.
     """
     import asyncio
 
-    plan = await _look(files, built, mirror, full=full)
+    plan, table = await _look(files, built, mirror, full=full), _owned(mirror)
     outbox, token = files.store.outbox(mirror.name), f"{plan.index} {secrets.token_hex(8)}"
     # Whichever of the two stands in the table after a crash: what was not sent is written down here.
     following = Followed(plan.owners, (plan.mark, token))
     if plan.again:
         await asyncio.to_thread(lambda: outbox.follow(replace(following, marks=(token,)), again=True))
-        if isinstance(mirror, OwnedMirror):
-            await mirror.clear()
-            await mirror.leave_mark(token)
+        if table is not None:
+            await table.clear()
+            await table.leave_mark(token)
     waiting = await asyncio.to_thread(outbox.pending)
     if not (plan.again or plan.follows or waiting):
         return 0
     await asyncio.to_thread(outbox.follow, following)
     reader = await asyncio.to_thread(_Reader, files, plan.owners)
-    if plan.first and isinstance(mirror, SharedMirror):
+    if plan.first and hasattr(mirror, "nearest"):
         sent = await _send_first(outbox, mirror, reader)
     else:
         sent = await _send_all(outbox, mirror, reader)
-    if isinstance(mirror, OwnedMirror):
-        await mirror.leave_mark(token)
+    if table is not None:
+        await table.leave_mark(token)
     await asyncio.to_thread(outbox.follow, replace(following, marks=(token,)))
     return sent
 
@@ -88,8 +88,13 @@ async def sync_mirrors(files: IndexFiles, built: BuiltRecipe | None, mirrors: Se
 async def purge(mirrors: Sequence[Mirror]) -> None:
     """Let the databases that can do so give back what deleted entries left in their files."""
     for mirror in mirrors:
-        if isinstance(mirror, OwnedMirror):
-            await mirror.purge()
+        if (table := _owned(mirror)) is not None:
+            await table.purge()
+
+
+def _owned(mirror: Any) -> Any:
+    """The store if its table can say which index it belongs to, else None; see `Mirror`."""
+    return mirror if all(hasattr(mirror, name) for name in ("mark", "leave_mark", "clear", "purge")) else None
 
 
 def catch_up(push: Callable[[], object]) -> None:
@@ -132,7 +137,8 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
     there = {owner for one in files.manifest().recipes for owner in one.owners}
     wanted = () if built is None else (CORPUS, *built.owners)
     owners = tuple(dict.fromkeys([*wanted, *(found for found in known.owners if found in {CORPUS, *there})]))
-    mark = await mirror.mark() if isinstance(mirror, OwnedMirror) else ""
+    table = _owned(mirror)
+    mark = "" if table is None else await table.mark()
     index = known.marks[-1].split()[0] if known.marks else secrets.token_hex(8)
     if mark and mark.split()[0] != index and not full:
         raise ConfigurationError(
@@ -140,7 +146,7 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
             "table; or, if that index is gone, call Index.push(full=True), which empties it for this one."
         )
     sent = await asyncio.to_thread(outbox.sent)
-    other = mark not in known.marks and bool(mark or (sent and isinstance(mirror, OwnedMirror)))
+    other = mark not in known.marks and bool(mark or (sent and table is not None))
     again = full or other or await _is_lost(files, owners, mirror, sent)
     return _Plan(owners, index, mark, set(owners) != set(known.owners), again, again or not sent)
 
@@ -157,13 +163,14 @@ async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sen
     """Whether a store that can be asked lost what was sent; one unit is asked for."""
     import asyncio
 
-    if not isinstance(mirror, VerifiableMirror):
+    holds = getattr(mirror, "holds", None)
+    if holds is None:
         return False
     found = await asyncio.to_thread(lambda: list(files.store.units_of(sent, owners)))
-    return bool(found) and not await mirror.holds(found[0][0].id, found[0][1])
+    return bool(found) and not await holds(found[0][0].id, found[0][1])
 
 
-async def _send_first(outbox: Outbox, mirror: SharedMirror, reader: _Reader) -> int:
+async def _send_first(outbox: Outbox, mirror: Any, reader: _Reader) -> int:
     """Send what waits to a store that may be filled already, and say so; gives how many units were sent."""
     import asyncio
 
@@ -208,18 +215,18 @@ async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
     import asyncio
 
     waiting = await asyncio.to_thread(outbox.pending)
-    flushes = isinstance(mirror, BufferedMirror)
+    flush = getattr(mirror, "flush", None)
     sent, put, dropped = 0, list[str](), list[str]()
     refused: dict[str, Exception] = {}
     for at in range(0, len(waiting), _BATCH):
         present, gone, count = await _send(outbox, mirror, reader, waiting[at : at + _BATCH], refused)
         sent += count
-        if not flushes:
+        if flush is None:
             await asyncio.to_thread(outbox.done, present, gone)
         put += present
         dropped += gone
-    if isinstance(mirror, BufferedMirror) and waiting:
-        await mirror.flush()
+    if flush is not None and waiting:
+        await flush()
         await asyncio.to_thread(outbox.done, put, dropped)
     if refused:
         name, error = next(iter(refused.items()))
@@ -252,10 +259,11 @@ async def _send(
 
 async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
     """Whether a store can be searched, so that what it does not take is the fault of the units."""
-    if not isinstance(mirror, SharedMirror):
+    nearest = getattr(mirror, "nearest", None)
+    if nearest is None:
         return False
     try:
-        await mirror.nearest(unit)
+        await nearest(unit)
     except Exception:  # noqa: BLE001 - a user's store may raise anything
         return False
     return True

@@ -43,13 +43,9 @@ from sire_core.protocols.searching import (
     View,
 )
 from sire_core.protocols.storing import (
-    BufferedMirror,
     Mirror,
     MirroredUnit,
-    OwnedMirror,
-    SharedMirror,
     UnitStore,
-    VerifiableMirror,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +55,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockEdges",
-    "BufferedMirror",
     "BuildView",
     "CarriedFiles",
     "Change",
@@ -75,7 +70,6 @@ __all__ = [
     "MirroredUnit",
     "ModelRequest",
     "Organizer",
-    "OwnedMirror",
     "PreparedRanker",
     "Progress",
     "Prompt",
@@ -85,7 +79,6 @@ __all__ = [
     "Recipe",
     "Runner",
     "Selector",
-    "SharedMirror",
     "Similarities",
     "StoredRow",
     "StreamingModel",
@@ -94,7 +87,6 @@ __all__ = [
     "TableStore",
     "UnitStore",
     "VectorIndex",
-    "VerifiableMirror",
     "View",
     "WrapModel",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sire_core.protocols.searching import VectorIndex
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["BufferedMirror", "Mirror", "MirroredUnit", "OwnedMirror", "SharedMirror", "UnitStore", "VerifiableMirror"]
+__all__ = ["Mirror", "MirroredUnit", "UnitStore"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,22 @@ class MirroredUnit:
 
 
 class Mirror(Protocol):
-    """A vector store that follows an index. Calls may repeat after a crash: `put` and `drop` must be idempotent."""
+    """A vector store that follows an index. Calls may repeat after a crash: `put` and `drop` must be idempotent.
+
+    These async methods are optional; what they do is left out for a store without them:
+
+    - `holds(unit, vector) -> bool`: whether the store still has a unit that was put, by id; if not, everything is put
+      again. For stores that can lose everything, for example because they live in memory only.
+    - `flush()`: keep what was put and dropped. Called after the last `put` or `drop` of a push, which counts as done
+      when this has returned. For stores such as a file that is written whole.
+    - `nearest(unit) -> Sequence[str]`: the unit id of the entry that is nearest to a `MirroredUnit`, any other text for
+      an entry of others, which are warned of before the first write. It may raise anything: many stores make their
+      collection only when something is first added.
+    - `mark() -> str`, `leave_mark(text)`, `clear()` and `purge()`, all four: a line that is kept with the table, empty
+      if there is no table or none was left; delete every entry; overwrite or give back what deleted entries left in the
+      database's files. A table of another index is then refused, and one that is not what was sent (another database, a
+      restored one) is emptied and filled again.
+    """
 
     @property
     def name(self) -> str:
@@ -53,54 +68,5 @@ class Mirror(Protocol):
         """Delete units; those that are not there count as deleted."""
 
 
-@runtime_checkable
-class VerifiableMirror(Mirror, Protocol):
-    """A `Mirror` whose store can lose everything, for example because it lives in memory only."""
-
-    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
-        """Whether the store still has a unit that was put, by id; where not, everything is put again."""
-
-
-@runtime_checkable
-class BufferedMirror(Mirror, Protocol):
-    """A `Mirror` that keeps what was put and dropped only when it is flushed, such as a file that is written whole."""
-
-    async def flush(self) -> None:
-        """Keep it; called after the last `put` or `drop` of a push, which counts as done when this has returned."""
-
-
-@runtime_checkable
-class SharedMirror(Mirror, Protocol):
-    """A `Mirror` whose store may hold entries of others, which are warned of before the first write."""
-
-    async def nearest(self, unit: MirroredUnit) -> Sequence[str]:
-        """The unit id of the entry that is nearest to a unit, any other text for an entry of others.
-
-        Raises:
-            Exception: Whatever the store raises; many make their collection only when something is first added.
-        """
-
-
-@runtime_checkable
-class OwnedMirror(Mirror, Protocol):
-    """A `Mirror` whose table can say which index it belongs to and what it was sent last, and can be emptied.
-
-    A table of another index is then refused, and one that is not what was sent (another database, a restored one) is
-    emptied and filled again.
-    """
-
-    async def mark(self) -> str:
-        """What `leave_mark` was given last; empty where there is no table, or none was left."""
-
-    async def leave_mark(self, text: str) -> None:
-        """Keep a line with the table; nothing where there is no table."""
-
-    async def clear(self) -> None:
-        """Delete every entry."""
-
-    async def purge(self) -> None:
-        """Overwrite or give back what deleted entries left in the database's files."""
-
-
-class UnitStore(VerifiableMirror, VectorIndex, Protocol):
+class UnitStore(Mirror, VectorIndex, Protocol):
     """A database that follows an index and finds what is nearest; see `sire_core.stores`."""

@@ -13,7 +13,7 @@ from llama_index_sire.nodes import PROVENANCE_KEYS
 from sire_core import Document, Index
 from sire_core.data import demo_questions
 from sire_core.errors import ConfigurationError
-from sire_core.protocols import BufferedMirror, Mirror, VerifiableMirror
+from sire_core.protocols import Mirror
 from sire_core.recipes import indexrag
 from sire_core.storage.uuids import from_uuid, to_uuid
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -23,8 +23,6 @@ STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")
 
 def test_it_is_a_mirror_that_can_be_asked_and_flushed():
     mirror: Mirror = VectorStoreMirror(SimpleVectorStore(), "mine")
-    assert isinstance(mirror, VerifiableMirror)
-    assert isinstance(mirror, BufferedMirror)
     assert mirror.name == "mine"
 
 
