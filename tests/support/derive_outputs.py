@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-from sire_core.derive.engine import derive
-from sire_core.derive.local_runner import LocalRunner
-from sire_core.derive.passages import ItemChange
+from sire_core.derive.engine import ItemChange, derive
 from sire_core.derive.rows import Item, PassageInput, StoredOutput
+from sire_core.derive.runners import LocalRunner
 from sire_core.derive.step import Step
 from sire_core.types import ExtractionRecord, Unit
 

@@ -312,7 +312,7 @@ async def dry_run(
 
 
 async def _build(files: IndexFiles, documents: Sequence[Document], configuration: Configuration) -> StageUsage | None:
-    from sire_core.build.apply import apply_plan
+    from sire_core.build.builder import apply_plan
 
     report = await apply_plan(files, lambda stored, _: plan_build(stored, documents, None), configuration)
     return report.usage.get("organizing")

@@ -12,7 +12,7 @@ from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingE
 from sire_core.reader import Reader
 
 if TYPE_CHECKING:
-    from sire_core.build.apply import Plan
+    from sire_core.build.builder import Plan
     from sire_core.build.estimate import Estimate
     from sire_core.configuration import Configuration
     from sire_core.corpus.changes import CorpusChange, StoredDocument
@@ -297,7 +297,7 @@ class IndexWriter:
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.build.apply import apply_plan
+        from sire_core.build.builder import apply_plan
         from sire_core.build.memory import LARGE, rare_collections, trim_memory
         from sire_core.build.shielded import run_shielded
 

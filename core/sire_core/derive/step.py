@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sire_core.derive.local_runner import in_parts
 from sire_core.derive.rows import Entry, Group, Item, Output, Row, StoredOutput
+from sire_core.derive.runners import in_parts
 
 if TYPE_CHECKING:
     from sire_core.derive.tables import Table

@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.neighbor_updates import approximate_neighbors
 from sire_core.algorithms.neighbors import nearest_neighbors, neighbor_graph
-from sire_core.derive.local_runner import mapped
+from sire_core.derive.runners import mapped
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sire_core.derive.engine import Result, derive
-from sire_core.derive.passages import ItemChange
+from sire_core.derive.engine import ItemChange, Result, derive
 from sire_core.derive.rows import Group, Item, Output, Row
 from sire_core.derive.runners import LocalRunner
 from sire_core.derive.step import Context, Step

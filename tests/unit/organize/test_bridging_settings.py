@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import name_key
-from sire_core.build.organizer_view import OrganizerView
+from sire_core.build.organizing import OrganizerView
 from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.build.organizer_view import OrganizerView
+from sire_core.build.organizing import OrganizerView
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE

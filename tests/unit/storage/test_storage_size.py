@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive import local_runner
+from sire_core.derive import runners
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes.smart import network
 from sire_core.storage.calls import CallStore
@@ -87,7 +87,7 @@ def test_a_build_reads_records_in_parts(monkeypatch, recipe, times):
     with Index(recipe=recipe) as index:
         index.build(documents)
         whole = index.search("Who owned Place 7?", 5)
-    monkeypatch.setattr(local_runner, "_PART", 4)
+    monkeypatch.setattr(runners, "_PART", 4)
     monkeypatch.setattr(network, "_BATCH", 4)
     asked = []
     read = CallStore.records
