@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from sire_core import Index
-from sire_core.evaluate.advise.advice import CANDIDATES, Measure, advise, recommend
+from sire_core.evaluate.advise import CANDIDATES, Measure, advise, recommend
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.sync import run_sync

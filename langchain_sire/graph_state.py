@@ -110,7 +110,7 @@ class Progress:
 
     def pause(self, paused: PausedError) -> None:
         """The next call of the model belongs to the next node."""
-        from sire_core.reason.schemas import Reading
+        from sire_core.reason.prompts import Reading
 
         last = self._update["steps"][-1] if self._update["steps"] else {}
         found = self._reads and last.get("type") == "retrieved" and last["number"] > 0

@@ -16,7 +16,7 @@ from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
-from sire_core.reason.schemas import Reading
+from sire_core.reason.prompts import Reading
 from support.faults import always, at_calls
 from support.scripted_server import ScriptedServer
 

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sire_core.cli.ask_command import ask
 from sire_core.cli.change_commands import add, delete, forget, index, sync, update
 from sire_core.cli.choice_commands import advise, estimate, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
 from sire_core.cli.output import note
-from sire_core.cli.query_commands import demo, query
+from sire_core.cli.query_commands import ask, demo, query
 from sire_core.cli.serve_commands import explore, mcp
 from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError
@@ -47,7 +46,9 @@ class _Group(TyperGroup):
 def _explain_dash(error: Any) -> None:
     """Add to an unknown option how a question that begins with a dash is written."""
     # Typer has a click of its own or takes the one that is installed: the error is known by what it has.
-    takes = {given.name for given in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
+    takes = (
+        {parameter.name for parameter in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
+    )
     if getattr(error, "option_name", None) and "question" in takes:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
 

@@ -252,10 +252,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         else:
             options.append(_option(parameter.name, hints[parameter.name], parameter.default))
 
-    def run(**given: Any) -> None:
+    def run(**values: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{option.name: given.pop(option.name) for option in fields(kind)})
-        command(**given)
+            values[name] = kind(**{option.name: values.pop(option.name) for option in fields(kind)})
+        command(**values)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {option.name: option.annotation for option in options}

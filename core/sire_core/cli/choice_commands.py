@@ -11,8 +11,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.change_commands import with_documents
-from sire_core.cli.changes import read_sources
+from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index
 from sire_core.cli.output import bar, note, reporting, say, say_json
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sire_core.build.estimate import Estimate
-    from sire_core.evaluate.advise.advice import Advice
+    from sire_core.evaluate.advise import Advice
     from sire_core.protocols import Recipe
     from sire_core.types import Document
 
@@ -43,13 +42,13 @@ def recipes(
     """
     from sire_core.recipes import recipe_by_name
 
-    made = [recipe_by_name(name)] if name else list(_all())
+    chosen = [recipe_by_name(name)] if name else list(_all())
     if as_json:
-        say_json([{"name": r.name, "summary": r.summary, "paper": r.paper, "settings": dict(r.config)} for r in made])
+        say_json([{"name": r.name, "summary": r.summary, "paper": r.paper, "settings": dict(r.config)} for r in chosen])
     elif name:
-        _explain(made[0])
+        _explain(chosen[0])
     else:
-        _list(made)
+        _list(chosen)
 
 
 def _all() -> Iterator[Recipe]:
@@ -64,14 +63,14 @@ def _all() -> Iterator[Recipe]:
             note(f"{name}: left out. {error}", "yellow")
 
 
-def _list(made: list[Recipe]) -> None:
+def _list(recipes_: list[Recipe]) -> None:
     from sire_core.recipes.registry import DEFAULT_RECIPE
 
-    width = max(len(recipe.name) for recipe in made)
-    work = {recipe.name: _with_model(recipe) for recipe in made}
+    width = max(len(recipe.name) for recipe in recipes_)
+    work = {recipe.name: _with_model(recipe) for recipe in recipes_}
     column = max(len(_MODEL), *map(len, work.values()))
     say(f"{'recipe':<{width}}  {_MODEL:<{column}}  what it finds", "bold")
-    for recipe in made:
+    for recipe in recipes_:
         say(f"{recipe.name:<{width}}  {work[recipe.name]:<{column}}  {recipe.summary}")
     say(
         f"\nNo recipe needs a model: without --llm, rules are used instead. The default is {DEFAULT_RECIPE}. "
@@ -82,8 +81,8 @@ def _list(made: list[Recipe]) -> None:
 def _with_model(recipe: Recipe) -> str:
     """The use that a build makes of a model, if it has one."""
     writes = any(organizer.needs_summaries for organizer in recipe.organizers)
-    found = [word for word, asks in (("extraction", recipe.needs_records), ("texts", writes)) if asks]
-    return ", ".join(found) or "nothing"
+    uses = [word for word, is_used in (("extraction", recipe.needs_records), ("texts", writes)) if is_used]
+    return ", ".join(uses) or "nothing"
 
 
 def _explain(recipe: Recipe) -> None:
@@ -118,15 +117,15 @@ def advise(
     JSON: {"recommended", "settings", "reasons", "passages", "sampled_documents", "titled", "linked", "technical",
     "duplicates", "questions", "k", "rows"}; shares are 0 to 1, recall 0 to 100.
     """
-    from sire_core.evaluate.advise.advice import advise as advised
+    from sire_core.evaluate.advise import advise as advised
 
     documents, spec = _documents(sources, embedder)
     with reporting() as progress:
-        found = advised(documents, embedder=spec, passages=passages, n=questions, k=k, progress=progress)
+        advice = advised(documents, embedder=spec, passages=passages, n=questions, k=k, progress=progress)
     if as_json:
-        say_json(found.as_json())
+        say_json(advice.as_json())
         return
-    _say(found, sources)
+    _say(advice, sources)
 
 
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
@@ -145,28 +144,28 @@ def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[
     return documents, spec
 
 
-def _say(found: Advice, sources: Sequence[Path]) -> None:
-    for line in found.look.lines():
+def _say(advice: Advice, sources: Sequence[Path]) -> None:
+    for line in advice.look.lines():
         say(line)
-    if found.sampled:
-        say(f"That is a sample of {found.sampled:,} documents.")
-    say(f"\n{len(found.questions):,} generated questions, for example:")
-    shown = {question.kind: question for question in reversed(found.questions)}
-    for kind, question in shown.items():
+    if advice.sampled:
+        say(f"That is a sample of {advice.sampled:,} documents.")
+    say(f"\n{len(advice.questions):,} generated questions, for example:")
+    by_kind = {question.kind: question for question in reversed(advice.questions)}
+    for kind, question in by_kind.items():
         say(f"{kind}: {question.question}", indent=4)
-    best = max(measure.recall for measure in found.measures) or 1.0
-    width = max(len(measure.candidate.name) for measure in found.measures)
-    say(f"\n{'recipe':<{width}}  recall@{found.k:<3} {'':<{_BAR}} both   build CPU s  ms a search  model calls/1,000")
-    for measure in found.measures:
+    best = max(measure.recall for measure in advice.measures) or 1.0
+    width = max(len(measure.candidate.name) for measure in advice.measures)
+    say(f"\n{'recipe':<{width}}  recall@{advice.k:<3} {'':<{_BAR}} both   build CPU s  ms a search  model calls/1,000")
+    for measure in advice.measures:
         drawn = bar(measure.recall / best, _BAR)
         say(
             f"{measure.candidate.name:<{width}}  {measure.recall:>8.1f}  {drawn} {measure.both:>5.1f}  "
             f"{measure.build_s:>10.1f}  {measure.query_ms:>11.1f}  {measure.candidate.calls:>12}"
         )
-    say(f"\nRecommended: {found.recommended.candidate.name}", "bold green")
-    for reason in found.reasons:
+    say(f"\nRecommended: {advice.recommended.candidate.name}", "bold green")
+    for reason in advice.reasons:
         say(reason, indent=4)
-    name = found.recommended.candidate.name
+    name = advice.recommended.candidate.name
     if len(sources) != 1 or not is_index(sources[0]):
         say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
 
@@ -202,18 +201,18 @@ def estimate(
         folder=to,
         extractions=extractions,
         media=media,
-        language_model=ModelOptions(llm, base_url).model(asks=False),
+        language_model=ModelOptions(llm, base_url).model(is_used=False),
         native=native,
         writes=True,
         **built.as_given(),
     )
     price = find_price(llm, prices)
     with open_index(options) as index:
-        found = index.estimate(with_documents(index, read_sources(sources, options).documents), price)
+        expected = index.estimate(with_documents(index, read_sources(sources, options).documents), price)
     if as_json:
-        say_json(_estimate_json(found))
+        say_json(_estimate_json(expected))
     else:
-        say(found.describe())
+        say(expected.describe())
 
 
 def _estimate_json(estimate: Estimate) -> dict[str, Any]:

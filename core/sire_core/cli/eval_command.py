@@ -12,8 +12,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.eval_models import EvalModels, eval_models
-from sire_core.cli.models import ModelOptions
+from sire_core.cli.models import EvalModels, ModelOptions, eval_models
 from sire_core.cli.options import (
     IndexOptions,
     check_writing,
@@ -38,26 +37,26 @@ if TYPE_CHECKING:
 __all__ = ["eval_", "read_questions_option"]
 
 
-def read_questions_option(given: Sequence[str] | None) -> tuple[str, Path | None]:
+def read_questions_option(values: Sequence[str] | None) -> tuple[str, Path | None]:
     """Split `--questions` into a half and a file."""
-    halves = [word for word in given or () if word in HALVES]
-    files = [word for word in given or () if word not in HALVES]
+    halves = [word for word in values or () if word in HALVES]
+    files = [word for word in values or () if word not in HALVES]
     if len(halves) > 1 or len(files) > 1:
         raise ConfigurationError(f"--questions takes one of {', '.join(HALVES)} and, for an index, one file.")
     return halves[0] if halves else "all", Path(files[0]) if files else None
 
 
-def check_index(place: Path, asked: QuestionOptions, *, builds: bool) -> None:
+def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None:
     """Refuse options that do not go together with an index, or with a data set."""
-    existing = is_index(place)
-    if existing and asked.file is None:
-        raise ConfigurationError(f"{place} is an index: say what to ask it, with --questions FILE.")
-    if asked.file is not None and not existing:
+    existing = is_index(folder)
+    if existing and options.file is None:
+        raise ConfigurationError(f"{folder} is an index: say what to ask it, with --questions FILE.")
+    if options.file is not None and not existing:
         raise ConfigurationError(
-            f"{asked.file}: --questions is for an index folder, and {place} is none; of a data set it takes "
+            f"{options.file}: --questions is for an index folder, and {folder} is none; of a data set it takes "
             f"{', '.join(HALVES)}."
         )
-    if existing and (builds or asked.untitled or asked.titles_in_text or asked.chunks):
+    if existing and (builds or options.untitled or options.titles_in_text or options.chunks):
         raise ConfigurationError(
             "An index is only read: leave --ablations, --clusters, --repeats, --to, --chunks, --untitled and "
             "--titles-in-text out."
@@ -352,15 +351,15 @@ class MeasureOptions:
     ] = 0
 
     def config(
-        self, asked: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
+        self, questions: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> EvalConfig:
         """The configuration of the measures; with `-k N` of a search for N hits, at the usual cut-offs and at N."""
         from sire_core.evaluate.runner import EvalConfig
 
         usual = EvalConfig(
             budget=self.budget,
-            limit=asked.limit,
-            seed=asked.seed,
+            limit=questions.limit,
+            seed=questions.seed,
             returns=self.returns,
             answer=answering.config(model, workers, self.k),
             errors=self.errors,
@@ -398,7 +397,7 @@ class ReportOptions:
     def check(
         self,
         compared: ComparisonOptions,
-        asked: QuestionOptions,
+        questions: QuestionOptions,
         answering: EvalAnswerOptions,
         measured: MeasureOptions,
         llm: str | None,
@@ -413,14 +412,14 @@ class ReportOptions:
                 "--plot": self.plot,
                 "--repeats": compared.repeats > 1,
                 "--reader-only": answering.reader_only,
-                "--sentence-groups": asked.sentence_groups,
+                "--sentence-groups": questions.sentence_groups,
                 "--missing-edges": measured.missing_edges,
                 "--judge": answering.judge,
                 "--llm": llm,
                 "--answers": llm and answering.answers,
                 "questions to a model": answering.answer
-                or asked.sentence_groups
-                or asked.file
+                or questions.sentence_groups
+                or questions.file
                 or compared.clusters
                 or measured.errors
                 or measured.missing_edges,
@@ -451,13 +450,13 @@ _NEEDED = {
 }
 
 
-def _check_together(given: Mapping[str, object]) -> None:
+def _check_together(values: Mapping[str, object]) -> None:
     """Refuse options that exclude each other, or that need one that is not there."""
     for (one, other), message in _APART.items():
-        if given[one] and given[other]:
+        if values[one] and values[other]:
             raise ConfigurationError(message)
     for (one, other), message in _NEEDED.items():
-        if given[one] and not given[other]:
+        if values[one] and not values[other]:
             raise ConfigurationError(message)
 
 
@@ -469,8 +468,8 @@ class Results:
         ablations: Whether the rows are those of papers.
     """
 
-    def __init__(self, shown: ReportOptions, *, ablations: bool) -> None:
-        self._shown = shown
+    def __init__(self, report: ReportOptions, *, ablations: bool) -> None:
+        self._shown = report
         self._ablations = ablations
         self._started: list[list[EvalRow]] = []
 
@@ -486,9 +485,9 @@ class Results:
             check_chart(len(BASELINES) + recipes, with_gold=any(question.has_gold for question in measurable))
         if self._shown.compare:
             check_comparison(dataset.name)
-        asked = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
+        sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
-        note(f"{dataset.name}: {size}, {asked}.")
+        note(f"{dataset.name}: {size}, {sample}.")
         if dataset.unread:
             first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
             note(f"{count(len(dataset.unread), 'file')} could not be read, such as {first}", "yellow")
@@ -524,8 +523,8 @@ class Results:
         from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
 
         self._write(tables)
-        for found in filter(None, map(format_analysis, tables)):
-            say("\n" + found)
+        for text in filter(None, map(format_analysis, tables)):
+            say("\n" + text)
         if self._shown.by_type:
             say("\n" + "\n\n".join(map(format_groups, tables)))
         if self._shown.compare:
@@ -567,7 +566,7 @@ def eval_(
     measuring: MeasureOptions,
     answering: EvalAnswerOptions,
     calls: ModelOptions,
-    shown: ReportOptions,
+    report: ReportOptions,
 ) -> None:
     """Measure recipes on a data set or an index.
 
@@ -584,34 +583,36 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
-    shown.check(compared, asking, answering, measuring, calls.llm)
+    report.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asking, builds=compared.builds)
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
         config = measuring.config(asking, answering, models.asked, calls.workers)
-        results = Results(shown, ablations=compared.ablations)
+        results = Results(report, ablations=compared.ablations)
         builder = None if answering.reader_only else models.builder
         with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
             if compared.clusters:
                 dataset = _grouped(dataset, asking, models.asked, progress)
-                _say_clusters(dataset, compared, models.asked, shown.json_file, progress)
+                _say_clusters(dataset, compared, models.asked, report.json_file, progress)
                 return
             cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
             results.begin(dataset, len(names), config, cut=cut)
             dataset = _grouped(dataset, asking, models.asked, progress)
-            made = compared.experiment(dataset, models, calls, builder)
-            made = replace(made, config=config, progress=progress, index=dataset_dir if asking.file else None)
-            tables = [replace(one, on_row=results.table()).run() for one in _tables_of(made, names)]
+            experiment = compared.experiment(dataset, models, calls, builder)
+            experiment = replace(
+                experiment, config=config, progress=progress, index=dataset_dir if asking.file else None
+            )
+            tables = [replace(one, on_row=results.table()).run() for one in _tables_of(experiment, names)]
         results.say(tables)
         results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
 
 
-def _names(place: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
+def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
     """Recipes that are measured; every row of theirs is settled before anything is built."""
     if asking.file is not None and not compared.recipes:
-        held = dict.fromkeys(built.name for built in manifest_of(place).recipes)
+        held = dict.fromkeys(built.name for built in manifest_of(folder).recipes)
         return [name for name in held if name != "flat"]
     names = recipe_names(compared.recipes, ablations=compared.ablations)
     if asking.file is None and not compared.clusters:
@@ -621,15 +622,15 @@ def _names(place: Path, asking: QuestionOptions, compared: ComparisonOptions) ->
     return names
 
 
-def _dataset(place: Path, asking: QuestionOptions, compared: ComparisonOptions) -> DataSet:
+def _dataset(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> DataSet:
     """The data set as it was asked for, or the questions of a file over the documents of an index."""
     from sire_core.evaluate.datasets import load_dataset, load_questions
 
     if asking.file is None:
-        return asking.of(load_dataset(place, asking.chunks))
-    with open_index(IndexOptions(folder=place, embedder=compared.embedder)) as index:
+        return asking.of(load_dataset(folder, asking.chunks))
+    with open_index(IndexOptions(folder=folder, embedder=compared.embedder)) as index:
         documents = index.documents()
-    return load_questions(asking.file, documents, place.resolve().name).half(asking.half)
+    return load_questions(asking.file, documents, folder.resolve().name).half(asking.half)
 
 
 def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]:
@@ -673,12 +674,12 @@ def _say_clusters(
     from sire_core.models.sync import run_sync
     from sire_core.trees.tree import TreeSettings
 
-    given = parse_settings(compared.settings)
-    if set(given) - {"clustering"}:
+    settings = parse_settings(compared.settings)
+    if set(settings) - {"clustering"}:
         raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
     topics = None if model is None else run_sync(model_topics(dataset, model, progress))
     embedder = resolve_embedder(compared.embedder)
-    method = TreeSettings(**given).clustering
+    method = TreeSettings(**settings).clustering
     report = run_sync(evaluate_clusters(dataset, embedder, topics=topics, method=method))
     if json_file is not None:
         write_rows(json_file, [report])

@@ -11,8 +11,7 @@ import typer
 
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.change_commands import approval, existing_index, with_documents
-from sire_core.cli.changes import report_json
+from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
 from sire_core.cli.output import bar, count, kinds, note, reporting, say, say_json
@@ -28,17 +27,17 @@ def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
     """
     from sire_core.storage.check import check_folder
 
-    found = check_folder(folder)
+    result = check_folder(folder)
     if as_json:
-        say_json({"ok": not found, "findings": [asdict(finding) for finding in found]})
-    elif found:
-        say(f"{folder}: {count(len(found), 'finding')}.")
-        for finding in found:
+        say_json({"ok": not result, "findings": [asdict(finding) for finding in result]})
+    elif result:
+        say(f"{folder}: {count(len(result), 'finding')}.")
+        for finding in result:
             say(f"{finding.file}: {finding.problem}")
             say(finding.advice, indent=4)
     else:
         say(f"{folder}: nothing is damaged.")
-    if found:
+    if result:
         raise typer.Exit(1)
 
 
@@ -62,7 +61,7 @@ def documents(
     doc_id: Annotated[
         str | None, typer.Argument(metavar="DOC_ID", help="Show the text of this document, as it was read.")
     ] = None,
-    where: arguments.Filter = None,
+    filter: arguments.Filter = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """List the documents of an index with their ids, or show one.
@@ -81,19 +80,20 @@ def documents(
     from sire_core.filters.conditions import passes
 
     check_folder(folder)
-    wanted = parse_filter(where)
+    wanted = parse_filter(filter)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = [d for d in index.documents() if wanted is None or any(passes(wanted, filter_fields(d)))]
+        documents_found = [d for d in index.documents() if wanted is None or any(passes(wanted, filter_fields(d)))]
     if as_json:
         listed = (
-            {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)} for d in found
+            {"id": d.id, "title": d.title, "passages": len(d.chunks or ()), "metadata": dict(d.metadata)}
+            for d in documents_found
         )
         say_json(list(listed))
         return
-    width = max((len(document.id) for document in found), default=0)
-    for document in found:
+    width = max((len(document.id) for document in documents_found), default=0)
+    for document in documents_found:
         say(f"{document.id:<{min(width, 60)}}  {document.title} ({count(len(document.chunks or ()), 'passage')})")
-    note(f"{count(len(found), 'document')}.")
+    note(f"{count(len(documents_found), 'document')}.")
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
@@ -101,11 +101,11 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = index.documents([doc_id])
+        matches = index.documents([doc_id])
         chunker = index.chunker
-    if not found:
+    if not matches:
         raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
-    document = found[0]
+    document = matches[0]
     text = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
     if as_json:
         say_json({"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)})
@@ -163,21 +163,21 @@ def reembed(
     say_usage(report)
 
 
-def _take_place(place: Path, new: Path, generation: int) -> None:
+def _take_place(folder: Path, new: Path, generation: int) -> None:
     """Put the new folder in the place of the old one."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.folder_swap import replace_folder
     from sire_core.storage.json_files import copy_adapter_files
 
-    with Folder(place).writing():
-        if manifest_of(place).generation != generation:
-            raise StorageError(f"{place} was changed meanwhile. Run the same command again: it does only the rest.")
+    with Folder(folder).writing():
+        if manifest_of(folder).generation != generation:
+            raise StorageError(f"{folder} was changed meanwhile. Run the same command again: it does only the rest.")
         try:
-            copy_adapter_files(place, new)  # once more: documents may have been handed in since the copy was made
-            replace_folder(place, new, place.with_name(f".{place.name}.before"))
+            copy_adapter_files(folder, new)  # once more: documents may have been handed in since the copy was made
+            replace_folder(folder, new, folder.with_name(f".{folder.name}.before"))
         except OSError as error:
             raise IndexLockedError(
-                f"{place} cannot be replaced ({error}). Close what uses it; the new index is in {new}."
+                f"{folder} cannot be replaced ({error}). Close what uses it; the new index is in {new}."
             ) from error
 
 
@@ -187,55 +187,63 @@ _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drif
 def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json: arguments.AsJson = False) -> None:
     """Show the contents of an index and how it was built."""
     with open_index(IndexOptions(folder=folder, recipe=recipe)) as index:
-        found = index.stats()
+        statistics = index.stats()
     if as_json:
-        say_json(found)
+        say_json(statistics)
         return
     rows = {
-        "documents": f"{found['documents']:,}",
-        "passages": f"{found['chunks']:,}",
-        "units": f"{found['units']:,}{kinds(found['kinds'])}",
-        "recipe": f"{found['recipe']} (the folder holds: {', '.join(found['recipes'])})",
-        "embedder": f"{found['embedder']}, {found['dimension']} dimensions",
-        "extraction": found["extraction"] or "none needed",
-        "language model": found["language_model"] or "none",
-        "failed": f"{found['failed']:,}",
-        "generation": f"{found['generation']:,}",
+        "documents": f"{statistics['documents']:,}",
+        "passages": f"{statistics['chunks']:,}",
+        "units": f"{statistics['units']:,}{kinds(statistics['kinds'])}",
+        "recipe": f"{statistics['recipe']} (the folder holds: {', '.join(statistics['recipes'])})",
+        "embedder": f"{statistics['embedder']}, {statistics['dimension']} dimensions",
+        "extraction": statistics["extraction"] or "none needed",
+        "language model": statistics["language_model"] or "none",
+        "failed": f"{statistics['failed']:,}",
+        "generation": f"{statistics['generation']:,}",
     }
-    rows |= _tree_rows(found)
+    rows |= _tree_rows(statistics)
     for name, value in rows.items():
         say(f"{name:<16} {value}")
-    for line in _bars(found):
+    for line in _bars(statistics):
         say(line)
 
 
-def _bars(found: Mapping[str, Any]) -> list[str]:
+def _bars(statistics: Mapping[str, Any]) -> list[str]:
     """Units by kind and the drift of trees as bars; nothing where there is but one kind."""
-    sizes = found["kinds"]
-    most = max(sizes.values(), default=0)
+    sizes = statistics["kinds"]
+    maximum = max(sizes.values(), default=0)
     lines = [
-        f"{kind.replace('_', ' '):<16} {bar(number / most)} {number:,}"
+        f"{kind.replace('_', ' '):<16} {bar(number / maximum)} {number:,}"
         for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
         if len(sizes) > 1
     ]
-    lines += [f"{name:<16} {bar(found[key])} {found[key]:.0%} drifted" for key, name in _TREES.items() if key in found]
+    lines += [
+        f"{name:<16} {bar(statistics[key])} {statistics[key]:.0%} drifted"
+        for key, name in _TREES.items()
+        if key in statistics
+    ]
     return ["", *lines] if lines else []
 
 
-def _tree_rows(found: Mapping[str, Any]) -> dict[str, str]:
+def _tree_rows(statistics: Mapping[str, Any]) -> dict[str, str]:
     """Lines about the drift of trees and the perspectives of `smart`."""
-    rows = {name: f"drifted {found[key]:.0%} of the way to a rebuild" for key, name in _TREES.items() if key in found}
-    if bridging := found.get("bridging"):
+    rows = {
+        name: f"drifted {statistics[key]:.0%} of the way to a rebuild"
+        for key, name in _TREES.items()
+        if key in statistics
+    }
+    if bridging := statistics.get("bridging"):
         rows["bridging"] = (
             f"{bridging['facts']:,} facts of {bridging['entities']:,} entities that documents share; "
             f"{bridging['non_empty_rate']:.0f}% of these have one"
         )
-    perspectives = found.get("perspectives", {})
+    perspectives = statistics.get("perspectives", {})
     for number, tree in enumerate(perspectives.get("trees", ()), 1):
         levels = ", ".join(f"{size:,}" for size in tree["clusters"])
         explained = tree["information"] / perspectives["entropy"] if perspectives["entropy"] else 0.0
-        named = f" ({tree['view']})" if tree.get("view") else ""
-        rows[f"perspective {number}{named}"] = (
+        view = f" ({tree['view']})" if tree.get("view") else ""
+        rows[f"perspective {number}{view}"] = (
             f"clusters of entities by level: {levels}; they explain {explained:.0%} of how entities are related"
         )
     return rows

@@ -1,11 +1,15 @@
-"""From `--llm` and its companions to a language model, and the question whether it may be paid."""
+"""From `--llm` and its companions to a language model: its price and approval, and the models of `sire eval`."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,22 +22,27 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.index import Index
+    from sire_core.models.caching import AnswerStore
     from sire_core.models.openai.client import OpenAIChat
     from sire_core.models.prices import Price
-    from sire_core.protocols import LanguageModel
+    from sire_core.models.usage_meter import UsageMeter
+    from sire_core.protocols import LanguageModel, WrapModel
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.types import BuildReport, Document
 
 __all__ = [
     "DEFAULT_KEY",
     "AnswerOptions",
+    "EvalModels",
     "LimitOptions",
     "SpendingOptions",
     "approve_cost",
     "ask_to_go_on",
+    "eval_models",
     "find_price",
     "say_usage",
 ]
+
 
 DEFAULT_KEY = "OPENAI_API_KEY"
 
@@ -54,10 +63,10 @@ class ModelOptions:
     workers: arguments.Workers = 8
     model_timeout: arguments.ModelTimeout = None
 
-    def model(self, *, asks: bool = True) -> OpenAIChat | None:
+    def model(self, *, is_used: bool = True) -> OpenAIChat | None:
         """The model; None without `--llm`. The limits hold for all that it is asked."""
         if self.llm is None:
-            given = {
+            values = {
                 "--base-url": self.base_url,
                 "--api-key-env": None if self.api_key_env == DEFAULT_KEY else self.api_key_env,
                 "--native": self.native or None,
@@ -65,7 +74,7 @@ class ModelOptions:
                 "--max-tokens": self.max_tokens,
                 "--model-timeout": self.model_timeout,
             }
-            _refuse(given)
+            _refuse(values)
             return None
         url = self.base_url
         if url is not None and not url.startswith(("http://", "https://")):
@@ -78,7 +87,7 @@ class ModelOptions:
         return OpenAIChat(
             self.llm,
             base_url=url,
-            api_key=_key(url, self.api_key_env) if asks else None,
+            api_key=_key(url, self.api_key_env) if is_used else None,
             limits=UsageLimits(self.max_calls, self.max_tokens),
             concurrency=self.workers,
             timeout=_MODEL_TIMEOUT if self.model_timeout is None else self.model_timeout,
@@ -142,14 +151,14 @@ class LimitOptions:
 
     def need_model(self, model: LanguageModel | None) -> None:
         """Refuse limits of what will not be asked."""
-        given = {"--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
+        values = {"--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
         if model is None:
-            _refuse(given)
+            _refuse(values)
 
 
-def _refuse(given: Mapping[str, object]) -> None:
+def _refuse(values: Mapping[str, object]) -> None:
     """Refuse options that say something about a model where there is none; None was not given."""
-    useless = [name for name, value in given.items() if value is not None]
+    useless = [name for name, value in values.items() if value is not None]
     if useless:
         raise ConfigurationError(f"{', '.join(useless)} needs --llm MODEL: no model is asked without it.")
 
@@ -220,3 +229,104 @@ def say_usage(report: BuildReport, prefix: str = "") -> None:
 
     for stage, used in report.usage.items():
         note(prefix + UsageReport({stage: used}).describe())
+
+
+@dataclass(frozen=True, slots=True)
+class EvalModels:
+    """The models of an evaluation.
+
+    Attributes:
+        builder: Extracts and summarizes; the index keeps what it answers. None without a model.
+        asked: The same model for everything else (groups of sentences, topics, searches, answers, analyses); what it
+            answers is kept in a file.
+        judge: Compares answers; kept there, and counted with the others.
+        named: Makes of a model that a setting names one that is kept there, and counted with the others; None without
+            `--llm`, whose limits hold for all.
+        folder: Where indexes are built; None takes a temporary folder.
+    """
+
+    builder: LanguageModel | None
+    asked: LanguageModel | None
+    judge: LanguageModel | None
+    named: WrapModel | None
+    folder: Path | None
+
+
+@contextmanager
+def eval_models(
+    calls: ModelOptions, *, judge: str | None, to: Path | None, answers: Path | None, builds: bool
+) -> Iterator[EvalModels]:
+    """The models, and the places where what they answer is kept: those that are named, else temporary ones.
+
+    Temporary places stay where they are when the evaluation does not come to its end, and a line says how to go on.
+    """
+    from sire_core.evaluate.answer_file import AnswerFile
+    from sire_core.models.caching import CachedModel
+
+    model = calls.model()
+    if model is None:
+        if answers is not None:
+            raise ConfigurationError("--answers FILE keeps what a model answers; it needs --llm MODEL.")
+        yield EvalModels(None, None, None, None, to)
+        return
+    judging = None
+    if judge is not None:
+        unbounded = replace(calls, llm=judge, max_calls=None, max_tokens=None).model()
+        assert unbounded is not None  # it has a name
+        judging = unbounded.metered(model.meter, "judge")
+    with _places(to, answers, model.meter, builds=builds) as (folder, file), closing(AnswerFile(file)) as answer_file:
+        yield EvalModels(
+            model,
+            CachedModel(model, answer_file, "answers"),
+            None if judging is None else CachedModel(judging, answer_file, "judge"),
+            partial(_cached_once, {}, model.meter, answer_file),
+            folder,
+        )
+
+
+def _cached_once(
+    wrapped: dict[LanguageModel, LanguageModel], meter: UsageMeter, answers: AnswerStore, model: LanguageModel
+) -> LanguageModel:
+    """Store a model's answers; one object per model, so that equal prompts in flight are one call."""
+    from sire_core.models.caching import CachedModel
+    from sire_core.models.usage_meter import with_meter
+
+    if model not in wrapped:
+        wrapped[model] = CachedModel(with_meter(model, meter, "search"), answers, "search")
+    return wrapped[model]
+
+
+def _answers_file(folder: Path) -> Path:
+    """The file of answers next to a folder, not inside it: an index is built in an empty folder only."""
+    return Path(f"{folder}.answers.jsonl")
+
+
+@contextmanager
+def _places(
+    to: Path | None, answers: Path | None, meter: UsageMeter, *, builds: bool
+) -> Iterator[tuple[Path | None, Path]]:
+    """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for."""
+    if to is not None:
+        file = answers or _answers_file(to)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield to, file
+        return
+    temporary = Path(tempfile.mkdtemp(prefix="sire-eval-"))
+    index = temporary / "index"
+    words = ["--to", str(index)] if builds else ["--answers", str(_answers_file(index))]
+    elsewhere = answers is not None and not builds  # nothing is in the temporary folder
+    try:
+        yield index if builds else None, answers or _answers_file(index)
+    except BaseException:
+        paid = meter.report().total.output_tokens
+        if paid and elsewhere:
+            note(f"What the model has answered is kept in {answers}. To go on, run the same command again.", "yellow")
+        elif paid:
+            note(
+                f"What the model has answered is kept. The same command goes on from there with: {shlex.join(words)}",
+                "yellow",
+            )
+        if elsewhere or not paid:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(temporary, ignore_errors=True)

@@ -141,13 +141,13 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
     from sire_core.models.embedders import resolve_embedder
 
     manifest = manifest_of(options.folder)
-    given = options.settings or {}
+    settings = options.settings or {}
     if options.writes:
         check_writing(options, manifest)
-        recipe = recipe_to_build(options.recipe, given, manifest)
+        recipe = recipe_to_build(options.recipe, settings, manifest)
     else:
         check_folder(options.folder)
-        recipe = recipe_to_search(options.recipe, given, options.ranker, manifest, options.defaults)
+        recipe = recipe_to_search(options.recipe, settings, options.ranker, manifest, options.defaults)
     return Index(
         options.folder,
         recipe=recipe,
@@ -261,9 +261,11 @@ def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
         if not hints:
             hints.append("what made them, from Python")
     if hints:
-        made = " and ".join(found for found in dict.fromkeys((built.extraction, built.language_model)) if found)
+        builders = " and ".join(
+            fingerprint for fingerprint in dict.fromkeys((built.extraction, built.language_model)) if fingerprint
+        )
         raise ConfigurationError(
-            f"{built.name} in {options.folder} was made by {made}; a change without would replace what that made. "
+            f"{built.name} in {options.folder} was made by {builders}; a change without would replace what that made. "
             f"Give {', '.join(hints)}, or build into another folder."
         )
 
@@ -280,10 +282,10 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint
 
 
-def parse_settings(given: Sequence[str] | None) -> dict[str, Any]:
+def parse_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     """Read `key=value` words; a value is JSON, or else a string."""
     settings: dict[str, Any] = {}
-    for word in given or ():
+    for word in pairs or ():
         key, mark, value = word.partition("=")
         if not mark or not key.strip():
             raise ConfigurationError(f"--set takes key=value, for example --set depth=2, not {word!r}.")
@@ -316,25 +318,27 @@ def recipe_to_search(
     defaults: Mapping[str, Any] | None = None,
 ) -> Recipe | str | None:
     """The recipe that a search means; settings that are not given are those that it was built with."""
-    given = {**settings, **({} if ranker is None else {"ranker": ranker})}
-    if not (given or defaults) or not manifest.generation:
-        return recipe_to_build(name, given, manifest)
+    changes = {**settings, **({} if ranker is None else {"ranker": ranker})}
+    if not (changes or defaults) or not manifest.generation:
+        return recipe_to_build(name, changes, manifest)
     from sire_core.recipes.registry import factory_of, recipe_with, split_settings
 
     if name is not None:
         _named(name)
     built = manifest.find(None, name or "")
-    held = dict.fromkeys(found.name for found in manifest.recipes if factory_of(found.name))
-    below = split_settings(tuple(held), defaults or {}).get(built.name, {})
-    if not (given or below):
+    recipe_names = dict.fromkeys(
+        built_recipe.name for built_recipe in manifest.recipes if factory_of(built_recipe.name)
+    )
+    below = split_settings(tuple(recipe_names), defaults or {}).get(built.name, {})
+    if not (changes or below):
         return name
     if ranker is not None:
         _check_ranker(built.name)
-    made = recipe_with(built.name, below, built.config)
-    made = recipe_with(built.name, given, made.config) if given else made
-    if not any(found.builds_like(made) for found in manifest.recipes):
-        raise ConfigurationError(_not_built(built, {**below, **given}))
-    return made
+    recipe = recipe_with(built.name, below, built.config)
+    recipe = recipe_with(built.name, changes, recipe.config) if changes else recipe
+    if not any(built_recipe.builds_like(recipe) for built_recipe in manifest.recipes):
+        raise ConfigurationError(_not_built(built, {**below, **changes}))
+    return recipe
 
 
 def _named(name: str) -> str:
@@ -355,21 +359,21 @@ def _check_ranker(name: str) -> None:
         )
 
 
-def _not_built(built: BuiltRecipe, given: Mapping[str, Any]) -> str:
+def _not_built(built: BuiltRecipe, changes: Mapping[str, Any]) -> str:
     """The error for settings that affect what is built: it names them and the command that builds it."""
     from sire_core.recipes import recipe_by_name
 
     fixed = []
-    for key, value in given.items():
+    for key, value in changes.items():
         try:
             alone = recipe_by_name(built.name, **{**built.config, key: value})
         except ConfigurationError:  # it makes sense with the others only
             continue
         if not built.builds_like(alone):
             fixed.append(key)
-    fixed = fixed or list(given)
+    fixed = fixed or list(changes)
     was = ", ".join(f"{key}={json.dumps(built.config.get(key))}" for key in fixed)
-    words = " ".join(f"--set {key}={json.dumps(given[key])}" for key in fixed)
+    words = " ".join(f"--set {key}={json.dumps(changes[key])}" for key in fixed)
     return (
         f"{', '.join(fixed)} of {built.name} decides what is built, and the folder was built with {was}. Build it the "
         f"other way, too: sire index SRC... --to DIR --recipe {built.name} {words}; both can live in one folder."

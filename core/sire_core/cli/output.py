@@ -97,16 +97,16 @@ def bar(share: float, width: int = 24) -> str:
     return "\u2588" * full + "\u2591" * (width - full)
 
 
-def some(items: Sequence[str], shown: int = 5) -> str:
+def some(items: Sequence[str], n: int = 5) -> str:
     """The first items of a list and how many more there are."""
-    more = f", and {len(items) - shown:,} more" if len(items) > shown else ""
-    return ", ".join(items[:shown]) + more
+    more = f", and {len(items) - n:,} more" if len(items) > n else ""
+    return ", ".join(items[:n]) + more
 
 
 def check_writable(option: str, path: Path) -> None:
     """Find out now, not after an hour's work, that a file can be neither made nor replaced here."""
-    place = path.absolute().parent
-    if path.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
 
 

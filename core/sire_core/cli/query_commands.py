@@ -1,7 +1,8 @@
-"""`sire query` and `sire demo`: the evidence for a question, in an index and in the packaged corpus."""
+"""`sire query`, `sire demo` and `sire ask`: the evidence for a question, and an answer with citations."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +12,22 @@ from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.wording import shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
+from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
-from sire_core.cli.output import check_writable, count, kinds, note, say, say_json, some
+from sire_core.cli.output import check_writable, count, kinds, note, on_terminal, say, say_json, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from sire_core.corpus.benchmarks import Question
+    from sire_core.index import Index
+    from sire_core.protocols import LanguageModel
+    from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
     from sire_core.types import Document, Hit
 
-__all__ = ["demo", "hit_json", "query", "say_hit"]
+__all__ = ["ask", "demo", "hit_json", "query", "say_hit"]
+
 
 _TEXT = 320
 
@@ -32,7 +38,7 @@ def query(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     searching: SearchOptions,
     k: arguments.K = 10,
-    where: arguments.Filter = None,
+    filter: arguments.Filter = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show whole texts, why each hit was found, and its sources.")
     ] = False,
@@ -57,17 +63,17 @@ def query(
         check_writable("--html", html)
     with open_index(searching.options(folder)) as index:
         if html is not None:
-            index.show(question, k, filter=where, returns=returns).save(html)
+            index.show(question, k, filter=filter, returns=returns).save(html)
             note(f"Wrote {html}")
         if explain and not as_json:
-            say(index.explain(question, k, filter=where, returns=returns))
+            say(index.explain(question, k, filter=filter, returns=returns))
             return
-        hits = index.search(question, k, filter=where, returns=returns)
+        hits = index.search(question, k, filter=filter, returns=returns)
     if as_json:
         say_json([hit_json(hit) for hit in hits])
         return
     if not hits:
-        note("No hits: nothing in the index passes the filter." if where else "No hits: the index holds no documents.")
+        note("No hits: nothing in the index passes the filter." if filter else "No hits: the index holds no documents.")
     for number, hit in enumerate(hits, 1):
         say_hit(number, hit)
 
@@ -143,19 +149,19 @@ def _say_places(
 def _say_hits(question: Question, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]) -> None:
     sentence = _answer_sentence(question, documents)
     answering = _stating(hits, sentence)
-    for place, hit in enumerate(hits, 1):
-        if place <= k or place == answering:
+    for rank, hit in enumerate(hits, 1):
+        if rank <= k or rank == answering:
             say()
-            say(f"{place}. {_excerpt(hit.unit.text, sentence)}", "green" if place == answering else "", indent=2)
+            say(f"{rank}. {_excerpt(hit.unit.text, sentence)}", "green" if rank == answering else "", indent=2)
             say(f"from  {_titles(question, hit, documents)}", "cyan", indent=5)
             say(f"why   {'; '.join(step.note for step in hit.path)}", "cyan", indent=5)
 
 
 def _titles(question: Question, hit: Hit, documents: Mapping[str, Document]) -> str:
     """The first documents of a hit, and those that the question needs."""
-    kept = [doc_id for place, doc_id in enumerate(hit.doc_ids) if place < _TITLES or doc_id in question.supporting]
-    more = len(hit.doc_ids) - len(kept)
-    return ", ".join(documents[doc_id].title for doc_id in kept) + (f", and {more} more" if more else "")
+    doc_ids = [doc_id for index, doc_id in enumerate(hit.doc_ids) if index < _TITLES or doc_id in question.supporting]
+    more = len(hit.doc_ids) - len(doc_ids)
+    return ", ".join(documents[doc_id].title for doc_id in doc_ids) + (f", and {more} more" if more else "")
 
 
 def _answer_sentence(question: Question, documents: Mapping[str, Document]) -> str:
@@ -165,22 +171,213 @@ def _answer_sentence(question: Question, documents: Mapping[str, Document]) -> s
 
 
 def _first(hits: Sequence[Hit], doc_id: str) -> int:
-    return next(place for place, hit in enumerate(hits, 1) if doc_id in hit.doc_ids)
+    return next(rank for rank, hit in enumerate(hits, 1) if doc_id in hit.doc_ids)
 
 
 def _stating(hits: Sequence[Hit], sentence: str) -> int:
     # Always somewhere: the whole pool was ranked, and the passage itself is in it.
-    return next(place for place, hit in enumerate(hits, 1) if sentence in hit.unit.text)
+    return next(rank for rank, hit in enumerate(hits, 1) if sentence in hit.unit.text)
 
 
 def _excerpt(text: str, sentence: str) -> str:
     """The first sentences of a text, and the sentence in question when it lies further on."""
     first, *rest = (" ".join(s.split()) for s in split_sentences(text))
-    shown = [first]
+    parts = [first]
     for following in rest:
-        if sum(map(len, shown)) + len(following) > _EXCERPT:
+        if sum(map(len, parts)) + len(following) > _EXCERPT:
             break
-        shown.append(following)
-    left = rest[len(shown) - 1 :]
-    shown += [f"... {s}" for s in left if sentence in s]
-    return " ".join(shown) + (" ..." if left and sentence not in left[-1] else "")
+        parts.append(following)
+    left = rest[len(parts) - 1 :]
+    parts += [f"... {s}" for s in left if sentence in s]
+    return " ".join(parts) + (" ..." if left and sentence not in left[-1] else "")
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyOptions:
+    """Options of how is reasoned."""
+
+    via: Annotated[
+        str,
+        typer.Option(
+            "--via",
+            metavar="single|ircot|self-ask",
+            help="`single` searches once and answers in one call; `ircot` alternates reasoning and searching; "
+            "`self-ask` asks itself follow-up questions.",
+        ),
+    ] = "single"
+    flavor: Annotated[
+        str | None,
+        typer.Option(
+            "--flavor",
+            metavar="NAME",
+            help="For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or "
+            "`two_call`.",
+        ),
+    ] = None
+
+    def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
+        """Arguments of `reason`: the strategy and its settings; without a model one search, and no answer."""
+        from sire_core.reason import settings_of
+
+        settings = settings_of(self.via, self.flavor)
+        limits.need_model(model)
+        result = {"strategy": self.via, **settings} if model else {"strategy": "single", "answer": False}
+        return {**result, "limits": limits.of_reasoning()}
+
+
+@grouped
+def ask(
+    folder: arguments.Folder,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
+    searching: SearchOptions,
+    answering: AnswerOptions,
+    limits: LimitOptions,
+    strategy: StrategyOptions,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            min=1,
+            help="Number of hits that the model reads. Default: 10, or with `original` all that it collects.",
+        ),
+    ] = None,
+    filter: arguments.Filter = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Answer a question, with citations.
+
+    Shows every step as it happens; on a terminal, the answer streams.
+
+    Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
+
+    Without --llm there is no answer, and the evidence is shown as by `sire query`. If the evidence does not contain the
+    answer, the output says: insufficient evidence. The exit code is 1 if a model was given but produced no answer.
+
+    JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"}; hits
+    are those of `sire query --json`, citations their numbers from 1.
+    """
+    from sire_core.reason import PassageSource, reason
+
+    check_folder(folder, question)
+    model = answering.model()
+    how = strategy.arguments(model, limits)
+    with open_index(searching.options(folder, model)) as index:
+        shows = not as_json and model is not None
+        streams = shows and on_terminal()
+        steps = reason(index=PassageSource(index), question=question, k=k, filter=filter, stream=streams, **how)
+        trace, was_streamed = _run(steps, shows=shows)
+        hint = "" if model else _no_model(index)
+    if as_json:
+        say_json(answer_json(question, trace, hint))
+    else:
+        say_answer(trace.answer, hint, was_streamed=was_streamed)
+    if model is not None and _failed(trace.answer):
+        raise typer.Exit(1)
+
+
+def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Trace, bool]:
+    """Run a strategy to its end, showing every step as it happens; also whether the answer was shown in pieces."""
+    from sire_core.reason import iterate_sync
+    from sire_core.reason.steps import Answer, AnswerPiece, Trace
+
+    done: list[ReasoningStep] = []
+    pieces = 0
+    for step in iterate_sync(steps):
+        if isinstance(step, AnswerPiece):
+            say_piece(step, begins=not pieces)
+            pieces += 1
+            continue
+        done.append(step)
+        if shows:
+            say_step(step)
+    answer = done[-1]
+    assert isinstance(answer, Answer)  # what every strategy ends with
+    return Trace(tuple(done), answer), pieces > 0
+
+
+def _failed(answer: Answer) -> bool:
+    """Whether there is no answer, or a part of one that broke off."""
+    return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
+
+
+def _no_model(index: Index) -> str:
+    """A hint how to get an answer."""
+    built_by = str(index.stats()["language_model"]).removeprefix("openai:")
+    return (
+        f"No language model was given, so this is the evidence and not an answer. For an answer add --llm "
+        f"{built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
+    )
+
+
+_SHOWN_TITLES = 5
+
+
+def say_step(step: ReasoningStep) -> None:
+    """Print a step; the answer is left to `say_answer`."""
+    from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+
+    if isinstance(step, Thought):
+        say(f"thought {step.number}: {step.text}")
+    elif isinstance(step, SubQuestion):
+        say(f"question {step.number}: {step.text}")
+    elif isinstance(step, IntermediateAnswer):
+        say(f"answer {step.number}: {step.text or 'unknown'}")
+    elif isinstance(step, Retrieved):
+        titles = dict.fromkeys(hit.unit.title or shorten(hit.unit.text, 40) for hit in step.hits)
+        listed = "; ".join(list(titles)[:_SHOWN_TITLES])
+        say(f"found {count(len(step.hits), 'hit')}, {step.new} new{listed and ': '}{listed}", "cyan", indent=4)
+
+
+def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
+    """Print a piece of an answer on a terminal, as it is written."""
+    if begins or piece.restart:
+        say_part("\nAnswer: " if begins else "\n\nAnswer, asked for again: ", "bold")
+    say_part(piece.text, "bold")
+
+
+def say_answer(answer: Answer, hint: str = "", *, was_streamed: bool = False) -> None:
+    """Print an answer and the hits that it cites; all hits when it cites none."""
+    from sire_core.reason.reader import INSUFFICIENT
+
+    if was_streamed:
+        say("\n")
+    if answer.note:
+        note(f"error: {answer.note}", "red")
+    if not answer.text and not hint and answer.hits:
+        note("There is no answer. The evidence that was found:")
+    if not was_streamed and (answer.text or (answer.stop == "empty_index" and not hint)):
+        say(f"\nAnswer: {answer.text or INSUFFICIENT}\n", "bold green" if answer.sufficient else "bold yellow")
+    cited = answer.citations if answer.sufficient else ()
+    for number, hit in enumerate(answer.hits, 1):
+        if not cited or number in cited:
+            say_hit(number, hit)
+    if not answer.hits:
+        note("No hits: nothing is indexed, or nothing passes the filter.")
+    if hint:
+        note(hint, "yellow")
+        return
+    if cited and len(cited) < len(answer.hits):
+        note(f"{count(len(answer.hits) - len(cited), 'more hit')} read and not cited; --json lists all.")
+    used = answer.usage
+    findings = "".join(f" Finding {finding}." for finding in answer.findings)
+    tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
+    note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.{findings}")
+
+
+def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
+    """A reasoning for scripts."""
+    from sire_core.reason.steps import plain_step
+
+    answer = trace.answer
+    return {
+        "question": question,
+        "answer": answer.text,
+        "sufficient": answer.sufficient,
+        "citations": list(answer.citations),
+        "findings": list(answer.findings),
+        "stop": answer.stop,
+        "note": answer.note or hint,
+        "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
+        "hits": [hit_json(hit) for hit in answer.hits],
+        "usage": asdict(answer.usage),
+    }

@@ -47,14 +47,14 @@ def explore(
     from sire_core.serve.page.server import serve
 
     model = answering.model()
-    said = parse_settings(settings)
+    search_settings = parse_settings(settings)
 
     def opened(recipe: str, on_page: Sequence[str]) -> Index:
         options = IndexOptions(
             folder=folder,
             recipe=recipe or None,
             settings=from_page(parse_settings(on_page)),
-            defaults=said,
+            defaults=search_settings,
             embedder=embedder,
             language_model=model,
             allow=allow,

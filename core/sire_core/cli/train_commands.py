@@ -98,8 +98,8 @@ def run_training(source: TrainingSource, config: TrainingConfig, progress: Progr
         if known.held_out:
             name = f"{dataset.name}, {len(known.held_out)} held out"
             rates[name] = run_sync(measure_scorer(trained, known.view, known.held_out))
-    for place in source.tests:
-        with _in_memory(source, place, progress) as (index, dataset):
+    for test_folder in source.tests:
+        with _in_memory(source, test_folder, progress) as (index, dataset):
             known = run_sync(prepare_questions(run_sync(index.asnapshot()), dataset.questions))
             name = f"{dataset.name}, {len(known.training)}"
             rates[name] = run_sync(measure_scorer(trained, known.view, known.training))
@@ -108,17 +108,17 @@ def run_training(source: TrainingSource, config: TrainingConfig, progress: Progr
 
 
 @contextmanager
-def _in_memory(source: TrainingSource, place: Path, progress: Progress) -> Iterator[tuple[Index, DataSet]]:
+def _in_memory(source: TrainingSource, folder: Path, progress: Progress) -> Iterator[tuple[Index, DataSet]]:
     """Index a data set in memory."""
     from sire_core.evaluate.datasets import load_dataset
 
-    dataset = load_dataset(place)
+    dataset = load_dataset(folder)
     options = IndexOptions(
         recipe="iier",
         settings=source.settings,
         embedder=source.embedder,
         # Extractions belong to the passages that are trained on; other sets have other ids.
-        extractions=source.extractions if place == source.place else None,
+        extractions=source.extractions if folder == source.place else None,
         no_chunking=not dataset.whole,
         writes=True,
     )
@@ -133,11 +133,11 @@ def _index(source: TrainingSource) -> Iterator[tuple[Index, DataSet]]:
     from sire_core.evaluate.datasets import load_questions
 
     assert source.file is not None  # checked
-    held = [built.name for built in reversed(manifest_of(source.place).recipes)]
-    name = next((name for name in ("iier", "smart") if name in held), "")
+    recipe_names = [built.name for built in reversed(manifest_of(source.place).recipes)]
+    name = next((name for name in ("iier", "smart") if name in recipe_names), "")
     if not name:
         raise ConfigurationError(
-            f"{source.place} has no graph of passages (its recipes are {', '.join(held)}). Add one: sire index SRC... "
+            f"{source.place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: sire index SRC... "
             f"--to {source.place} --recipe iier"
         )
     with open_index(IndexOptions(folder=source.place, recipe=name, settings=source.settings)) as index:
@@ -248,11 +248,11 @@ class TrainingData:
         ),
     ] = None
 
-    def source(self, place: Path) -> TrainingSource:
+    def source(self, folder: Path) -> TrainingSource:
         """The data that a scorer is trained on."""
         half, file = read_questions_option(self.questions)
         settings = parse_settings(self.settings)
-        return TrainingSource(place, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
+        return TrainingSource(folder, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
 
 
 @grouped

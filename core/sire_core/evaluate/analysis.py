@@ -84,10 +84,10 @@ async def graph_errors(index: Index, dataset: DataSet, row: EvalRow, model: Lang
             complete = {}
             for doc in dict.fromkeys(result.gold):
                 data = {"question": questions[result.id].question, "passage": texts[doc], "relations": stated.get(doc)}
-                asked = Prompt(_NEEDED, json.dumps(data, ensure_ascii=False, indent=1))
+                prompt = Prompt(_NEEDED, json.dumps(data, ensure_ascii=False, indent=1))
                 try:
-                    said = (await model.complete(asked, max_tokens=5)).text
-                    complete[doc] = said.strip().casefold().startswith("yes")
+                    reply = (await model.complete(prompt, max_tokens=5)).text
+                    complete[doc] = reply.strip().casefold().startswith("yes")
                 except ModelError:
                     complete[doc] = bool(stated.get(doc))
         if kind := classify_error(result, stated, complete=complete):
@@ -120,21 +120,21 @@ async def missing_triples(
         numbered = [{"number": i, "text": relation} for i, relation in enumerate(relations, 1)]
         data = json.dumps({"passage": text, "relations": numbered}, ensure_ascii=False, indent=1)
         try:
-            said = (await model.complete(Prompt(_ANNOTATE, data), schema=_Annotation)).parsed
+            annotation = (await model.complete(Prompt(_ANNOTATE, data), schema=_Annotation)).parsed
         except ModelError:
             return None
-        right = len({i for i in said.correct if 1 <= i <= len(relations)})
-        return right, len(said.missing), len(relations) - right
+        right = len({i for i in annotation.correct if 1 <= i <= len(relations)})
+        return right, len(annotation.missing), len(relations) - right
 
     workers = concurrency_of(model)
     counts = await map_all(one, drawn, workers, progress and partial(progress, "missing relations"))
-    found = [counted for counted in counts if counted is not None]
-    right, missing, wrong = (sum(counted[i] for counted in found) for i in range(3))
+    judged = [counted for counted in counts if counted is not None]
+    right, missing, wrong = (sum(counted[i] for counted in judged) for i in range(3))
     return {
         "missing": round(100 * missing / (right + missing), 1) if right + missing else 0.0,
         "wrong": round(100 * wrong / (right + wrong), 1) if right + wrong else 0.0,
-        "passages": len(found),
-        "failed": len(drawn) - len(found),
+        "passages": len(judged),
+        "failed": len(drawn) - len(judged),
         "relations": right + wrong,
     }
 
@@ -147,12 +147,12 @@ async def relations_by_document(index: Index) -> dict[str, list[str]]:
     kinds = list(view.kind_names)
     positions = np.flatnonzero(view.kinds == kinds.index(UnitKind.RELATION.value))
     names, numbers = view.pool.document_ids(), view.pool.chunk_documents[view.pool.indices]
-    found: dict[str, list[str]] = {}
+    relations: dict[str, list[str]] = {}
     for position, unit in zip(positions.tolist(), view.units(positions), strict=True):
         bounds = view.pool.indptr[position : position + 2]
         for number in dict.fromkeys(numbers[bounds[0] : bounds[1]].tolist()):
-            found.setdefault(names[number], []).append(unit.text)
-    return found
+            relations.setdefault(names[number], []).append(unit.text)
+    return relations
 
 
 CRITERIA = ("correctness", "diversity", "comprehension", "overall")
@@ -198,8 +198,8 @@ async def judge_pair(
     wins = dict.fromkeys(CRITERIA, 0.0)
     for first, second, own in ((one, other, 1), (other, one, 2)):
         data = {"question": question, "accepted": list(golds), "answer 1": first, "answer 2": second}
-        asked = Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
-        verdict = (await model.complete(asked, schema=_Verdict)).parsed
+        prompt = Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False, indent=1))
+        verdict = (await model.complete(prompt, schema=_Verdict)).parsed
         for name in CRITERIA:
             wins[name] += 0.5 * (getattr(verdict, name) == own)
     return wins

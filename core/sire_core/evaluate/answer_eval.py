@@ -5,26 +5,18 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import sqrt
 from statistics import fmean
+from string import punctuation
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.text import normalize_answer
 from sire_core.algorithms.worker_pool import map_all
-from sire_core.errors import ConfigurationError, LimitExceededError
-from sire_core.evaluate.answer import (
-    acc,
-    acc_at,
-    best_over_golds,
-    exact_match,
-    f1,
-    f1_hotpot,
-    perspective_coverage,
-    task_of,
-    task_scores,
-    with_dr,
-    word_coverage,
-)
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
@@ -41,7 +33,174 @@ if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, StopReason
     from sire_core.types import Document, Hit
 
-__all__ = ["CLOSED_BOOK", "GOLDEN", "AnswerConfig", "AnsweredQuestion", "answer_questions", "answer_scores"]
+__all__ = [
+    "CLOSED_ANSWERS",
+    "CLOSED_BOOK",
+    "GOLDEN",
+    "AnswerConfig",
+    "AnsweredQuestion",
+    "acc",
+    "acc_at",
+    "answer_questions",
+    "answer_scores",
+    "best_over_golds",
+    "exact_match",
+    "f1",
+    "f1_hotpot",
+    "perspective_coverage",
+    "rouge_l",
+    "string_match",
+    "with_dr",
+    "word_coverage",
+]
+
+
+CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+"""Answers that are chosen, not copied from a passage; normalised."""
+
+
+def _written(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words_as_written(text: str) -> str:
+    return " ".join(filter(None, (word.strip(punctuation) for word in text.split())))
+
+
+def _pair(prediction: str, gold: str) -> tuple[str, str]:
+    """Both texts in the first form that leaves something of the gold answer."""
+    for form in (normalize_answer, _words_as_written, _written):
+        if wanted := form(gold):
+            return form(prediction), wanted
+    return _written(prediction), ""
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """EM: 1 when both are equal after normalisation."""
+    predicted, wanted = _pair(prediction, gold)
+    return float(predicted == wanted)
+
+
+def f1(prediction: str, gold: str) -> float:
+    """Harmonic mean of token precision and recall over multisets. Both empty gives 1, one empty 0."""
+    predicted, wanted = (text.split() for text in _pair(prediction, gold))
+    if not predicted or not wanted:
+        return float(predicted == wanted)
+    shared = sum((Counter(predicted) & Counter(wanted)).values())
+    return 2.0 * shared / (len(predicted) + len(wanted))
+
+
+def f1_hotpot(prediction: str, gold: str) -> float:
+    """`f1`, but 0 whenever either side is yes, no or noanswer and they differ (HotpotQA and 2WikiMultihopQA)."""
+    predicted, wanted = _pair(prediction, gold)
+    if predicted != wanted and (predicted in CLOSED_ANSWERS or wanted in CLOSED_ANSWERS):
+        return 0.0
+    return f1(prediction, gold)
+
+
+def acc(prediction: str, gold: str) -> float:
+    """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character.
+
+    So "no" is inside "norway". A gold answer of which normalisation leaves nothing has to stand there as a word.
+    """
+    predicted, wanted = _pair(prediction, gold)
+    return float(wanted in predicted if normalize_answer(gold) else f" {wanted} " in f" {predicted} ")
+
+
+def word_coverage(prediction: str, gold: str) -> float:
+    """Share of the gold answer's different words that the prediction has (SMART). 1 for an empty gold answer."""
+    predicted, wanted = (set(text.split()) for text in _pair(prediction, gold))
+    return len(wanted & predicted) / len(wanted) if wanted else 1.0
+
+
+def acc_at(prediction: str, gold: str, threshold: float) -> float:
+    """Acc@t (SMART): 1 when `word_coverage` reaches the threshold; the paper reports .25 and .5."""
+    return float(word_coverage(prediction, gold) >= threshold)
+
+
+def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold: float = 0.5) -> float:
+    """Share of reference perspectives whose words the prediction covers (a lexical reading)."""
+    if not perspectives:
+        raise ValueError("perspective_coverage needs at least one reference perspective; leave the question out")
+    return sum(acc_at(prediction, perspective, threshold) for perspective in perspectives) / len(perspectives)
+
+
+def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
+    """The best value of a metric over all accepted answers of a question; blank ones accept nothing."""
+    if not golds:
+        raise ValueError("best_over_golds needs at least one gold answer; leave the question out")
+    return max((metric(prediction, gold) for gold in golds if gold.strip()), default=0.0)
+
+
+def task_of(question: Question) -> Mapping[str, Any]:
+    """The form of a question's answer, as fields of `ReaderConfig`: options, or a long answer."""
+    options = question.metadata.get("options")
+    if isinstance(options, list) and options:
+        return {"options": tuple(str(option) for option in options)}
+    return {"prompt": "long"} if question.metadata.get("pairs") else {}
+
+
+def string_match(prediction: str, golds: Sequence[Sequence[str]]) -> float:
+    """STR-EM (ASQA): share of the readings of which the answer holds a short answer, letter by letter."""
+    matches = [any(acc(prediction, answer) for answer in answers if answer.strip()) for answers in golds]
+    return sum(matches) / len(matches) if matches else 0.0
+
+
+def rouge_l(prediction: str, gold: str) -> float:
+    """ROUGE-L: F1 of the longest common subsequence of words."""
+    one, other = normalize_answer(prediction).split(), normalize_answer(gold).split()
+    if not one or not other:
+        return float(one == other)
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for column, wanted in enumerate(other, 1):
+            above = row[column]
+            row[column] = before + 1 if word == wanted else max(row[column], row[column - 1])
+            before = above
+    return 2.0 * row[-1] / (len(one) + len(other))
+
+
+async def task_scores(text: str, question: Question, model: LanguageModel | None) -> tuple[dict[str, float], int]:
+    """Scores of an answer that its data set alone has, 0 to 1; empty for others.
+
+    ASQA: `STR-EM`, `ROUGE-L` (the best over the annotators), and `D-F1`: a model answers every reading of the question
+    from the long answer alone, where the paper takes a RoBERTa trained on SQuAD 2.
+    """
+    if question.metadata.get("options"):
+        return {"accuracy": float(text in question.answers)}, 0
+    pairs = question.metadata.get("pairs")
+    if not isinstance(pairs, list):
+        return {}, 0
+    scores = {"STR-EM": string_match(text, [pair["answers"] for pair in pairs])}
+    long = question.metadata.get("long")
+    if isinstance(long, list) and long:
+        scores["ROUGE-L"] = best_over_golds(rouge_l, text, long)
+    if model is None:
+        return scores, 0
+    read = [await _read(text, pair, model) for pair in pairs] if text else []
+    scores["D-F1"] = sum(score or 0.0 for score in read) / max(len(read), 1)
+    return scores, read.count(None)
+
+
+async def _read(text: str, pair: Mapping[str, Any], model: LanguageModel) -> float | None:
+    """F1 of what a model reads from a long answer for one reading of the question; None when it failed."""
+    from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
+
+    follow_up = prompt(READ_FOLLOW_UP, pair["question"], passage=text)
+    try:
+        reply = (await model.complete(follow_up, max_tokens=60)).text.strip()
+    except ModelError:
+        return None
+    return 0.0 if reply.casefold() == "unknown" else best_over_golds(f1, reply, pair["answers"])
+
+
+def with_dr(means: Mapping[str, float]) -> dict[str, float]:
+    """The means with ASQA's DR: the geometric mean of ROUGE-L and Disambig-F1."""
+    if "ROUGE-L" not in means or "D-F1" not in means:
+        return dict(means)
+    return {**means, "DR": sqrt(means["ROUGE-L"] * means["D-F1"])}
+
 
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
@@ -182,7 +341,7 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     if covered:
         scores["perspectives"] = round(100 * fmean(covered), 1)
     intervals = {name: mean_interval([getattr(a, rates[name]) for a in answered]).as_json() for name in ("EM", "F1")}
-    scores["interval"] = {name: [found["low"], found["high"]] for name, found in intervals.items()}
+    scores["interval"] = {name: [interval["low"], interval["high"]] for name, interval in intervals.items()}
     types = sorted({a.type for a in answered})
     for name in ("EM", "F1", "Acc"):
         means = {t: fmean(getattr(a, rates[name]) for a in answered if a.type == t) for t in types}
@@ -310,18 +469,18 @@ async def read_alone(
         raise ConfigurationError("Reading needs a language model: AnswerConfig(model=...).")
     calls = ModelCalls(model, ReasoningLimits(), keep=True)
     how = replace(reader, prompt="paper") if reader.prompt == "ours" and not passages else reader
-    found = ReadAnswer()
+    answer = ReadAnswer()
     stop: StopReason = "answered"
     try:
         async with contextlib.aclosing(read(calls, question.question, passages, config=how)) as parts:
             async for part in parts:
                 if isinstance(part, ReadAnswer):
-                    found = part
+                    answer = part
     except StoppedError as stopped:
         stop = stopped.stop
     used = calls.usage
     usage = ReasoningUsage(used.calls, used.input_tokens, used.output_tokens, 0, used.stored_tokens)
-    return Answer(found.text, stop, tuple(passages), found.citations, found.sufficient, usage, "")
+    return Answer(answer.text, stop, tuple(passages), answer.citations, answer.sufficient, usage, "")
 
 
 def gold_passages(question: Question, documents: Mapping[str, Document]) -> list[Hit]:
@@ -334,7 +493,7 @@ def gold_passages(question: Question, documents: Mapping[str, Document]) -> list
     missing = [name for name in question.supporting if name not in documents]
     if missing:
         raise ConfigurationError(f"golden reads whole documents and quotes, and {missing[0]!r} is the id of a passage.")
-    found = (documents[name] for name in question.supporting)
-    texts = [(one, " ".join(passage.text for passage in one.passages) or one.text) for one in found]
+    gold = (documents[name] for name in question.supporting)
+    texts = [(one, " ".join(passage.text for passage in one.passages) or one.text) for one in gold]
     units = [Unit(one.id, UnitKind.CHUNK, text, (one.id,), title=one.title) for one, text in texts]
     return [Hit(unit, 1.0, (unit.id,), ()) for unit in units]

@@ -48,15 +48,15 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
     """
     from sire_core.algorithms.cluster_pairs import tper
 
-    found = list(rows)
-    base = next((row for row in found if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
+    result = list(rows)
+    base = next((row for row in result if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
     if base is None:
-        return found
+        return result
     return [
         replace(row, answers={**row.answers, "TPER": round(_tper(tper, row, base), 3)})
         if row.answers.get("TPQ") and row.setup.pool
         else row
-        for row in found
+        for row in result
     ]
 
 
@@ -99,8 +99,8 @@ def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
 
     A run that did not come to its end has fewer rows; `repeats["builds"]` counts those that have the row.
     """
-    found = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
-    return [replace(rows[0], repeats=_spreads(rows)) for rows in found]
+    groups = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
+    return [replace(rows[0], repeats=_spreads(rows)) for rows in groups]
 
 
 def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
@@ -172,10 +172,10 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     base = next((row for row in rows if row.setup.recipe == BASELINE), None)
     if base is None or not base.with_gold:
         return list(rows)
-    asked = {result.id for result in base.with_gold}
+    question_ids = {result.id for result in base.with_gold}
     return [
         row
-        if row is base or {result.id for result in row.with_gold} != asked
+        if row is base or {result.id for result in row.with_gold} != question_ids
         else replace(row, interval={"baseline": BASELINE, "k": _K, **paired_bootstrap(row, base, k=_K).as_json()})
         for row in rows
     ]

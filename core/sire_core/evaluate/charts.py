@@ -106,7 +106,7 @@ def _cost_of(flat: float) -> Callable[[EvalRow], float]:
 
 
 def _scatter(
-    place: tuple[float, float],
+    origin: tuple[float, float],
     title: str,
     label: str,
     rows: Sequence[EvalRow],
@@ -117,9 +117,9 @@ def _scatter(
     costs = [cost(row) for row in rows]
     known = [value for value in costs if value > 0]
     if not known:
-        return [_text(*place, f"{title}: nothing was built", bold=True)]
+        return [_text(*origin, f"{title}: nothing was built", bold=True)]
     low, high = 10 ** floor(log10(min(known) * 0.9)), 10 ** ceil(log10(max(known) * 1.1))
-    panel = _Panel(*place, title, (low, high), _span(marks), logarithmic=True)
+    panel = _Panel(*origin, title, (low, high), _span(marks), logarithmic=True)
     powers = range(round(log10(low)), round(log10(high)) + 1)
     parts = panel.frame(label, [(10.0**power, f"{10.0**power:g}") for power in powers], "R@5")
     for number, (row, mark, value) in enumerate(zip(rows, marks, costs, strict=True)):
@@ -131,7 +131,7 @@ def _scatter(
     return parts
 
 
-def _curves(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
+def _curves(origin: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
     """R@k over k, and its interval at every cut-off."""
     ks = rows[0].ks
     points = [
@@ -139,7 +139,7 @@ def _curves(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
         for row in rows
     ]
     panel = _Panel(
-        *place, "Recall by number of passages", (-0.3, len(ks) - 0.7), _span([p for line in points for p in line])
+        *origin, "Recall by number of passages", (-0.3, len(ks) - 0.7), _span([p for line in points for p in line])
     )
     parts = panel.frame("k", [(at, str(k)) for at, k in enumerate(ks)], "R@k")
     for number, (row, line) in enumerate(zip(rows, points, strict=True)):
@@ -156,17 +156,17 @@ def _curves(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
     return parts
 
 
-def _bars(place: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
+def _bars(origin: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
     """R@5 by number of hops, and the recall of what fits a budget of tokens."""
     groups = [{f"{hops} hops": value for hops, value in row.by_hops().items() if hops != "0"} for row in rows]
     for row, group in zip(rows, groups, strict=True):
-        found = row.recall_at_budget()
-        if found is not None:
-            group[f"R@{row.budget} tokens"] = found
+        recall = row.recall_at_budget()
+        if recall is not None:
+            group[f"R@{row.budget} tokens"] = recall
     names = list(dict.fromkeys(name for group in groups for name in group))
     if not names:
         return []
-    panel = _Panel(*place, "R@5 by hops, and recall of a context", (0.0, float(len(names))))
+    panel = _Panel(*origin, "R@5 by hops, and recall of a context", (0.0, float(len(names))))
     parts = panel.frame("", [(at + 0.5, name) for at, name in enumerate(names)], "%")
     wide = 0.86 / len(rows)
     for number, (row, group) in enumerate(zip(rows, groups, strict=True)):

@@ -77,8 +77,8 @@ class ClusterReport:
                 f"| {name:<26} | {self.clusters[i]:>8,} | {cells[0]:>16} | {cells[1]:>15} | {cells[2]:>7} | "
                 f"{self.placed[i]:>12.3f} |"
             )
-        for name, (found, among, shared) in _PAPER.items():
-            lines.append(f"| {name:<26} | {'-':>8} | {found:>16} | {among:>15} | {shared:>7} | {'-':>12} |")
+        for name, (coverage, among, shared) in _PAPER.items():
+            lines.append(f"| {name:<26} | {'-':>8} | {coverage:>16} | {among:>15} | {shared:>7} | {'-':>12} |")
         return "\n".join(lines)
 
 
@@ -101,15 +101,15 @@ def compare_clusters(
 
     similar, related, gold, every = (pairs(group) for group in (similarity, relatedness, supporting, candidates))
     total = max(1, passages * (passages - 1) // 2)
-    found = [coverage(codes, gold) for codes in (similar, related)]
+    coverages = [coverage(codes, gold) for codes in (similar, related)]
     shared = (overlap(similar, related, gold), overlap(related, similar, gold))
     return ClusterReport(
         dataset=name,
         clusters=(len(similarity), len(relatedness)),
         placed=(100 * len(similar) / total, 100 * len(related) / total),
-        supporting=_both(found, known=len(gold) > 0),
+        supporting=_both(coverages, known=len(gold) > 0),
         candidates=_both([coverage(codes, every) for codes in (similar, related)], known=len(every) > 0),
-        overlap=(100 * shared[0] if found[0] else None, 100 * shared[1] if found[1] else None),
+        overlap=(100 * shared[0] if coverages[0] else None, 100 * shared[1] if coverages[1] else None),
     )
 
 
@@ -139,7 +139,9 @@ async def evaluate_clusters(
     titled = [f"{d.title}\n{text}" if d.title else text for d, text in zip(dataset.documents, texts, strict=True)]
     if hasattr(embedder, "from_state") and not getattr(embedder, "fitted", True):
         embedder = await asyncio.to_thread(embedder.fit, titled)  # type: ignore[attr-defined]  # it is a Fittable
-    groups = [await _clustered(embedder, given, texts, seed, method) for given in (titled, topics)]
+    groups = [
+        await _clustered(embedder, texts_to_cluster, texts, seed, method) for texts_to_cluster in (titled, topics)
+    ]
     return compare_clusters(groups[0], groups[1], supporting, candidates, len(texts), dataset.name)
 
 
@@ -188,7 +190,7 @@ async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progres
 
 
 async def _clustered(
-    embedder: Embedder, given: Sequence[str], passages: Sequence[str], seed: int, method: str
+    embedder: Embedder, texts: Sequence[str], passages: Sequence[str], seed: int, method: str
 ) -> Clusters:
     """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
     import asyncio
@@ -199,7 +201,7 @@ async def _clustered(
     from sire_core.algorithms.vectors import unit_rows
     from sire_core.trees.clustering import clusters_within_limit
 
-    vectors = unit_rows(np.asarray(await embedder.embed(given, "document"), dtype=np.float32))
+    vectors = unit_rows(np.asarray(await embedder.embed(texts, "document"), dtype=np.float32))
     tokens = [count_tokens(text) for text in passages]
     rng = np.random.default_rng(seed)
     return await asyncio.to_thread(clusters_within_limit, vectors, tokens, _TOKEN_LIMIT, rng=rng, method=method)

@@ -188,10 +188,10 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
                 rows.append(await _ask(own, row, setup, folder))
                 continue
             is_flat = _name(row.recipe) == "flat"
-            with _own_copy(own, folder, shares=is_flat or experiment.ablations) as place:
-                setup = await _build(own, row, place)
+            with _own_copy(own, folder, shares=is_flat or experiment.ablations) as build_folder:
+                setup = await _build(own, row, build_folder)
                 flat = setup if is_flat else flat
-                rows.append(await _ask(own, row, setup, place))
+                rows.append(await _ask(own, row, setup, build_folder))
     return mark_same(with_tper(with_intervals(rows))) if experiment.ablations else with_intervals(rows)
 
 
@@ -276,12 +276,12 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
     from sire_core.models.usage_meter import UsageMeter, with_meter
 
     config, progress = _config_of(experiment, row), progress_of(experiment.progress)
-    meter, named = UsageMeter(), experiment.wrap_model
+    meter, wrap = UsageMeter(), experiment.wrap_model
     counted = partial(with_meter, meter=meter)
-    asking = replace(experiment, wrap_model=lambda model: counted(model if named is None else named(model)))
+    asking = replace(experiment, wrap_model=lambda model: counted(model if wrap is None else wrap(model)))
     if experiment.language_model is not None and config.model is not None:
         asking = replace(asking, language_model=counted(config.model))
-    asked = experiment.dataset.sample(config.limit, config.seed)
+    sample = experiment.dataset.sample(config.limit, config.seed)
     with _open(asking, row.recipe, folder) as index:
         # The first search opens the pool and makes the inverted index: not the time of a query.
         await index.asearch(experiment.dataset.measurable[0].question, 1)
@@ -291,10 +291,10 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
         result = await evaluate(
             index, experiment.dataset, config, setup=setup, progress=lambda _, *at: progress(stage, *at)
         )
-        result = replace(result, evidence_match=await evidence_match(index, asked))
-        result = replace(result, analysis=await _analysis(index, asked, result, config, progress))
+        result = replace(result, evidence_match=await evidence_match(index, sample))
+        result = replace(result, analysis=await _analysis(index, sample, result, config, progress))
         if config.answer is not None:
-            answered = await _answers(experiment, index, asked, setup, config)
+            answered = await _answers(experiment, index, sample, setup, config)
             scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
             result = replace(result, answers=scores, answered=answered)
     _finish(experiment, result)
@@ -302,13 +302,13 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
 
 
 async def _answers(
-    experiment: Experiment, index: Index, asked: DataSet, setup: Setup, config: EvalConfig
+    experiment: Experiment, index: Index, sample: DataSet, setup: Setup, config: EvalConfig
 ) -> tuple[AnsweredQuestion, ...]:
     from sire_core.evaluate.answer_eval import answer_questions
 
     assert config.answer is not None
     stage, progress = f"answers from {setup.recipe}", progress_of(experiment.progress)
-    answered = await answer_questions(index, asked, config.answer, lambda _, *at: progress(stage, *at))
+    answered = await answer_questions(index, sample, config.answer, lambda _, *at: progress(stage, *at))
     failed = sum(answer.stop == "model_failed" for answer in answered)
     if answered and failed == len(answered):
         raise ModelError(
@@ -356,10 +356,10 @@ def _own_copy(experiment: Experiment, folder: Path, *, shares: bool) -> Iterator
     if shares or experiment.folder is not None or experiment.language_model is not None:
         yield folder
         return
-    with temporary_folder(None) as place:
+    with temporary_folder(None) as copy:
         if folder.exists():
-            shutil.copytree(folder, place)
-        yield place
+            shutil.copytree(folder, copy)
+        yield copy
 
 
 def _log(experiment: Experiment, line: str) -> None:
@@ -392,24 +392,26 @@ def plan_rows(
     from sire_core.recipes.registry import recipe_by_name, split_settings
 
     own = split_settings([name for name in recipes if isinstance(name, str)], settings)
-    made = {name: recipe_by_name(name, **given) for name, given in own.items()}
+    made_recipes = {name: recipe_by_name(name, **settings_of_recipe) for name, settings_of_recipe in own.items()}
     if ablations:
         return _plan_ablations([_name(recipe) for recipe in recipes], settings, log)
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in recipes:
         if isinstance(recipe, str):
-            rows.append(PlannedRow(recipe, made[recipe], own[recipe]))
+            rows.append(PlannedRow(recipe, made_recipes[recipe], own[recipe]))
         else:
             rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
     return rows
 
 
-def _plan_ablations(recipes: Sequence[str], given: Mapping[str, Any], log: Callable[[str], None]) -> list[PlannedRow]:
+def _plan_ablations(
+    recipes: Sequence[str], settings: Mapping[str, Any], log: Callable[[str], None]
+) -> list[PlannedRow]:
     from sire_core.recipes.ablations import CONTEXT, Ablation, ablations_of
 
     def plan(name: str, ablation: Ablation) -> PlannedRow | None:
         try:
-            return replace(_plan_ablation(ablation, given), k=CONTEXT.get(name))
+            return replace(_plan_ablation(ablation, settings), k=CONTEXT.get(name))
         except ConfigurationError as error:
             log(f"{ablation.label}: left out, {error}")
             return None
@@ -420,17 +422,17 @@ def _plan_ablations(recipes: Sequence[str], given: Mapping[str, Any], log: Calla
     return [*(replace(_plan_ablation(ablation, {}), k=first) for ablation in baselines), *filter(None, rows)]
 
 
-def _plan_ablation(ablation: Ablation, given: Mapping[str, Any]) -> PlannedRow:
+def _plan_ablation(ablation: Ablation, settings: Mapping[str, Any]) -> PlannedRow:
     """A paper's row beside the given settings; an error where they do not go together."""
     from sire_core.recipes.registry import recipe_by_name, recipe_with
 
     known = recipe_by_name(ablation.recipe).config
-    beside = {key: value for key, value in given.items() if key in known and key not in ablation.settings}
-    recipe = recipe_with(ablation.recipe, ablation.settings, beside)
-    idle = [key for key, value in beside.items() if recipe.config[key] != value]  # these have their defaults again
-    shown = {**{key: value for key, value in beside.items() if key not in idle}, **ablation.settings}
+    others = {key: value for key, value in settings.items() if key in known and key not in ablation.settings}
+    recipe = recipe_with(ablation.recipe, ablation.settings, others)
+    idle = [key for key, value in others.items() if recipe.config[key] != value]  # these have their defaults again
+    listed = {**{key: value for key, value in others.items() if key not in idle}, **ablation.settings}
     note = f"without {', '.join(idle)}, idle here" if idle else ""
-    return PlannedRow(ablation.label, recipe, shown, ablation, note=note)
+    return PlannedRow(ablation.label, recipe, listed, ablation, note=note)
 
 
 def _plan_of_index(
@@ -443,11 +445,11 @@ def _plan_of_index(
     """Rows of recipes that an index holds; none named means all but `flat`, which is a baseline."""
     from sire_core.recipes.registry import recipe_by_name, recipe_with, split_settings
 
-    held = list(dict.fromkeys(built.name for built in manifest.recipes))
-    missing = [_name(recipe) for recipe in recipes if _name(recipe) not in held]
+    recipe_names = list(dict.fromkeys(built.name for built in manifest.recipes))
+    missing = [_name(recipe) for recipe in recipes if _name(recipe) not in recipe_names]
     if missing:
-        raise ConfigurationError(f"{path} does not hold {', '.join(missing)}; it holds {', '.join(held)}.")
-    chosen = list(recipes) or [name for name in held if name != "flat"]
+        raise ConfigurationError(f"{path} does not hold {', '.join(missing)}; it holds {', '.join(recipe_names)}.")
+    chosen = list(recipes) or [name for name in recipe_names if name != "flat"]
     own = split_settings([name for name in chosen if isinstance(name, str)], settings)
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in chosen:
@@ -503,16 +505,16 @@ def _storage(view: PoolView) -> dict[str, int]:
 
 
 async def _analysis(
-    index: Index, asked: DataSet, row: EvalRow, config: EvalConfig, progress: Progress
+    index: Index, sample: DataSet, row: EvalRow, config: EvalConfig, progress: Progress
 ) -> dict[str, Any]:
     """Results of the modes `errors` and `missing`; empty for recipes without relations."""
     from sire_core.evaluate.analysis import graph_errors, missing_triples
 
     results: dict[str, Any] = {}
     if config.errors:
-        results["errors"] = await graph_errors(index, asked, row, config.model)
+        results["errors"] = await graph_errors(index, sample, row, config.model)
     if config.missing and config.model is not None:
-        results["missing"] = await missing_triples(index, asked, config.model, config.missing, config.seed, progress)
+        results["missing"] = await missing_triples(index, sample, config.model, config.missing, config.seed, progress)
     return {name: values for name, values in results.items() if values}
 
 
@@ -581,8 +583,8 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _remove_left_behind(place: Path) -> None:
-    for lock in place.glob(f"{_TEMPORARY}*/{_LOCK}"):
+def _remove_left_behind(folder: Path) -> None:
+    for lock in folder.glob(f"{_TEMPORARY}*/{_LOCK}"):
         with suppress(OSError):
             if time.time() - lock.stat().st_mtime > _JUST_MADE:
                 with _locked(lock.parent):

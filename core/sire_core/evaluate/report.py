@@ -115,7 +115,7 @@ def format_analysis(rows: Sequence[EvalRow]) -> str:
 
 def format_ablations(rows: Sequence[EvalRow]) -> str:
     """Markdown: what a paper prints for its rows, beside what ours found on one data set."""
-    named = next((row.setup.paper["dataset"] for row in rows if row.setup.paper.get("dataset")), "")
+    dataset = next((row.setup.paper["dataset"] for row in rows if row.setup.paper.get("dataset")), "")
     metrics = list(dict.fromkeys(key for row in rows for key in row.setup.paper if key not in ("table", "dataset")))
     lines = []
     for row in rows:
@@ -138,7 +138,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         notes = {"note": "; ".join([*said, *same])} if said or same else {}
         lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **notes})
     return "\n".join(
-        [f"{_heading(rows)}; figures of the paper: {named or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]
+        [f"{_heading(rows)}; figures of the paper: {dataset or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]
     )
 
 
@@ -155,8 +155,8 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
     """Markdown: our rows and what papers print for a data set, with what both were measured with."""
     name = rows[0].dataset if rows else "nothing"
     check_comparison(name)
-    found = published_rows(name)
-    metrics = [name for name in _COMPARED if any(name in figures for _, figures in found)]
+    published = published_rows(name)
+    metrics = [name for name in _COMPARED if any(name in figures for _, figures in published)]
     lines = []
     for row in rows:
         values = {f"R@{k}": row.recall_passages(k) for k in row.ks} | {"MRR": row.mrr()}
@@ -167,7 +167,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}
         reader = row.answers.get("via", "-") if row.answers else "-"
         lines.append({"method": _label(row), "source": "ours", **_figures(metrics, values), **used, "reader": reader})
-    for paper, figures in found:
+    for paper, figures in published:
         used = {"pool": paper.pool, "model": paper.model, "embedder": paper.embedder, "reader": paper.reader}
         cost = {"cost": paper.note} if paper.note else {}
         lines.append({"method": paper.method, "source": paper.source, **_figures(metrics, figures), **used, **cost})
@@ -226,7 +226,7 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     focus = 5 if 5 in ks else ks[0]
     deep = 10 if 10 in ks else ks[-1]
     groups = row.by_documents(focus)
-    found = {
+    cells = {
         **{f"R@{k}": _rate(row.recall_passages(k)) for k in ks},
         **({f"R@{focus} {name}": _rate(value) for name, value in groups.items()} if len(groups) > 1 else {}),
         "vs hybrid": _difference(row),
@@ -243,7 +243,7 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
         "embedder": _plain(row.setup.embedder),
         "extraction": _plain(row.setup.extraction),
         "pool": f"{row.setup.pool:,}",
-        **(dict.fromkeys(found, "-") if _unsearched(row) else found),
+        **(dict.fromkeys(cells, "-") if _unsearched(row) else cells),
         **{name: str(value) for name, value in row.answers.items() if name in _ANSWERS},
         **_of_context(row),
         "build s": f"{row.setup.build_s:.1f}",
@@ -270,12 +270,12 @@ def _plain(text: str) -> str:
 def _difference(row: EvalRow) -> str:
     """The difference to the baseline with its interval, and the spread of R@5 over repeated builds."""
     spread = row.repeats.get("recall_passages", {}).get("5") if row.repeats else None
-    shown = f" sd {spread['sd']:.1f}" if spread else ""
+    text = f" sd {spread['sd']:.1f}" if spread else ""
     if row.interval is None:
-        return f"-{shown}"
+        return f"-{text}"
     low, high = row.interval["low"], row.interval["high"]
     star = "*" if row.interval["significant"] else ""
-    return f"{row.interval['difference']:+.1f} [{low:.1f}, {high:.1f}]{star}{shown}"
+    return f"{row.interval['difference']:+.1f} [{low:.1f}, {high:.1f}]{star}{text}"
 
 
 def _of_context(row: EvalRow) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.answer import CLOSED_ANSWERS
+from sire_core.evaluate.answer_eval import CLOSED_ANSWERS
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:

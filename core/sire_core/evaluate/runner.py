@@ -10,9 +10,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.gold import fold, passage_names, passages_by_need
 from sire_core.evaluate.retrieval import BudgetScorer, literal_ranking, passage_ranking
-from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
+from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup, fold, passage_names, passages_by_need
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.passages import check_returns
 from sire_core.types import UnitKind
@@ -20,8 +19,8 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet, Question
-    from sire_core.evaluate.gold import Needs
     from sire_core.evaluate.retrieval import BudgetedContext
+    from sire_core.evaluate.rows import Needs
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.types import Hit
@@ -124,13 +123,13 @@ async def evaluate(
 
 def scope_of(question: Question) -> Mapping[str, Any] | None:
     """The filter that a question brings along: one that is asked about a single document searches that alone."""
-    where = question.metadata.get("filter")
-    return where if isinstance(where, dict) else None
+    filter = question.metadata.get("filter")
+    return filter if isinstance(filter, dict) else None
 
 
 async def _search(index: SearchableIndex, question: Question, k: int, returns: str) -> Sequence[Hit]:
-    where = scope_of(question)
-    scope: dict[str, Any] = {} if where is None else {"filter": where}
+    filter = scope_of(question)
+    scope: dict[str, Any] = {} if filter is None else {"filter": filter}
     return await index.asearch(question.question, k, returns=returns, **scope)
 
 

@@ -7,7 +7,6 @@ from sire_core.reason.reader import ReaderConfig
 from sire_core.reason.runner import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
-from sire_core.reason.single import single
 from sire_core.reason.steps import (
     Answer,
     AnswerPiece,
@@ -20,7 +19,7 @@ from sire_core.reason.steps import (
     Thought,
     Trace,
 )
-from sire_core.reason.strategies import STRATEGIES, collect, iterate_sync, reason, settings_of
+from sire_core.reason.strategies import STRATEGIES, collect, iterate_sync, reason, settings_of, single
 
 __all__ = [
     "STRATEGIES",

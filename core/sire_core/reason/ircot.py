@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
-from sire_core.reason.merging import Merge
+from sire_core.reason.evidence import Merge
 from sire_core.reason.output_parsing import (
     as_query,
     choose_query,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from sire_core.reason.evidence import Admit
-    from sire_core.reason.schemas import SearchThought
+    from sire_core.reason.prompts import SearchThought
     from sire_core.reason.searchers import Searchable
     from sire_core.types import Unit
 
@@ -126,7 +126,7 @@ def ircot(
 
 async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
     """The model says what to search for."""
-    from sire_core.reason.schemas import SearchThought
+    from sire_core.reason.prompts import SearchThought
 
     k = c.k or _K[c.flavor]
     yield await run.evidence.retrieve(0, run.question, k)

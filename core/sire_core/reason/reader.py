@@ -90,7 +90,7 @@ async def read(
     stream: bool = False,
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """Ask for the answer; one call."""
-    from sire_core.reason.schemas import Reading, ReportReading
+    from sire_core.reason.prompts import Reading, ReportReading
 
     how = config or ReaderConfig()
     if how.tokens is not None:

@@ -22,7 +22,7 @@ from sire_core.telemetry import start as start_span
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.merging import Merge
+    from sire_core.reason.evidence import Merge
     from sire_core.reason.searchers import Searchable
     from sire_core.types import Hit
 

@@ -89,7 +89,7 @@ def self_ask(
 
 async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
     """All follow-up questions at once, over the same context as the answer."""
-    from sire_core.reason.schemas import FollowUps
+    from sire_core.reason.prompts import FollowUps
 
     yield await run.evidence.retrieve(0, run.question, run.k or HITS)
     if run.evidence.empty:

@@ -10,9 +10,7 @@ from sire_core.cli.app import app
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.advise.advice import CANDIDATES, advise
-from sire_core.evaluate.advise.corpus_stats import corpus_stats, sample
-from sire_core.evaluate.advise.synthetic_questions import synthetic_questions
+from sire_core.evaluate.advise import CANDIDATES, advise, corpus_stats, sample, synthetic_questions
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from sire_core import Document, Index
 from sire_core.corpus.benchmarks import question_from_record
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.datasets import DataSet, load_dataset
-from sire_core.evaluate.gold import fold
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from sire_core.evaluate.rows import fold
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.types import Passage
 

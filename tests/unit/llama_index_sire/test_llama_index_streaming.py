@@ -26,7 +26,7 @@ from llama_index_sire import (
 from sire_core.errors import ModelError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt, StreamingModel
-from sire_core.reason.schemas import Reading
+from sire_core.reason.prompts import Reading
 from sire_core.testing.scripted_model import ScriptedModel
 
 TEXT = 'Varn Harbour, a town on the coast where \u00e9very house has a "lamp" of its own'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.reason.merging import MergedRanking, Search, shared_out
+from sire_core.reason.evidence import MergedRanking, Search, shared_out
 from sire_core.reason.reader import INSUFFICIENT, cite
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import PathStep

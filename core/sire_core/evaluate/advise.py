@@ -1,0 +1,624 @@
+"""`advise`: recipes measured on questions that a corpus itself gives, and one of them recommended."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.text import cached_key
+from sire_core.algorithms.wording import count
+from sire_core.corpus.sections import SEPARATOR
+from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.extraction.headings import base_title
+from sire_core.extraction.languages import has_unspaced_script, language_of
+from sire_core.extraction.lexicon import FUNCTION_WORDS
+from sire_core.extraction.titles import TitleLinker
+from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.progress import ProgressLike, progress_of
+from sire_core.search.passage_text import opening_name, passage_sentences
+
+if TYPE_CHECKING:
+    from sire_core.protocols import Embedder, FloatArray, IntArray, Progress
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Document, Unit
+
+__all__ = [
+    "CANDIDATES",
+    "FEW",
+    "POINTS",
+    "Advice",
+    "Candidate",
+    "Measure",
+    "aadvise",
+    "advise",
+    "corpus_stats",
+    "recommend",
+    "sample",
+    "synthetic_questions",
+]
+
+
+_WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
+_ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
+_NEAR = 4
+"""Words beside a name that say how it is connected."""
+_TELLING = 0.05
+"""Share of the passages above which a word says nothing of one. People rarely ask in the rarest words of a passage."""
+_LINKED = 3.0
+"""How much more questions ask over names than passages name each other: people ask about what is connected."""
+_COMPARED = 0.25
+"""Share of the questions between two subjects, where there are subjects."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticQuestion:
+    """A question and the passages that it needs.
+
+    Attributes:
+        question: The question.
+        passages: Ids of the two passages.
+        kind: `bridge`, over a name that the question leaves out; `comparison` of two subjects; `topic`, two passages
+            on one matter, or two sections of one document.
+    """
+
+    question: str
+    passages: tuple[str, str]
+    kind: str
+
+
+def synthetic_questions(look: CorpusStats, vectors: FloatArray, n: int, seed: int = 0) -> list[SyntheticQuestion]:
+    """Make questions in the proportions in which the corpus lends itself to them.
+
+    Args:
+        look: The corpus.
+        vectors: Unit-length vectors of its passages, `[passages, dimension]`.
+        n: How many; fewer where the corpus holds fewer connections.
+        seed: Of every choice.
+    """
+    rng = np.random.default_rng(seed)
+    maker = _Maker(look, vectors, rng)
+    bridges = round(n * min(1.0, _LINKED * look.linked))
+    compared = round(n * _COMPARED * look.subjects)
+    questions = [
+        *_first(maker.bridge, rng.permutation(len(look.links)), bridges - round(bridges * _COMPARED)),
+        *_first(maker.comparison, rng.permutation(look.passages), compared),
+    ]
+    questions += _first(maker.topic, rng.permutation(look.passages), n - len(questions))
+    return questions
+
+
+def _first(make: Callable[[int], SyntheticQuestion | None], order: Iterable[int], n: int) -> list[SyntheticQuestion]:
+    questions: list[SyntheticQuestion] = []
+    for index in order:
+        if len(questions) >= n:
+            break
+        question = make(int(index))
+        if question is not None:
+            questions.append(question)
+    return questions
+
+
+class _Maker:
+    def __init__(self, look: CorpusStats, vectors: FloatArray, rng: np.random.Generator) -> None:
+        self._look = look
+        self._vectors = vectors
+        self._rng = rng
+        self._words = [_content(unit.text) for unit in look.units]
+        self._frequency = Counter(word for words in self._words for word in set(words))
+
+    def bridge(self, index: int) -> SyntheticQuestion | None:
+        """From a named passage to one that the question does not name, over a sentence of the first."""
+        link = self._look.links[index]
+        own, name = self._look.about[link.passage], link.name
+        sentence = next((s for s in passage_sentences(self._look.units[link.passage].text) if name in s), "")
+        before, _, after = sentence.partition(name)
+        left = _without(before, own, name)
+        context = [*left[-_NEAR:], *_without(after, own, name)[: max(0, _NEAR - len(left))]]
+        subject = self._asked(link.subject, own, name)
+        if not context or not subject:
+            return None
+        start = own or " ".join(self._particular(link.passage, 2))
+        return self._made(f"{' '.join(subject)}: {start} {' '.join(context)}?", link.passage, link.subject, "bridge")
+
+    def comparison(self, index: int) -> SyntheticQuestion | None:
+        """Two subjects that are alike, and a word that both passages have."""
+        other = self._alike(index)
+        names = self._look.about[index], self._look.about[other]
+        if other == index or not all(names) or names[0] == names[1]:
+            return None
+        used = _content(" ".join(names))
+        shared = [word for word in self._words[index] if word in set(self._words[other]) and word not in used]
+        common = max(shared, key=lambda word: self._frequency[word], default="")
+        if not common:
+            return None
+        return self._made(f"Which {common}, {names[0]} or {names[1]}?", index, other, "comparison")
+
+    def topic(self, index: int) -> SyntheticQuestion | None:
+        """Two passages on one matter: particular words of both."""
+        other = self._alike(index)
+        if other == index:
+            return None
+        shared = set(self._words[index]) & set(self._words[other])
+        both = self._particular(index, 2, lambda word: word in shared)
+        apart = [self._particular(p, 1, lambda word: word not in shared) for p in (index, other)]
+        if not both or not all(apart):
+            return None
+        return self._made(f"{' '.join([*both, *apart[0], *apart[1]])}?", index, other, "topic")
+
+    def _alike(self, index: int) -> int:
+        """Another section of the document, where there is one, else one of the nearest passages."""
+        similarities = self._vectors @ self._vectors[index]
+        sources = self._look.sources
+        same = [p for p in np.flatnonzero(sources == sources[index]).tolist() if p != index]
+        candidates = same or [p for p in np.argsort(-similarities, kind="stable")[:5].tolist() if p != index]
+        return int(candidates[int(self._rng.integers(len(candidates)))]) if candidates else index
+
+    def _asked(self, index: int, *names: str) -> list[str]:
+        """The subject of a question: everyday words of a sentence of the passage, such as `born` or `mother`."""
+        sentences = passage_sentences(self._look.units[index].text)
+        if not sentences:
+            return []
+        sentence = sentences[int(self._rng.integers(len(sentences)))]
+        plain = [word for word in _without(sentence, *names) if word.islower() and word.isalpha()]
+        plain.sort(key=lambda word: -self._frequency[word])
+        return plain[:2]
+
+    def _particular(self, index: int, n: int, wanted: Callable[[str], bool] = bool) -> list[str]:
+        """Some words that say something of a passage, and that other passages have too."""
+        limit = max(3, int(_TELLING * len(self._words)))
+        words = [w for w in dict.fromkeys(self._words[index]) if 2 <= self._frequency[w] <= limit and wanted(w)]
+        return [words[i] for i in sorted(self._rng.permutation(len(words))[:n].tolist())]
+
+    def _made(self, question: str, one: int, other: int, kind: str) -> SyntheticQuestion:
+        return SyntheticQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
+
+
+def _words(text: str) -> list[str]:
+    """Words of a text without parts of addresses."""
+    words: list[str] = _WORD.findall(_ADDRESS.sub(" ", text))
+    return words
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in map(str.lower, _words(text)) if word not in FUNCTION_WORDS and len(word) > 2]
+
+
+def _without(text: str, *names: str) -> list[str]:
+    """Content words of a text as they stand there, without those of some names."""
+    used = {word.lower() for name in names for word in _WORD.findall(name)}
+    return [w for w in _words(text) if w.lower() not in FUNCTION_WORDS and w.lower() not in used and len(w) > 2]
+
+
+_CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+ENGLISH = "en"
+_SPOKEN = 0.02
+_COMMON = 10
+"""A name of more passages leads nowhere in particular."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A passage that spells the subject of another one: places in the list of passages, and the name as it stands."""
+
+    passage: int
+    subject: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStats:
+    """What a corpus is like; shares are 0 to 1.
+
+    Attributes:
+        documents: How many.
+        passages: How many, equal ones once.
+        duplicates: Share of the passages that say what another one says.
+        words: Words of a passage: the median and the 90 % quantile.
+        titled: Share with a title of their own.
+        subjects: Share that say what they are about, by a title or the name that they open with.
+        names: Names in a passage, the median.
+        linked: Share that name the subject of another passage.
+        technical: Share with code, options or identifiers.
+        languages: Share by language.
+        units: The passages.
+        about: Of each passage what it is about; may be empty.
+        links: Who names whose subject.
+        sources: Number of the document of every passage, `[passages]`.
+    """
+
+    documents: int
+    passages: int
+    duplicates: float
+    words: tuple[int, int]
+    titled: float
+    subjects: float
+    names: int
+    linked: float
+    technical: float
+    languages: Mapping[str, float]
+    units: Sequence[Unit] = field(repr=False, default=())
+    about: Sequence[str] = field(repr=False, default=())
+    links: Sequence[Named] = field(repr=False, default=())
+    sources: IntArray = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def lines(self) -> list[str]:
+        """For people."""
+        languages = ", ".join(f"{name} {share:.0%}" for name, share in self.languages.items())
+        sizes = f"{self.words[0]:,} words (one in ten has over {self.words[1]:,})"
+        subjects = f"{self.titled:.0%} have a title of their own, {self.subjects:.0%} say what they are about"
+        return [
+            f"{self.documents:,} documents, {self.passages:,} passages of {sizes}; {languages}",
+            f"{self.duplicates:.0%} say what another one says; {self.technical:.0%} hold code, options or identifiers",
+            f"{subjects}; {self.names} names in a passage; {self.linked:.0%} name what another passage is about",
+        ]
+
+
+def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
+    """Look at a corpus."""
+    graph, view = EntityGraph.of(snapshot.view), snapshot.view
+    units = view.units(graph.chunk_positions)
+    titles = Counter(_title(unit) for unit in units if _title(unit))
+    about = [_subject(unit, titles) for unit in units]
+    links = _links(graph, units, about)
+    sizes = np.array([len(unit.text.split()) for unit in units] or [0])
+    names_per_passage = np.bincount(graph.passages, minlength=max(1, len(units)))
+    languages = Counter(_language(unit.text) for unit in units)
+    total = max(1, len(units))
+    return CorpusStats(
+        documents=len(snapshot.document_ids()),
+        passages=len(units),
+        duplicates=1 - len(units) / max(1, len(view.pool.chunk_ids)),
+        words=(int(np.median(sizes)), int(np.quantile(sizes, 0.9))),
+        titled=sum(1 for unit in units if titles.get(_title(unit)) == 1) / total,
+        subjects=sum(map(bool, about)) / total,
+        names=int(np.median(names_per_passage)),
+        linked=len({link.passage for link in links}) / total,
+        technical=sum(bool(_CODE.search(unit.text)) for unit in units) / total,
+        languages={name: number / total for name, number in languages.most_common(3) if number > _SPOKEN * total},
+        units=units,
+        about=about,
+        links=links,
+        sources=np.asarray(view.chunk_documents[view.pool.indices[view.pool.indptr[graph.chunk_positions]]]),
+    )
+
+
+def _language(text: str) -> str:
+    return language_of(text) or ("zh, ja" if has_unspaced_script(text) else ENGLISH)
+
+
+def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
+    """The subject of a passage; a title that many passages share is none."""
+    title = _title(unit)
+    if title and titles[title] <= _COMMON:
+        return base_title(title)
+    return opening_name(unit.text)
+
+
+def _title(unit: Unit) -> str:
+    """A passage's title. The name of its file is one only where the text says it too: `page-02` says nothing."""
+    is_file_name = unit.title.split(SEPARATOR)[0] == PurePosixPath(str(unit.metadata.get("source", ""))).stem
+    return "" if is_file_name and unit.title.lower() not in unit.text.lower() else unit.title
+
+
+def _links(graph: EntityGraph, units: Sequence[Unit], about: Sequence[str]) -> list[Named]:
+    owners: dict[str, list[int]] = {}
+    for index, name in enumerate(about):
+        if name:
+            owners.setdefault(cached_key(name), []).append(index)
+    entity_owners: dict[int, set[int]] = {}
+    for mention in range(len(graph.passages)):
+        keys = {cached_key(name) for name in graph.names.names(mention)}
+        owners_of_entity = entity_owners.setdefault(int(graph.entities[mention]), set())
+        owners_of_entity.update(index for key in keys for index in owners.get(key, ()) if len(owners[key]) == 1)
+    frequency = np.bincount(graph.entities, minlength=len(graph.entity_ids))
+    links = []
+    for mention, (passage, entity) in enumerate(zip(graph.passages.tolist(), graph.entities.tolist(), strict=True)):
+        subjects = entity_owners[entity] - {passage}
+        if graph.titles[mention] or len(subjects) != 1 or frequency[entity] > _COMMON:
+            continue
+        spelled = [name for name in graph.names.names(mention) if name in units[passage].text]
+        if spelled:
+            links.append(Named(passage, subjects.pop(), max(spelled, key=len)))
+    return links
+
+
+_WORDS = 150
+"""Words of a typical passage: long documents count for several."""
+
+
+def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
+    """Documents of about so many passages: half of them by chance, the others because one of those names them."""
+    sizes = [_passages(document) for document in documents]
+    if sum(sizes) <= passages:
+        return list(documents)
+    order = np.random.default_rng(seed).permutation(len(documents)).tolist()
+    by_name = {base_title(d.title): index for index, d in enumerate(documents) if d.title}
+    linker = TitleLinker(list(by_name))
+    chosen: dict[int, None] = {}
+    room = passages
+    for index in order:
+        if room <= 0:
+            break
+        mentioned = [by_name[name] for name in linker.mentions(_text(documents[index])) if name in by_name]
+        for member in (index, *mentioned[:2]):
+            if member not in chosen and (room > 0):
+                chosen[member] = None
+                room -= sizes[member]
+    return [documents[index] for index in sorted(chosen)]
+
+
+def _text(document: Document) -> str:
+    return " ".join(passage.text for passage in document.passages) or document.text
+
+
+def _passages(document: Document) -> int:
+    return len(document.chunks) or 1 + len(document.text.split()) // (2 * _WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A recipe that may be recommended.
+
+    Attributes:
+        recipe: Its name.
+        calls: What a language model would be asked per 1,000 passages, if one builds it.
+        settings: Names and values of settings that differ from its defaults.
+        shown_only: It is measured and never recommended: questions made of a text's own words favour words alone more
+            than people's questions do.
+    """
+
+    recipe: str
+    calls: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    shown_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """As `sire` takes it."""
+        return " ".join([self.recipe, *(f"--set {key}={value}" for key, value in self.settings)])
+
+
+POINTS = 2.0
+"""Points of recall within which recipes count as equally good: questions of our own are not those of people."""
+
+FEW = 20
+"""Questions below which their shares say nothing."""
+
+_RESAMPLED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a recipe found.
+
+    Attributes:
+        candidate: The recipe.
+        recall: Mean share of the two passages among the first k, 0 to 100.
+        both: Share of the questions with both, 0 to 100.
+        units: Size of its pool.
+        build_s: CPU seconds of deriving what it needs; extraction and embedding count where they are needed first.
+        query_ms: Milliseconds of a search, the mean.
+        shares: Per question.
+    """
+
+    candidate: Candidate
+    recall: float
+    both: float
+    units: int
+    build_s: float
+    query_ms: float
+    shares: tuple[float, ...]
+
+
+def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
+    """The first candidate that no other one beats by more than chance and a few points."""
+    rng = np.random.default_rng(seed)
+    eligible = [measure for measure in measures if not measure.candidate.shown_only]
+    if eligible and len(eligible[0].shares) < FEW:  # resamples of so few agree with one another, and say nothing
+        return eligible[0]
+    best = max(eligible, key=lambda m: m.recall)
+    return next((measure for measure in eligible if not any(_beats(other, measure, rng) for other in eligible)), best)
+
+
+def _beats(one: Measure, other: Measure, rng: np.random.Generator) -> bool:
+    """Whether one finds more on nearly all resamples of the questions, by points that count."""
+    if one.recall - other.recall <= POINTS:
+        return False
+    differences = 100 * (np.array(one.shares) - np.array(other.shares))
+    chosen = rng.integers(len(differences), size=(_RESAMPLED, len(differences)))
+    return bool(np.quantile(differences[chosen].mean(axis=1), 0.025) > 0)
+
+
+CANDIDATES = (
+    Candidate("sire", "1,000"),
+    Candidate("flat", "none", (("ranker", "hybrid"),)),
+    Candidate("flat", "none", (("ranker", "bm25"),), shown_only=True),
+    Candidate("flat", "none"),
+    Candidate("pagerank", "1,000"),
+    Candidate("iier", "1,000"),
+    Candidate("indexrag", "1,600-1,900"),
+    Candidate("sirerag", "1,200-1,300"),
+    Candidate("raptor", "60-135"),
+    Candidate("msrag", "1,000"),
+)
+"""In the order in which they are preferred when they find as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A recommendation with what it stands on.
+
+    Attributes:
+        look: The corpus, or the sample of it that was looked at.
+        sampled: Documents of the sample; 0 when the whole corpus was looked at.
+        questions: The questions that were asked.
+        k: Hits that counted.
+        measures: The best first.
+        recommended: The recipe.
+        reasons: In words.
+    """
+
+    look: CorpusStats
+    sampled: int
+    questions: tuple[SyntheticQuestion, ...]
+    k: int
+    measures: tuple[Measure, ...]
+    recommended: Measure
+    reasons: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        kinds = Counter(question.kind for question in self.questions)
+        return {
+            "recommended": self.recommended.candidate.recipe,
+            "settings": dict(self.recommended.candidate.settings),
+            "reasons": list(self.reasons),
+            "passages": self.look.passages,
+            "sampled_documents": self.sampled,
+            "titled": round(self.look.titled, 3),
+            "linked": round(self.look.linked, 3),
+            "technical": round(self.look.technical, 3),
+            "duplicates": round(self.look.duplicates, 3),
+            "questions": dict(kinds),
+            "k": self.k,
+            "rows": [
+                {
+                    "recipe": measure.candidate.recipe,
+                    "settings": dict(measure.candidate.settings),
+                    "recall": round(measure.recall, 1),
+                    "both": round(measure.both, 1),
+                    "units": measure.units,
+                    "build_s": round(measure.build_s, 1),
+                    "query_ms": round(measure.query_ms, 1),
+                    "model_calls_per_1000": measure.candidate.calls,
+                }
+                for measure in self.measures
+            ],
+        }
+
+
+def advise(documents: Sequence[Document], **settings: Any) -> Advice:
+    """See `aadvise`."""
+    from sire_core.models.sync import run_sync
+
+    return run_sync(aadvise(documents, **settings))
+
+
+async def aadvise(
+    documents: Sequence[Document],
+    *,
+    embedder: Embedder | str | None = None,
+    candidates: Sequence[Candidate] = CANDIDATES,
+    passages: int = 1500,
+    n: int = 150,
+    k: int = 5,
+    seed: int = 0,
+    progress: ProgressLike = None,
+) -> Advice:
+    """Find the recipe that fits a corpus, without a model, in a few minutes at most."""
+    if all(candidate.shown_only for candidate in candidates):
+        raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
+    chosen, say = sample(documents, passages, seed), progress_of(progress)
+    say("recipes", 0, len(candidates))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        # The first candidate's graph says who names whom; what it costs is its own.
+        built = {CANDIDATES[0]: await _built(opened, folder, CANDIDATES[0], chosen, embedder, say)}
+        first, _ = built[CANDIDATES[0]]
+        statistics = corpus_stats(first)
+        questions = synthetic_questions(statistics, first.view.matrix[: statistics.passages], n, seed)
+        if not questions:
+            raise CorpusError(
+                "No question that needs two passages can be made from these documents: they are too few, or have "
+                "nothing in common. With any recipe the hits will be much the same; take the default."
+            )
+        measures = []
+        for done, candidate in enumerate(candidates, 1):
+            snapshot, build_s = built.get(candidate) or await _built(opened, folder, candidate, chosen, embedder, say)
+            measures.append(await _measure(candidate, snapshot, questions, k, build_s))
+            say("recipes", done, len(candidates))
+    best = recommend(measures, seed)
+    return Advice(
+        look=statistics,
+        sampled=len(chosen) if len(chosen) < len(documents) else 0,
+        questions=tuple(questions),
+        k=k,
+        measures=tuple(sorted(measures, key=lambda m: -m.recall)),
+        recommended=best,
+        reasons=_reasons(statistics, measures, best, k),
+    )
+
+
+async def _built(
+    opened: ExitStack,
+    folder: str,
+    candidate: Candidate,
+    documents: Sequence[Document],
+    embedder: Embedder | str | None,
+    progress: Progress,
+) -> tuple[SearchSnapshot, float]:
+    """The snapshot of a recipe, and the CPU seconds of its build; recipes share a folder and what was extracted."""
+    from sire_core.index import Index
+    from sire_core.recipes import recipe_by_name
+
+    recipe = recipe_by_name(candidate.recipe, **dict(candidate.settings))
+    index = opened.enter_context(Index(folder, recipe=recipe, embedder=embedder, progress=progress))
+    started = time.process_time()
+    await index.abuild(documents)
+    spent = time.process_time() - started
+    return await index.asnapshot(), spent
+
+
+async def _measure(
+    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[SyntheticQuestion], k: int, build_s: float
+) -> Measure:
+    await snapshot.asearch(questions[0].question, k)  # the first search reads what later ones share
+    shares, started = [], time.perf_counter()
+    for question in questions:
+        hits = {hit.unit.id for hit in await snapshot.asearch(question.question, k)}
+        shares.append(len(hits & set(question.passages)) / len(set(question.passages)))
+    spent = time.perf_counter() - started
+    return Measure(
+        candidate=candidate,
+        recall=100 * sum(shares) / len(shares),
+        both=100 * sum(share == 1 for share in shares) / len(shares),
+        units=snapshot.size,
+        build_s=build_s,
+        query_ms=1000 * spent / len(questions),
+        shares=tuple(shares),
+    )
+
+
+def _reasons(statistics: CorpusStats, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
+    plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
+    top = max(measures, key=lambda m: m.recall)
+    if len(best.shares) < FEW:
+        questions = count(len(best.shares), "question")
+        return (f"{questions} of its own: too few to tell recipes apart; {best.candidate.name} is preferred then.",)
+    reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
+    if plain is not best:
+        reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")
+    if top is not best:
+        why = (
+            "questions made of the text's own words favour words alone more than people's questions do"
+            if top.candidate.shown_only
+            else f"that is chance, or no more than {POINTS:.0f} points, and {best.candidate.name} is preferred then"
+        )
+        reasons.append(f"{top.candidate.name} finds {top.recall:.0f} %, but {why}.")
+    if statistics.linked >= 0.3:
+        reasons.append(
+            f"{statistics.linked:.0%} of the passages name what another one is about: names lead somewhere here."
+        )
+    elif statistics.subjects < 0.3:
+        reasons.append("Few passages say what they are about: words and meaning have to find them.")
+    if any(language != ENGLISH for language in statistics.languages):
+        reasons.append("The rules that extract without a model read English best; a model reads the rest.")
+    return tuple(reasons)

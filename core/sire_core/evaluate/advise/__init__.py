@@ -1,1 +1,0 @@
-"""`advise` recommends a recipe for a corpus: statistics, generated questions, recipes measured on them."""
