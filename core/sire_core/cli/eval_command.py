@@ -63,12 +63,12 @@ def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None
         )
 
 
-def recipe_names(given: Sequence[str] | None, *, ablations: bool) -> list[str]:
+def recipe_names(chosen: Sequence[str] | None, *, ablations: bool) -> list[str]:
     """Names of recipes, each once; without any given, all but the baseline, or all that have ablations."""
     from sire_core.recipes import REGISTRY, recipe_by_name
     from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
 
-    split = [name.strip() for word in given or () for name in word.split(",") if name.strip()]
+    split = [name.strip() for word in chosen or () for name in word.split(",") if name.strip()]
     known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
     names = list(dict.fromkeys(split)) or known
     for name in names:
@@ -612,8 +612,8 @@ def eval_(
 def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
     """Recipes that are measured; every row of theirs is settled before anything is built."""
     if asking.file is not None and not compared.recipes:
-        held = dict.fromkeys(built.name for built in manifest_of(folder).recipes)
-        return [name for name in held if name != "flat"]
+        built_names = dict.fromkeys(built.name for built in manifest_of(folder).recipes)
+        return [name for name in built_names if name != "flat"]
     names = recipe_names(compared.recipes, ablations=compared.ablations)
     if asking.file is None and not compared.clusters:
         from sire_core.evaluate.experiment import plan_rows

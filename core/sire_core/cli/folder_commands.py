@@ -143,8 +143,8 @@ def reembed(
     """
     options = existing_index(folder, embedder, spending, ReadingOptions(extractions=extractions))
     approve = approval(spending, with_documents)
-    place = folder.resolve()
-    target = to or place.with_name(f".{place.name}.reembed")
+    real_folder = folder.resolve()
+    target = to or real_folder.with_name(f".{real_folder.name}.reembed")
     if approve is not None:
         from sire_core.corpus.readers import LoadedDocuments
 
@@ -155,7 +155,7 @@ def reembed(
         generation = manifest_of(folder).generation
         report = index.reembed(target, embedder)
     if to is None:
-        _take_place(place, target, generation)
+        _take_place(real_folder, target, generation)
     if as_json:
         say_json(report_json(report, manifest_of(to or folder).recipes[-1].name))
     else:

@@ -137,8 +137,8 @@ def _index(source: TrainingSource) -> Iterator[tuple[Index, DataSet]]:
     name = next((name for name in ("iier", "smart") if name in recipe_names), "")
     if not name:
         raise ConfigurationError(
-            f"{source.place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: sire index SRC... "
-            f"--to {source.place} --recipe iier"
+            f"{source.place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: "
+            f"sire index SRC... --to {source.place} --recipe iier"
         )
     with open_index(IndexOptions(folder=source.place, recipe=name, settings=source.settings)) as index:
         yield index, load_questions(source.file, index.documents(), source.place.resolve().name)

@@ -229,7 +229,7 @@ async def compare_answers(
 
     workers = concurrency_of(model)
     judged = await map_all(one, ones, workers, progress and partial(progress, "judge"))
-    wins = [found for found in judged if found is not None]
+    wins = [verdict for verdict in judged if verdict is not None]
     shares = {name: round(100 * sum(win[name] for win in wins) / len(wins), 1) for name in CRITERIA if wins}
     counts = {"questions": len(wins), "failed": len(ones) - len(wins) - len(left)}
     return {**shares, **counts, **({"not judged": len(left)} if left else {})}

@@ -18,15 +18,13 @@ from sire_core.algorithms.text import normalize_answer
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
-from sire_core.evaluate.retrieval import provenance_ranking, recall_at_k
+from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.reason.reader import ReaderConfig
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from sire_core.evaluate.datasets import DataSet, Question
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from sire_core.types import Document, Hit
 
 __all__ = [
-    "CLOSED_ANSWERS",
     "CLOSED_BOOK",
     "GOLDEN",
     "AnswerConfig",
@@ -53,10 +50,6 @@ __all__ = [
     "with_dr",
     "word_coverage",
 ]
-
-
-CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
-"""Answers that are chosen, not copied from a passage; normalised."""
 
 
 def _written(text: str) -> str:

@@ -108,7 +108,7 @@ def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
     answers = {
         name: spread(row.answers.get(name) for row in rows) for name in ("EM", "F1", "Acc") if name in rows[0].answers
     }
-    return {"builds": len(rows), "recall_passages": {k: found for k, found in recall.items() if found}, **answers}
+    return {"builds": len(rows), "recall_passages": {k: values for k, values in recall.items() if values}, **answers}
 
 
 BASELINE = "hybrid"

@@ -395,7 +395,7 @@ def _asqa(split: Mapping[str, Mapping[str, Any]]) -> LoadedSet:
     return tuple(documents.values()), tuple(questions)
 
 
-def _multihop_rag(corpus: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> LoadedSet:
+def _multihop_rag(corpus: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]]) -> LoadedSet:
     """News articles, and questions over two to four of them."""
     documents = {}
     for item in corpus:
@@ -404,7 +404,7 @@ def _multihop_rag(corpus: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[s
         documents[name] = Document(name, clean_text(item["body"]), clean_text(item["title"]), metadata)
     titles = {document.title: name for name, document in documents.items()}
     questions = []
-    for number, item in enumerate(asked):
+    for number, item in enumerate(entries):
         if item["question_type"] == "null_query":
             continue
         gold = [

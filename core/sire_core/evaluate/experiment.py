@@ -553,13 +553,13 @@ def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
 
 
 @contextmanager
-def temporary_folder(given: Path | None) -> Iterator[Path]:
+def temporary_folder(wanted: Path | None) -> Iterator[Path]:
     """The folder that was named, or a temporary one.
 
     The folders of runs that were killed are removed.
     """
-    if given is not None:
-        yield given
+    if wanted is not None:
+        yield wanted
         return
     _remove_left_behind(Path(tempfile.gettempdir()))
     # An interrupted build may still be writing when the folder goes.

@@ -134,8 +134,8 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
             indexing = sum(number for stage, number in row.setup.calls.items() if stage != "search")
             ours |= {"index calls": f"{indexing:,}", "search calls": str(row.setup.calls.get("search", 0))}
         same = [f"no effect: as {_plain(row.same_as)}"] if row.same_as else []
-        said = [_plain(row.setup.note)] if row.setup.note else []
-        notes = {"note": "; ".join([*said, *same])} if said or same else {}
+        note_lines = [_plain(row.setup.note)] if row.setup.note else []
+        notes = {"note": "; ".join([*note_lines, *same])} if note_lines or same else {}
         lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **notes})
     return "\n".join(
         [f"{_heading(rows)}; figures of the paper: {dataset or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.answer_eval import CLOSED_ANSWERS
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
 
 __all__ = [
+    "CLOSED_ANSWERS",
     "BudgetScorer",
     "BudgetedContext",
     "ChainRanker",
@@ -39,6 +39,9 @@ __all__ = [
     "span_answers",
 ]
 
+
+CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+"""Answers that are chosen, not copied from a passage; normalised."""
 
 Gold = Collection[Union[str, frozenset[str]]]
 """The needs of a question: ids, or sets of ids of which one is enough."""
@@ -217,12 +220,12 @@ class BudgetScorer:
             if not left:
                 break
             part = self._prepare(text)
-            shown = text
+            cut_text = text
             if part.tokens > left:
-                shown = truncate_tokens(text, left)
-                part = _prepare(shown)
+                cut_text = truncate_tokens(text, left)
+                part = _prepare(cut_text)
             parts.append(part)
-            cut.append(shown)
+            cut.append(cut_text)
             left -= part.tokens
         return BudgetedContext(
             " ".join(part.text for part in parts if part.text),

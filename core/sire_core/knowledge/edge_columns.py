@@ -52,37 +52,42 @@ class NameLists:
         """Return the numbers of lists by hash; all must exist."""
         return np.searchsorted(self.hashes, hashes)
 
-    def names(self, place: int) -> list[str]:
+    def names(self, index: int) -> list[str]:
         """Return the names of a list."""
-        found: list[str] = json.loads(
-            self.text[self.ends[place] : self.ends[place + 1]].tobytes().decode("utf-8", "surrogatepass")
+        names: list[str] = json.loads(
+            self.text[self.ends[index] : self.ends[index + 1]].tobytes().decode("utf-8", "surrogatepass")
         )
-        return found
+        return names
 
     def all_names(self) -> list[list[str]]:
         """Return the names of all lists."""
         return self.names_of(np.arange(len(self.hashes)))
 
-    def names_of(self, places: NDArray[np.int64]) -> list[list[str]]:
+    def names_of(self, indexes: NDArray[np.int64]) -> list[list[str]]:
         """Return the names of several lists."""
         text = np.ascontiguousarray(self.text).data
-        ends = zip(self.ends[places].tolist(), self.ends[places + 1].tolist(), strict=True)
+        ends = zip(self.ends[indexes].tolist(), self.ends[indexes + 1].tolist(), strict=True)
         bodies = b",".join([text[start:end] for start, end in ends])
-        found: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
-        return found
+        lists: list[list[str]] = json.loads(f"[{bodies.decode('utf-8', 'surrogatepass')}]")
+        return lists
 
     def updated(self, needed: NDArray[np.uint64], added: Mapping[int, Sequence[str]]) -> NameLists:
         """Return the lists with the hashes `needed` (distinct, ascending); new ones come from `added`, by hash."""
-        kept = np.flatnonzero(np.isin(self.hashes, needed))
+        remaining = np.flatnonzero(np.isin(self.hashes, needed))
         new = needed[~np.isin(needed, self.hashes)].tolist()
-        bodies = [json.dumps(list(added[found]), ensure_ascii=False).encode("utf-8", "surrogatepass") for found in new]
-        hashes = np.concatenate([self.hashes[kept], np.array(new, dtype=np.uint64)])
+        bodies = [
+            json.dumps(list(added[identifier]), ensure_ascii=False).encode("utf-8", "surrogatepass")
+            for identifier in new
+        ]
+        hashes = np.concatenate([self.hashes[remaining], np.array(new, dtype=np.uint64)])
         sizes = np.diff(self.ends)
-        lengths = np.concatenate([sizes[kept], np.array([len(body) for body in bodies], dtype=np.int64)])
-        text = np.concatenate([self.text[ranges(self.ends[:-1][kept], sizes[kept])], _bytes(b"".join(bodies))])
+        lengths = np.concatenate([sizes[remaining], np.array([len(body) for body in bodies], dtype=np.int64)])
+        text = np.concatenate(
+            [self.text[ranges(self.ends[:-1][remaining], sizes[remaining])], _bytes(b"".join(bodies))]
+        )
         order = np.argsort(hashes)
-        forms = Ragged.of([_forms(added[found]) for found in new], _FORM)
-        chosen = np.concatenate([kept, len(self.hashes) + np.arange(len(new))])[order]
+        forms = Ragged.of([_forms(added[identifier]) for identifier in new], _FORM)
+        chosen = np.concatenate([remaining, len(self.hashes) + np.arange(len(new))])[order]
         starts = np.cumsum(lengths) - lengths
         return NameLists(
             hashes=hashes[order],
@@ -205,20 +210,20 @@ class EdgeColumns:
         """Return the columns after changes; the last change of an edge counts."""
         ends = {(c.source.encode(), c.target.encode()) for c in changes}
         sources = np.array(sorted({source for source, _ in ends}), dtype="S24")
-        near = np.flatnonzero(np.isin(self.sources, sources))
-        pairs = zip(self.sources[near].tolist(), self.targets[near].tolist(), strict=True)
-        kept = np.ones(len(self.sources), dtype=bool)
-        kept[near] = [pair not in ends for pair in pairs]
+        touched = np.flatnonzero(np.isin(self.sources, sources))
+        pairs = zip(self.sources[touched].tolist(), self.targets[touched].tolist(), strict=True)
+        mask = np.ones(len(self.sources), dtype=bool)
+        mask[touched] = [pair not in ends for pair in pairs]
         last = {(c.source, c.target): c for c in changes}  # the last word on an edge counts
-        put = [change for change in last.values() if change.put]
-        names = [tuple(change.names) for change in put]
-        new = np.array([list_hash(found) for found in names], dtype=np.uint64)
-        hashes = np.concatenate([self.lists.hashes[self.numbers[kept]], new])
+        added = [change for change in last.values() if change.put]
+        names = [tuple(change.names) for change in added]
+        new = np.array([list_hash(name_list) for name_list in names], dtype=np.uint64)
+        hashes = np.concatenate([self.lists.hashes[self.numbers[mask]], new])
         lists = self.lists.updated(np.unique(hashes), dict(zip(new.tolist(), names, strict=True)))
         return EdgeColumns(
-            np.concatenate([self.sources[kept], np.array([change.source for change in put], dtype="S24")]),
-            np.concatenate([self.targets[kept], np.array([change.target for change in put], dtype="S24")]),
-            np.concatenate([self.titles[kept], np.array([change.title for change in put], dtype=bool)]),
+            np.concatenate([self.sources[mask], np.array([change.source for change in added], dtype="S24")]),
+            np.concatenate([self.targets[mask], np.array([change.target for change in added], dtype="S24")]),
+            np.concatenate([self.titles[mask], np.array([change.title for change in added], dtype=bool)]),
             lists.places(hashes),
             lists,
         )
@@ -226,12 +231,12 @@ class EdgeColumns:
     def edges(self, kind: str) -> list[Edge]:
         """Return the edges one by one, for exports."""
         names = self.lists.all_names()
-        found = []
+        edges = []
         for source, target, title, number in zip(
             self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True
         ):
-            found.append(_edge(kind, source.decode(), target.decode(), names[number], title))
-        return found
+            edges.append(_edge(kind, source.decode(), target.decode(), names[number], title))
+        return edges
 
     def to_bytes(self) -> bytes:
         """Serialize as a block."""
@@ -270,13 +275,13 @@ def updated_blocks(
         for key, rows in by_block.items():
             waiting.setdefault(key, []).append(marshal.dumps(rows))
     stored = read(sorted(waiting)) if waiting else {}
-    found: dict[str, bytes | None] = {}
+    blocks: dict[str, bytes | None] = {}
     for key in sorted(waiting):
         own = [EdgeChange(*row) for rows in waiting.pop(key) for row in marshal.loads(rows)]  # noqa: S302 - of this process
         before = EdgeColumns.from_bytes(stored[key]) if key in stored else EdgeColumns.empty()
         after = before.updated(own)
-        found[key] = after.to_bytes() if len(after.sources) else None
-    return found
+        blocks[key] = after.to_bytes() if len(after.sources) else None
+    return blocks
 
 
 def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:

@@ -75,7 +75,7 @@ async def summarize_elements(
     One call shows the passages of all its elements: where passages of several tenants must never meet in a prompt, ask
     for each tenant's elements on their own.
     """
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     failures: list[Failure] = []
 
     async def one(batch: list[Element]) -> tuple[dict[str, str], Failure | None]:
@@ -87,32 +87,32 @@ async def summarize_elements(
 
     workers = concurrency_of(model)
     for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
-        found.update(summaries)
+        by_key.update(summaries)
         failures += [failure] if failure else []
-    return {element.key: found[element.key] for element in elements if element.key in found}, failures
+    return {element.key: by_key[element.key] for element in elements if element.key in by_key}, failures
 
 
 def _batches(elements: Sequence[Element], texts: Mapping[str, str]) -> list[list[Element]]:
     """Group elements so that the distinct passages of a group fit into a call."""
     batches: list[list[Element]] = []
-    shown: set[str] = set()
+    chunk_ids: set[str] = set()
     tokens = 0
     for element in elements:
-        new = [chunk for chunk in element.chunk_ids[:SHOWN_PASSAGES] if chunk not in shown]
+        new = [chunk for chunk in element.chunk_ids[:SHOWN_PASSAGES] if chunk not in chunk_ids]
         size = sum(estimate_tokens(texts[chunk]) for chunk in new)
         if not batches or len(batches[-1]) == BATCH or (tokens and tokens + size > _TOKENS):
             batches.append([])
-            shown, tokens = set(), 0
+            chunk_ids, tokens = set(), 0
             size = sum(estimate_tokens(texts[chunk]) for chunk in element.chunk_ids[:SHOWN_PASSAGES])
         batches[-1].append(element)
-        shown.update(element.chunk_ids[:SHOWN_PASSAGES])
+        chunk_ids.update(element.chunk_ids[:SHOWN_PASSAGES])
         tokens += size
     return batches
 
 
 async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: LanguageModel) -> dict[str, str]:
     chunks = list(dict.fromkeys(chunk for element in batch for chunk in element.chunk_ids[:SHOWN_PASSAGES]))
-    number = {chunk: place for place, chunk in enumerate(chunks)}
+    number = {chunk: index for index, chunk in enumerate(chunks)}
     data = {
         "elements": [
             {"id": i, "name": element.name, "passages": [number[chunk] for chunk in element.chunk_ids[:SHOWN_PASSAGES]]}
@@ -122,38 +122,38 @@ async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: Langua
     }
     bound = told_of(model, chunks)
     answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
-    said = {found.id: " ".join(found.summary.split()) for found in answer.parsed.summaries}
-    return {element.key: said[i] for i, element in enumerate(batch) if said.get(i)}
+    summaries = {item.id: " ".join(item.summary.split()) for item in answer.parsed.summaries}
+    return {element.key: summaries[i] for i, element in enumerate(batch) if summaries.get(i)}
 
 
 async def with_summaries(delta: Delta, view: BuildView) -> Delta:
     """Add summaries of new units, and of those whose summaries an earlier change could not get."""
     assert view.language_model is not None
-    gone = set(delta.drop_units)
-    put = {unit.id: unit for unit in delta.put_units}
+    removed = set(delta.drop_units)
+    added = {unit.id: unit for unit in delta.put_units}
     forgotten = view.forgotten()
     again = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
     waiting = dict.fromkeys([*view.state().get("missing_summaries", ()), *sorted(again)])
-    missing = [found for found in waiting if found not in gone and found not in put]
-    stored = {unit.id: unit for unit in view.units([*put, *missing])}
-    kept = {
-        found: _with_summary(unit, stored[found].metadata["summary"])
-        for found, unit in put.items()
-        if found in stored.keys() - again
-        and stored[found].metadata.get("summary")
-        and _shown(unit) == _shown(stored[found])
+    missing = [name for name in waiting if name not in removed and name not in added]
+    stored = {unit.id: unit for unit in view.units([*added, *missing])}
+    unchanged = {
+        name: _with_summary(unit, stored[name].metadata["summary"])
+        for name, unit in added.items()
+        if name in stored.keys() - again
+        and stored[name].metadata.get("summary")
+        and _shown(unit) == _shown(stored[name])
     }
-    asked = [unit for found, unit in put.items() if found not in kept]
-    asked += [stored[found] for found in missing if found in stored]
-    texts = {chunk.id: chunk.index_text for chunk in view.chunks} if asked else {}
-    elements = [Element(unit.id, unit.text, unit.chunk_ids) for unit in asked]
+    to_summarize = [unit for name, unit in added.items() if name not in unchanged]
+    to_summarize += [stored[name] for name in missing if name in stored]
+    texts = {chunk.id: chunk.index_text for chunk in view.chunks} if to_summarize else {}
+    elements = [Element(unit.id, unit.text, unit.chunk_ids) for unit in to_summarize]
     say = partial(view.progress, "summaries of elements")
     written, failures = await summarize_elements(elements, texts, view.language_model, say)
-    new = {unit.id: _with_summary(unit, written[unit.id]) for unit in asked if written.get(unit.id)}
+    new = {unit.id: _with_summary(unit, written[unit.id]) for unit in to_summarize if written.get(unit.id)}
     return replace(
         delta,
-        put_units=tuple((put | kept | new).values()),
-        state={**(delta.state or {}), "missing_summaries": [u.id for u in asked if u.id not in new]},
+        put_units=tuple((added | unchanged | new).values()),
+        state={**(delta.state or {}), "missing_summaries": [u.id for u in to_summarize if u.id not in new]},
         failures=(*delta.failures, *failures),
     )
 

@@ -81,8 +81,8 @@ class EntityGraph:
         columns = EdgeColumns.of_blocks(view.notes(f"{MENTIONS}/"))
         known, sources = id_codes(view.ids[positions]), id_codes(columns.sources)
         order = np.argsort(known)
-        places = np.searchsorted(known[order], sources)
-        passages = np.append(order, -1)[places]
+        indexes = np.searchsorted(known[order], sources)
+        passages = np.append(order, -1)[indexes]
         passages[np.append(known, np.uint64(0))[passages] != sources] = -1
         codes = id_codes(columns.targets)
         rows = np.lexsort((codes, passages))
@@ -105,12 +105,12 @@ class EntityGraph:
             question: The question; titles count with and without their bracketed part, the longest name wins.
             allowed: Allowed passages, `[passages]`; one of them must spell out the name.
         """
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for name, mentions in self.names.said(question).items():
             for mention in mentions:
                 if allowed is None or allowed[self.passages[mention]]:
-                    found.setdefault(int(self.entities[mention]), name)
-        return found
+                    names.setdefault(int(self.entities[mention]), name)
+        return names
 
     def frequency(self, entity: int) -> int:
         """Return the number of passages that name an entity."""
@@ -144,8 +144,8 @@ class EntityGraph:
     def name_in(self, passage: int, entity: int) -> str:
         """Return the name of an entity in a passage; empty if the passage only refers to it."""
         start, end = np.searchsorted(self.passages, [passage, passage + 1]).tolist()
-        found = start + np.flatnonzero(self.entities[start:end] == entity)
-        return next((name for mention in found.tolist() for name in self.names.names(mention)[:1]), "")
+        mentions = start + np.flatnonzero(self.entities[start:end] == entity)
+        return next((name for mention in mentions.tolist() for name in self.names.names(mention)[:1]), "")
 
 
 class SpelledNames:
@@ -167,7 +167,7 @@ class SpelledNames:
         """Build it from the names of every mention."""
         from sire_core.knowledge.edge_columns import list_hash
 
-        hashes = np.array([list_hash(found) for found in names], dtype=np.uint64)
+        hashes = np.array([list_hash(name_list) for name_list in names], dtype=np.uint64)
         lists = NameLists().updated(np.unique(hashes), dict(zip(hashes.tolist(), names, strict=True)))
         return cls(lists, lists.places(hashes), titles)
 
@@ -199,16 +199,16 @@ class SpelledNames:
 
     def said(self, question: str) -> dict[str, list[int]]:
         """Return the names that a question contains, in order, with their mentions, titles first."""
-        near = self._near(question)
-        names = dict(zip(near.tolist(), self.lists.names_of(near), strict=True))
-        mentions = self._mentions.rows(near)
+        candidates = self._near(question)
+        names = dict(zip(candidates.tolist(), self.lists.names_of(candidates), strict=True))
+        mentions = self._mentions.rows(candidates)
         # Titles come first: of two names that differ in their bracketed part only, they decide what both mean.
         mentions = mentions[np.lexsort((mentions, ~self._titles[mentions]))]
-        named: dict[str, list[int]] = {}
-        for mention, place in zip(mentions.tolist(), self.numbers[mentions].tolist(), strict=True):
-            for name in names[place]:
-                named.setdefault(name, []).append(mention)
-        return {name: named[name] for name in TitleLinker(list(named)).mentions(question)}
+        by_name: dict[str, list[int]] = {}
+        for mention, index in zip(mentions.tolist(), self.numbers[mentions].tolist(), strict=True):
+            for name in names[index]:
+                by_name.setdefault(name, []).append(mention)
+        return {name: by_name[name] for name in TitleLinker(list(by_name)).mentions(question)}
 
     def _near(self, question: str) -> IntArray:
         """Lists with a form that begins and ends with words of a question, and those with forms of the same keys.
@@ -216,13 +216,13 @@ class SpelledNames:
         How a name is understood depends on all names that share the key of one of its forms, and on no others.
         """
         words = {*word_hashes(question), *(hash64(word.lower()) for word in WORD.findall(question))}
-        said = np.array(sorted(words), dtype=np.uint64)
-        forms = self._first.rows(said)
+        hashes = np.array(sorted(words), dtype=np.uint64)
+        forms = self._first.rows(hashes)
         for name in ("last", "second"):
-            forms = forms[np.isin(self.lists.forms[name][forms], said)]
-        found = np.unique(self._owners[forms])
-        near = ranges(self._starts[found], self.lists.forms.counts[found])
-        return np.unique(self._owners[self._keys.rows(np.unique(self.lists.forms["keys"][near]))])
+            forms = forms[np.isin(self.lists.forms[name][forms], hashes)]
+        lists = np.unique(self._owners[forms])
+        form_rows = ranges(self._starts[lists], self.lists.forms.counts[lists])
+        return np.unique(self._owners[self._keys.rows(np.unique(self.lists.forms["keys"][form_rows]))])
 
 
 class _Sorted:

@@ -84,11 +84,11 @@ class PassageNames:
         """Return, by key, ends of statements that are spelt out but are not entities of the record."""
         ids = {entity.id for entity in self.entities if entity.key}
         ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail) if end not in ids)
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for end in ends:
             if key := cached_key(end):
-                found.setdefault(key, []).extend([end] if key in self.said else [])
-        return found
+                names.setdefault(key, []).extend([end] if key in self.said else [])
+        return names
 
     @classmethod
     def of(cls, chunk: Chunk | Unit, record: ExtractionRecord | None) -> PassageNames:
@@ -99,14 +99,14 @@ class PassageNames:
         names = tuple(dict.fromkeys((title, base))) if key else ()
         if record is None:
             return cls(chunk.id, key, names)
-        said = name_key(chunk.index_text)
+        text_key = name_key(chunk.index_text)
         entities = tuple(
             NamedEntity(
                 entity.id,
                 entity.name,
                 entity.type,
                 cached_key(entity.name),
-                tuple(name for name in dict.fromkeys((entity.name, *entity.aliases)) if cached_key(name) in said),
+                tuple(name for name in dict.fromkeys((entity.name, *entity.aliases)) if cached_key(name) in text_key),
                 tuple(alias for alias in map(cached_key, entity.aliases) if alias),
             )
             for entity in record.entities
@@ -116,7 +116,7 @@ class PassageNames:
             for fact in record.facts
             for triple in fact.triples
         )
-        return cls(chunk.id, key, names, entities, statements, said)
+        return cls(chunk.id, key, names, entities, statements, text_key)
 
 
 _ENTITY, _LITERAL = "e:", "l:"
@@ -159,16 +159,16 @@ class Entities(Step):
 
         And one per entity that the passage gives aliases, with their keys.
         """
-        said, chunks = _names(item), list(item.value.unit.chunk_ids)
-        if said.title_key:
-            yield Row(said.title_key, [list(said.title_names), "", True, chunks])
-        for entity in said.entities:
+        spellings, chunks = _names(item), list(item.value.unit.chunk_ids)
+        if spellings.title_key:
+            yield Row(spellings.title_key, [list(spellings.title_names), "", True, chunks])
+        for entity in spellings.entities:
             if entity.key and entity.key != CLAIMS:
                 yield Row(entity.key, [list(entity.names), entity.type, False, chunks])
             if entity.aliases:
                 yield Row(CLAIMS, [entity.key, *entity.aliases])
         if self.literals:
-            for key, names in said.literals().items():
+            for key, names in spellings.literals().items():
                 yield Row(key, [names, "", False, chunks])
 
     def size_limit(self) -> int | None:
@@ -190,13 +190,13 @@ class Entities(Step):
 
     def settled(
         self,
-        came: Mapping[str, Sequence[Entry]],
+        added: Mapping[str, Sequence[Entry]],
         went: Mapping[str, Sequence[Entry]],
         stored: Mapping[str, StoredOutput],
     ) -> Iterable[str]:
         """Yield entities above the limit without a titled passage and names of skipped types: both have many rows."""
-        for group in {*came, *went}:
-            rows, output = [*came.get(group, ()), *went.get(group, ())], stored.get(group)
+        for group in {*added, *went}:
+            rows, output = [*added.get(group, ()), *went.get(group, ())], stored.get(group)
             if group == CLAIMS:
                 yield group  # these rows are for `resolve` and have no output
                 continue
@@ -219,9 +219,9 @@ class Entities(Step):
         for entry in group.entries:
             names, kind, is_title, _ = entry.body
             if is_title or kind not in self.skip_types or entry.key in titled:
-                found = mentions.setdefault(entry.item, (entry, {}, []))
-                found[1].update(dict.fromkeys(names))
-                found[2].append(is_title)
+                mention = mentions.setdefault(entry.item, (entry, {}, []))
+                mention[1].update(dict.fromkeys(names))
+                mention[2].append(is_title)
         if not mentions:
             return None
         text = _spelled(group.key, [list(names) for _, names, _ in mentions.values()])
@@ -255,10 +255,10 @@ class Relations(Step):
 
     def map(self, item: Item) -> Iterable[Row]:
         """Yield a row per statement: its text and chunks."""
-        said, chunks = _names(item), list(item.value.unit.chunk_ids)
-        entities = {entity.id: entity for entity in said.entities}
-        titled = {said.title_key: list(said.title_names)} if said.title_key else {}
-        for head, predicate, tail, fact in said.statements:
+        spellings, chunks = _names(item), list(item.value.unit.chunk_ids)
+        entities = {entity.id: entity for entity in spellings.entities}
+        titled = {spellings.title_key: list(spellings.title_names)} if spellings.title_key else {}
+        for head, predicate, tail, fact in spellings.statements:
             ends: list[str] = []
             names: list[str] = []
             for end in (head, tail):
@@ -291,19 +291,19 @@ class Relations(Step):
         """Return the statements of passages that use one of these names."""
         plain = {name.removeprefix(VALUE) for name in names}
         rows = context.tables[Entities.name].entries(plain)
-        return {entry.key for entry in table.entries_of({entry.item for found in rows.values() for entry in found})}
+        return {entry.key for entry in table.entries_of({entry.item for row in rows.values() for entry in row})}
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Make a unit per relation with the text of the first statement and all sources; and its ends."""
         del context
-        found = []
+        outputs = []
         for group in groups:
             head, _, tail = group.key.split(_END)
             text = group.entries[0].body[0]
             chunks = tuple(dict.fromkeys(chunk for entry in group.entries for chunk in entry.body[1]))
             relation = unit_id(UnitKind.RELATION.value, self.fingerprint, (), group.key)
-            found.append(Output([head, tail], (Unit(relation, UnitKind.RELATION, text, chunks),)))
-        return found
+            outputs.append(Output([head, tail], (Unit(relation, UnitKind.RELATION, text, chunks),)))
+        return outputs
 
 
 def _names(item: Item) -> PassageNames:
@@ -312,7 +312,7 @@ def _names(item: Item) -> PassageNames:
 
 def _spelled(key: str, mentions: Sequence[Sequence[str]]) -> str:
     """The entity's own name if a passage spells it out, else the longest name; empty if there is none."""
-    names = [name for found in mentions for name in found]
+    names = [name for mention in mentions for name in mention]
     return next((name for name in names if cached_key(name) == key), "") or max(names, key=len, default="")
 
 
@@ -396,16 +396,16 @@ class KnowledgeGraph(Derivation):
         from sire_core.derive.engine import run_steps
         from sire_core.knowledge.edge_columns import updated_blocks
 
-        found = await run_steps(self.steps(view), change, view)
+        results = await run_steps(self.steps(view), change, view)
         changes: dict[str, Callable[[], Iterable[EdgeChange]]] = {
-            MENTIONS: partial(_mentions, found.outputs[Entities.name], view.fingerprint),
-            RELATES: partial(_relations, found.outputs.get(Relations.name, ()), view.fingerprint),
+            MENTIONS: partial(_mentions, results.outputs[Entities.name], view.fingerprint),
+            RELATES: partial(_relations, results.outputs.get(Relations.name, ()), view.fingerprint),
         }
         notes: dict[str, bytes | None] = {}
         for kind, made in changes.items():
             notes |= await asyncio.to_thread(updated_blocks, kind, made(), view.notes)
         edges = BlockEdges(_Edges(changes, put=True), _Edges(changes, put=False))
-        delta = replace(found.delta, notes=notes, in_blocks=edges)
+        delta = replace(results.delta, notes=notes, in_blocks=edges)
         if not self.summaries or view.language_model is None:
             return delta
         from sire_core.knowledge.element_summaries import with_summaries
@@ -425,7 +425,7 @@ class _Edges:
         self._changes, self._put = changes, put
 
     def __iter__(self) -> Iterator[Edge]:
-        return (c.edge(kind) for kind, made in self._changes.items() for c in made() if c.put is self._put)
+        return (c.edge(kind) for kind, make in self._changes.items() for c in make() if c.put is self._put)
 
 
 def _mentions(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[EdgeChange]:
@@ -448,11 +448,11 @@ def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Ed
     from sire_core.knowledge.edge_columns import EdgeChange
 
     for change in changes:
-        for side, put in ((change.before, False), (change.after, True)):
+        for side, is_put in ((change.before, False), (change.after, True)):
             if side is not None:
                 relation = unit_id(UnitKind.RELATION.value, fingerprint, (), change.key)
                 for end in dict.fromkeys(side.data):
-                    yield EdgeChange(relation, entity_id(fingerprint, end), document_of(side.place), put)
+                    yield EdgeChange(relation, entity_id(fingerprint, end), document_of(side.place), is_put)
 
 
 def _stored_edges(key: str, note: bytes) -> Iterable[Edge]:

@@ -30,12 +30,12 @@ def merge_aliases(
     lexicographic order.
     """
     listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
-    found = _Groups(listed, types or {}, max_names)
+    merged = _Groups(listed, types or {}, max_names)
     for group in listed:
         for alias in group[1:]:
-            found.merge(group[0], alias)
-    longest = {name: min(names, key=lambda n: (-len(n), n)) for names in found.members.values() for name in names}
-    return {name: longest[name] for name in found.parents}
+            merged.merge(group[0], alias)
+    longest = {name: min(names, key=lambda n: (-len(n), n)) for names in merged.members.values() for name in names}
+    return {name: longest[name] for name in merged.parents}
 
 
 class _Groups:
@@ -110,10 +110,10 @@ def similar_names(
             by_word.setdefault(word, []).append(number)
     size = len(names)
     codes = [
-        np.asarray(found)[rows] * size + np.asarray(found)[columns]
-        for found in by_word.values()
-        if 1 < len(found) <= max_names_per_word
-        for rows, columns in [np.triu_indices(len(found), 1)]
+        np.asarray(bucket)[rows] * size + np.asarray(bucket)[columns]
+        for bucket in by_word.values()
+        if 1 < len(bucket) <= max_names_per_word
+        for rows, columns in [np.triu_indices(len(bucket), 1)]
     ]
     pairs = np.unique(np.concatenate(codes)) if codes else np.empty(0, dtype=np.int64)
     first, second = np.divmod(pairs, max(size, 1))
@@ -121,8 +121,8 @@ def similar_names(
     for start in range(0, len(pairs), _BLOCK):
         block = slice(start, start + _BLOCK)
         cosines[block] = np.einsum("id,id->i", vectors[first[block]], vectors[second[block]])
-    near = cosines >= threshold
-    return first[near], second[near], cosines[near]
+    is_similar = cosines >= threshold
+    return first[is_similar], second[is_similar], cosines[is_similar]
 
 
 CLAIMS = "\x1f"
@@ -147,12 +147,12 @@ class NameUse:
     def of(cls, rows: Sequence[Entry]) -> Self:
         """Build it from the rows of the name."""
         own = (((row.place, row.number, row.item), row.body[1]) for row in rows if not row.body[2])
-        return cls(min(own, default=None, key=lambda found: found[0]), any(row.body[2] for row in rows))
+        return cls(min(own, default=None, key=lambda first_use: first_use[0]), any(row.body[2] for row in rows))
 
     def joined(self, other: NameUse) -> Self:
         """Merge the uses in two sets of passages."""
-        firsts = [found.first for found in (self, other) if found.first is not None]
-        return type(self)(min(firsts, default=None, key=lambda found: found[0]), self.titles or other.titles)
+        firsts = [use.first for use in (self, other) if use.first is not None]
+        return type(self)(min(firsts, default=None, key=lambda use: use[0]), self.titles or other.titles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +179,12 @@ class NameClaims:
         else:
             claims = before._claims_after(table)
         touched = {*table.came, *table.went}
-        said = dict.fromkeys(alias for _, *aliases in claims.values() for alias in aliases)
-        asked = {alias for alias in said if alias not in before.aliases or alias in touched}
-        sizes = table.sizes(asked)
-        aliases = {alias: alias in sizes if alias in asked else before.aliases[alias] for alias in said}
-        found = cls(claims, aliases)
-        names = dict.fromkeys(name for group in found.groups() for name in group)
+        used_aliases = dict.fromkeys(alias for _, *aliases in claims.values() for alias in aliases)
+        affected = {alias for alias in used_aliases if alias not in before.aliases or alias in touched}
+        sizes = table.sizes(affected)
+        aliases = {alias: alias in sizes if alias in affected else before.aliases[alias] for alias in used_aliases}
+        result = cls(claims, aliases)
+        names = dict.fromkeys(name for group in result.groups() for name in group)
         return cls(claims, aliases, before._uses_after(table, names))
 
     def groups(self) -> list[tuple[str, ...]]:
@@ -194,18 +194,18 @@ class NameClaims:
         return [group for group in groups if len(group) > 1]
 
     def _claims_after(self, table: Table) -> Mapping[_Place, Sequence[str]]:
-        came, went = table.came.get(CLAIMS, ()), table.went.get(CLAIMS, ())
-        if not came and not went:
+        added, removed = table.came.get(CLAIMS, ()), table.went.get(CLAIMS, ())
+        if not added and not removed:
             return self.claims
         # Of a passage whose claims differ all have come and gone.
-        changed = {row.item for row in (*came, *went)}
-        kept = {place: claim for place, claim in self.claims.items() if place[2] not in changed}
-        return dict(sorted({**kept, **_by_place(came)}.items()))
+        changed = {row.item for row in (*added, *removed)}
+        unchanged = {position: claim for position, claim in self.claims.items() if position[2] not in changed}
+        return dict(sorted({**unchanged, **_by_place(added)}.items()))
 
     def _uses_after(self, table: Table, names: Collection[str]) -> Mapping[str, NameUse]:
-        asked = [name for name in names if name not in self.uses or name in table.went]
-        rows = table.entries(asked)
-        uses = {name: NameUse.of(rows.get(name, ())) for name in asked}
+        affected = [name for name in names if name not in self.uses or name in table.went]
+        rows = table.entries(affected)
+        uses = {name: NameUse.of(rows.get(name, ())) for name in affected}
         for name in names:
             if name not in uses:
                 uses[name] = self.uses[name].joined(NameUse.of(table.came.get(name, ())))

@@ -41,8 +41,8 @@ class Ragged:
             np.array([len(group) for group in groups], dtype=np.int64),
             # Column by column: rows side by side would need an iterator each, for the collector of garbage to follow.
             {
-                name: np.fromiter(map(itemgetter(place), rows), dtype=kind, count=len(rows))
-                for place, (name, kind) in enumerate(types.items())
+                name: np.fromiter(map(itemgetter(index), rows), dtype=kind, count=len(rows))
+                for index, (name, kind) in enumerate(types.items())
             },
         )
 
@@ -79,7 +79,10 @@ class Ragged:
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, for a file."""
-        return {f"{prefix}.counts": self.counts, **{f"{prefix}.{name}": found for name, found in self.columns.items()}}
+        return {
+            f"{prefix}.counts": self.counts,
+            **{f"{prefix}.{name}": column for name, column in self.columns.items()},
+        }
 
     @classmethod
     def from_arrays(cls, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
@@ -100,7 +103,7 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
     """Inverse of `pack_arrays`; `in_place` returns read-only arrays over the bytes instead of copies."""
     # numpy reads every array through a file object and adds up its checksum, which the store has done: that takes ten
     # times as long.
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(io.BytesIO(note)) as archive:
         for member in archive.infolist():
             name, extra = struct.unpack_from("<HH", note, member.header_offset + _LENGTHS)
@@ -112,8 +115,8 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
                 size = int(header["size"])
                 values = np.frombuffer(note, np.dtype(header["type"].decode()), size, header.end())
                 values = values if in_place else values.copy()
-            found[member.filename.removesuffix(".npy")] = values
-    return found
+            arrays[member.filename.removesuffix(".npy")] = values
+    return arrays
 
 
 _LENGTHS = 26

@@ -53,8 +53,8 @@ class ModelCalls:
     def __init__(self, model: LanguageModel | None, limits: ReasoningLimits, *, keep: bool) -> None:
         self._limits = limits
         self._meter = UsageMeter(UsageLimits(limits.max_calls, limits.max_tokens))
-        kept = keep and limits.max_calls is not None
-        before = max(0, (limits.max_calls or 0) - 1) if kept else None
+        keeps_call = keep and limits.max_calls is not None
+        before = max(0, (limits.max_calls or 0) - 1) if keeps_call else None
         self._before = UsageMeter(UsageLimits(before))
         """Counts every call but the answer's, whose last one neither a ranker nor a repair may spend."""
         self._answering = None if model is None else with_meter(model, self._meter, "reason")
@@ -72,8 +72,8 @@ class ModelCalls:
     @property
     def kept_call_only(self) -> bool:
         """Whether no call is left but the one that is kept back for the answer."""
-        most = self._limits.max_calls
-        return self._keep and most is not None and self.usage.calls + 1 >= most
+        limit = self._limits.max_calls
+        return self._keep and limit is not None and self.usage.calls + 1 >= limit
 
     def metered(self, model: LanguageModel) -> LanguageModel:
         """A model whose calls count here too; for the rankers and selectors that ask one."""

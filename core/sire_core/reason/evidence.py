@@ -123,12 +123,12 @@ def shared_out(searches: Sequence[Search], k: int) -> list[Search]:
         fresh.append([position for position in search.found if position not in seen])
         seen.update(search.found)
     in_turn = [part[rank] for rank in range(max(map(len, fresh), default=0)) for part in fresh if rank < len(part)]
-    kept = set(in_turn[:k])
-    return [_only(search, kept) for search in searches]
+    selected = set(in_turn[:k])
+    return [_only(search, selected) for search in searches]
 
 
-def _only(search: Search, kept: set[int]) -> Search:
-    pairs = [pair for pair in zip(search.found, search.scores, strict=True) if pair[0] in kept]
+def _only(search: Search, selected: set[int]) -> Search:
+    pairs = [pair for pair in zip(search.found, search.scores, strict=True) if pair[0] in selected]
     return replace(search, found=tuple(p for p, _ in pairs), scores=tuple(s for _, s in pairs))
 
 
@@ -239,20 +239,20 @@ class Evidence:
         """Add the best of a search to the collection."""
         positions, _ = await ranking.top(k)
         hits = await self._searcher.hits(ranking, k)
-        places: Sequence[int] = range(len(hits))
+        indexes: Sequence[int] = range(len(hits))
         if admit is not None:
-            places = admit(list(self._collected.values()), [hit.unit for hit in hits])
+            indexes = admit(list(self._collected.values()), [hit.unit for hit in hits])
         numbers = positions.tolist()
-        added = [numbers[place] for place in places]
+        added = [numbers[index] for index in indexes]
         self._wanted = k
         self._last = [hit.unit for hit in hits]
-        self._searches.append(Search(query, ranking, tuple(added), tuple(hits[place].score for place in places)))
-        for place in places:
-            self._collected.setdefault(numbers[place], hits[place].unit)
-        shown = await self._searcher.context(ranking, k)
+        self._searches.append(Search(query, ranking, tuple(added), tuple(hits[index].score for index in indexes)))
+        for index in indexes:
+            self._collected.setdefault(numbers[index], hits[index].unit)
+        context = await self._searcher.context(ranking, k)
         known = len(self._shown)
-        self._shown.update(hit.unit.id for hit in shown)
-        return Retrieved(number, query, tuple(shown), len(self._shown) - known)
+        self._shown.update(hit.unit.id for hit in context)
+        return Retrieved(number, query, tuple(context), len(self._shown) - known)
 
     async def best(self, n: int) -> list[Unit]:
         """The best `n` units so far."""

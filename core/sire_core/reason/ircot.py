@@ -136,8 +136,8 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningSt
     searched: list[str] = []
     for number in range(1, run.steps + 1):
         passages = await run.evidence.best(k)
-        asked = prompt(THINK_AND_SEARCH, run.question, passages, c.words, reasoning=run.notes, searched=searched)
-        reply = await run.calls.ask(asked, schema=SearchThought)
+        next_prompt = prompt(THINK_AND_SEARCH, run.question, passages, c.words, reasoning=run.notes, searched=searched)
+        reply = await run.calls.ask(next_prompt, schema=SearchThought)
         thought, query = _read_search(reply.text, reply.parsed)
         if thought:
             run.notes.append(thought)
@@ -168,7 +168,9 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
     original = c.flavor == "original"
     k = c.k or _K[c.flavor]
     shorten = without_question_words if original and run.evidence.lexical else str
-    admit: Admit | None = partial(admit_paragraphs, most=c.paragraphs, max_words=c.max_words) if original else None
+    admit: Admit | None = (
+        partial(admit_paragraphs, max_paragraphs=c.paragraphs, max_words=c.max_words) if original else None
+    )
     yield await run.evidence.retrieve(0, shorten(run.question), k, admit=admit)
     if run.evidence.empty:
         run.stop = "empty_index"
@@ -205,17 +207,19 @@ def nearly_equal(one: str, other: str) -> bool:
     return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
-def admit_paragraphs(collected: Sequence[Unit], found: Sequence[Unit], *, most: int, max_words: int) -> list[int]:
-    """Places in `found` of the paragraphs that join those collected, first come first served."""
-    kept = list(collected)
-    short = [place for place, unit in enumerate(found) if len(unit.text.split()) <= max_words]
-    places: list[int] = []
-    for place in short if short or collected else range(len(found)):
-        unit = found[place]
-        if len(kept) >= most:
+def admit_paragraphs(
+    collected: Sequence[Unit], results: Sequence[Unit], *, max_paragraphs: int, max_words: int
+) -> list[int]:
+    """Places in `results` of the paragraphs that join those collected, first come first served."""
+    paragraphs = list(collected)
+    short = [index for index, unit in enumerate(results) if len(unit.text.split()) <= max_words]
+    indexes: list[int] = []
+    for index in short if short or collected else range(len(results)):
+        unit = results[index]
+        if len(paragraphs) >= max_paragraphs:
             break
-        if any(nearly_equal(unit.title, other.title) and nearly_equal(unit.text, other.text) for other in kept):
+        if any(nearly_equal(unit.title, other.title) and nearly_equal(unit.text, other.text) for other in paragraphs):
             continue
-        kept.append(unit)
-        places.append(place)
-    return places
+        paragraphs.append(unit)
+        indexes.append(index)
+    return indexes

@@ -67,15 +67,15 @@ def is_done(text: str) -> bool:
 
 def abstains(text: str) -> bool:
     """Whether an answer in prose only says that there is none, such as "I do not know."."""
-    said = " ".join(text.replace("\u2019", "'").casefold().split())
-    return said.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(said) is not None
+    normalized = " ".join(text.replace("\u2019", "'").casefold().split())
+    return normalized.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(normalized) is not None
 
 
 def labelled_line(text: str, label: re.Pattern[str]) -> str:
     """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does."""
     for line in text.splitlines():
-        found = label.match(line.lstrip(" \t#*->_\"'`"))
-        if found and (rest := line.lstrip(" \t#*->_\"'`")[found.end() :].strip(" \t*_\"'`")):
+        match = label.match(line.lstrip(" \t#*->_\"'`"))
+        if match and (rest := line.lstrip(" \t#*->_\"'`")[match.end() :].strip(" \t*_\"'`")):
             return rest
     return ""
 
@@ -204,8 +204,8 @@ class AnswerText:
             tidy = (self._held + tidy).lstrip()
             self._held = tidy
             # The last word may still become one that is no answer alone: "th" is something, "the" is not.
-            settled = tidy if self._ended or self._unsure else _without_last_word(tidy)
-            if not normalize_answer(without_citations(settled)):
+            finished = tidy if self._ended or self._unsure else _without_last_word(tidy)
+            if not normalize_answer(without_citations(finished)):
                 return ""
         self.text += tidy
         return tidy
@@ -213,10 +213,10 @@ class AnswerText:
     def _begin(self) -> bool:
         """Look for the beginning of the value."""
         if '"answer"' in self._raw:
-            said = without_thinking(self._raw)
-            if begin := _BEGIN.search(said):
+            text = without_thinking(self._raw)
+            if begin := _BEGIN.search(text):
                 space = self._raw[len(self._raw.rstrip()) :]  # which went with the thinking
-                self._begun, self._raw = True, said[begin.end() :] + space
+                self._begun, self._raw = True, text[begin.end() :] + space
         return self._begun
 
     def _read(self) -> str:

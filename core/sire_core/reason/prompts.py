@@ -95,8 +95,8 @@ class ReportReading(Reading):
     def _pairs(cls, value: Any) -> Any:
         """Pairs of numbers in any dress: `"[3.2]"`, `3.2`; what is none is left out."""
         items = value if isinstance(value, list) else [value]
-        found = (re.search(r"(\d{1,3})\.(\d{1,2})(?!\d)", str(item)) for item in items)
-        return [f"{int(pair[1])}.{int(pair[2])}" for pair in found if pair]
+        matches = (re.search(r"(\d{1,3})\.(\d{1,2})(?!\d)", str(item)) for item in items)
+        return [f"{int(pair[1])}.{int(pair[2])}" for pair in matches if pair]
 
 
 THINK = """\

@@ -98,7 +98,7 @@ async def read(
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(hits)
-    asked = prompt(
+    reading_prompt = prompt(
         READ_OPTIONS if options else _INSTRUCTIONS[how.prompt] + READ_FINDINGS * bool(findings),
         question,
         [hit.unit for hit in hits],
@@ -107,7 +107,7 @@ async def read(
         options=options,
     )
     if free:
-        reply = await calls.ask(asked, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
+        reply = await calls.ask(reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
         answer = _chosen(reply, how.options) if options else _always(reply, len(hits), whole=how.prompt == "long")
         if stream and answer.text:
             yield AnswerPiece(answer.text)
@@ -115,9 +115,11 @@ async def read(
         return
     schema = ReportReading if findings else Reading
     if not stream:
-        yield _answer(await calls.ask(asked, schema=schema, last=True), len(hits), findings)
+        yield _answer(await calls.ask(reading_prompt, schema=schema, last=True), len(hits), findings)
         return
-    async with aclosing(_streamed(calls.stream(asked, schema=schema, last=True), len(hits), findings)) as parts:
+    async with aclosing(
+        _streamed(calls.stream(reading_prompt, schema=schema, last=True), len(hits), findings)
+    ) as parts:
         async for part in parts:
             yield part
 
@@ -136,40 +138,40 @@ async def _streamed(
     parts: AsyncGenerator[str | Reply, None], hits: int, findings: frozenset[str]
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
     """The answer inside of what the model writes."""
-    shown = AnswerText(hits)
+    answer_text = AnswerText(hits)
     answer = ReadAnswer()
     try:
         async with aclosing(parts) as walk:
             async for part in walk:
                 if isinstance(part, Reply):
                     answer = _answer(part, hits, findings)
-                elif piece := shown.add(part):
+                elif piece := answer_text.add(part):
                     yield AnswerPiece(piece)
     except StoppedError:
-        yield ReadAnswer(shown.text, shown.citations)
+        yield ReadAnswer(answer_text.text, answer_text.citations)
         raise
-    if not answer.text.startswith(shown.text):
+    if not answer.text.startswith(answer_text.text):
         yield AnswerPiece(answer.text, restart=True)
-    elif rest := answer.text[len(shown.text) :]:
+    elif rest := answer.text[len(answer_text.text) :]:
         yield AnswerPiece(rest)
     yield answer
 
 
 def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
     """The hits of a context of so many tokens, in their order."""
-    kept: list[Hit] = []
+    selected: list[Hit] = []
     for hit in hits:
         length = count_tokens(hit.unit.text)
         if length <= tokens:
-            kept.append(hit)
+            selected.append(hit)
             tokens -= length
-        elif border == "cut" or not kept:
+        elif border == "cut" or not selected:
             if tokens:
-                kept.append(replace(hit, unit=replace(hit.unit, text=truncate_tokens(hit.unit.text, tokens))))
+                selected.append(replace(hit, unit=replace(hit.unit, text=truncate_tokens(hit.unit.text, tokens))))
             break
         elif border == "break":
             break
-    return kept
+    return selected
 
 
 def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
@@ -178,23 +180,23 @@ def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
     A number that is no option's, as a year, is read as words. Of options that stand in the reply the longest counts,
     for others may be its beginning; without any, the first number that is an option's.
     """
-    said = without_thinking(reply.text).strip()
-    whole = said.strip(_AROUND).casefold()
-    led = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", said)
+    text = without_thinking(reply.text).strip()
+    whole = text.strip(_AROUND).casefold()
+    led = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", text)
     written = not whole.isdigit() and whole in {option.strip(_AROUND).casefold() for option in options}
     if led and not written and 1 <= int(led[1]) <= len(options):
         chosen = options[int(led[1]) - 1]
     else:
-        spelled = [option for option in options if option.strip() and option.casefold() in said.casefold()]
-        named = [options[n - 1] for n in map(int, re.findall(r"\d{1,4}", said)) if 1 <= n <= len(options)]
-        chosen = max(spelled, key=len, default=named[0] if named else "")
+        spelled = [option for option in options if option.strip() and option.casefold() in text.casefold()]
+        matching = [options[n - 1] for n in map(int, re.findall(r"\d{1,4}", text)) if 1 <= n <= len(options)]
+        chosen = max(spelled, key=len, default=matching[0] if matching else "")
     return ReadAnswer(chosen, sufficient=bool(chosen))
 
 
 def _always(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
     """The first line, or all, of an answer that was asked for in any case; whatever it says counts as the answer."""
-    said = without_thinking(reply.text).strip()
-    lines = [" ".join(said.split())] if whole else said.splitlines()
+    reply_text = without_thinking(reply.text).strip()
+    lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()
     text, cited = tidy_citations(lines[0] if lines else "", hits)
     return ReadAnswer(text.strip(), cited, sufficient=bool(text.strip()))
 
@@ -207,16 +209,16 @@ def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> 
     # With a passage that it stands on, "I Don't Know" is the name of a song.
     says_nothing = not cited and abstains(text)
     answer = cite(text, cited, hits, sufficient=reply.parsed.sufficient and not says_nothing)
-    named = dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings)
-    return replace(answer, findings=tuple(named)) if answer.sufficient else answer
+    used = dict.fromkeys(name for name in getattr(reply.parsed, "findings", ()) if name in findings)
+    return replace(answer, findings=tuple(used)) if answer.sufficient else answer
 
 
-def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
+def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
     """Make text and citations agree: the text cites every passage that was named, and none that does not exist.
 
     Args:
         text: The answer, perhaps with citations such as [2] or [1, 3].
-        named: Citations named beside it.
+        cited: Citations named beside it.
         hits: How many passages there are.
         sufficient: What the model says of them.
     """
@@ -225,7 +227,7 @@ def cite(text: str, named: Sequence[int], hits: int, *, sufficient: bool) -> Rea
     bare = normalize_answer(without_citations(text))
     if not sufficient or not bare or bare == INSUFFICIENT:
         return ReadAnswer(text if bare else INSUFFICIENT, inside, sufficient=False)
-    missing = [number for number in dict.fromkeys(named) if 1 <= number <= hits and number not in inside]
+    missing = [number for number in dict.fromkeys(cited) if 1 <= number <= hits and number not in inside]
     if missing:
         text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
     return ReadAnswer(text, (*inside, *missing), sufficient=True)

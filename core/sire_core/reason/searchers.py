@@ -128,13 +128,13 @@ class _RetrieverSearcher:
 
     async def rank(self, query: str, n: int) -> _Listed:
         """Search."""
-        found: dict[int, float] = {}
+        scores: dict[int, float] = {}
         for hit in list(await self._retrieve(query, n))[:n]:
             position = self._positions.setdefault(hit.unit.id, len(self._hits))
             if position == len(self._hits):
                 self._hits.append(hit)
-            found.setdefault(position, float(hit.score))
-        return _Listed(found)
+            scores.setdefault(position, float(hit.score))
+        return _Listed(scores)
 
     async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:  # noqa: ARG002 - there are no selectors
         """The ranking as it is."""

@@ -97,10 +97,10 @@ async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
         return
     hits = await run.context()
     reply = await run.calls.ask(prompt(LIST_FOLLOW_UPS, run.question, [hit.unit for hit in hits]), schema=FollowUps)
-    for number, found in enumerate(reply.parsed.followups if reply.parsed else (), 1):
-        yield SubQuestion(number, found.q)
-        yield IntermediateAnswer(number, found.q, found.a)
-        run.notes.append({"question": found.q, "answer": found.a})
+    for number, followup in enumerate(reply.parsed.followups if reply.parsed else (), 1):
+        yield SubQuestion(number, followup.q)
+        yield IntermediateAnswer(number, followup.q, followup.a)
+        run.notes.append({"question": followup.q, "answer": followup.a})
     run.stop = "answered" if run.answers else "done"
 
 
@@ -111,8 +111,8 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
         run.stop = "empty_index"
         return
     for number in range(1, run.steps + 1):
-        asked = prompt(ASK_FOLLOW_UP, run.question, followups=run.notes)
-        reply = await run.calls.ask(asked, stop=(_INTERMEDIATE,))
+        next_prompt = prompt(ASK_FOLLOW_UP, run.question, followups=run.notes)
+        reply = await run.calls.ask(next_prompt, stop=(_INTERMEDIATE,))
         written = without_thinking(reply.text)
         query = as_query(labelled_line(written, _FOLLOW_UP))
         if not query or is_done(query):

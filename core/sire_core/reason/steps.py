@@ -157,20 +157,20 @@ class Answer:
 ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, AnswerPiece, Answer]
 
 
-def plain_step(step: ReasoningStep, hits: str, shown: Callable[[Hit], Any], kind: str = "type") -> dict[str, Any]:
+def plain_step(step: ReasoningStep, hits: str, convert: Callable[[Hit], Any], kind: str = "type") -> dict[str, Any]:
     """A step by its name and fields, for JSON; of an answer text and stop reason, the rest stands elsewhere.
 
     Args:
         step: The step.
         hits: How the field with what a search found is called.
-        shown: What a hit becomes there.
+        convert: What a hit becomes there.
         kind: How the field with the step's name is called.
     """
-    named = {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()}
+    result = {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()}
     if isinstance(step, Answer):
-        return {**named, "text": step.text, "stop": step.stop}
+        return {**result, "text": step.text, "stop": step.stop}
     values = {field.name: getattr(step, field.name) for field in fields(step)}
-    return named | {hits if n == "hits" else n: [*map(shown, v)] if n == "hits" else v for n, v in values.items()}
+    return result | {hits if n == "hits" else n: [*map(convert, v)] if n == "hits" else v for n, v in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +197,12 @@ def check_on_model_error(value: str) -> str:
     return value
 
 
-def check_answered(step: ReasoningStep, shown: Callable[[Hit], Any]) -> None:
+def check_answered(step: ReasoningStep, convert: Callable[[Hit], Any]) -> None:
     """Raise if a step is the end of a reasoning that has no answer because the model failed.
 
     Args:
         step: The step.
-        shown: A hit as the framework has it, for the error.
+        convert: A hit as the framework has it, for the error.
 
     Raises:
         NoAnswerError: It is.
@@ -212,7 +212,7 @@ def check_answered(step: ReasoningStep, shown: Callable[[Hit], Any]) -> None:
             f"There is no answer, because the language model failed: {step.note or 'it did not say why'}. What was "
             "found is in the error's `evidence`; on_model_error='return' returns it with an empty answer instead.",
             step,
-            [shown(hit) for hit in step.hits],
+            [convert(hit) for hit in step.hits],
         )
 
 

@@ -73,16 +73,16 @@ def reason(strategy: str, index: Searchable, question: str, **settings: Any) -> 
 
 async def collect(steps: AsyncIterator[ReasoningStep]) -> Trace:
     """Run a strategy to its end, for example all of `ircot`."""
-    made: list[ReasoningStep] = []
+    steps_: list[ReasoningStep] = []
     try:
         async for step in steps:
-            made.append(step)  # noqa: PERF401 - the generator has to be closed when the caller is cancelled
+            steps_.append(step)  # noqa: PERF401 - the generator has to be closed when the caller is cancelled
     finally:
         if isinstance(steps, AsyncGenerator):
             await steps.aclose()
-    if not made or not isinstance(made[-1], Answer):
+    if not steps_ or not isinstance(steps_[-1], Answer):
         raise ValueError("these steps do not end with an answer")
-    return Trace(tuple(made), made[-1])
+    return Trace(tuple(steps_), steps_[-1])
 
 
 def iterate_sync(steps: AsyncGenerator[T, None]) -> Generator[T, None, None]:

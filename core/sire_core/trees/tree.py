@@ -371,11 +371,11 @@ class LayerWriter:
 class _Nodes:
     """The nodes of a level; units that did not change are read from the store when they are needed."""
 
-    def __init__(self, given: Sequence[Unit | str], view: BuildView) -> None:
-        self.given = given
-        self.ids = [node if isinstance(node, str) else node.id for node in given]
+    def __init__(self, nodes: Sequence[Unit | str], view: BuildView) -> None:
+        self.given = nodes
+        self.ids = [node if isinstance(node, str) else node.id for node in nodes]
         self._view = view
-        self._units = {node.id: node for node in given if isinstance(node, Unit)}
+        self._units = {node.id: node for node in nodes if isinstance(node, Unit)}
 
     def units(self, ids: Collection[str]) -> Mapping[str, Unit]:
         """Return at least these units, by id."""
@@ -515,9 +515,9 @@ class TreeState:
         """Ids of all summaries with their level, from 1."""
         return {c.summary: number for number, level in enumerate(self.levels, 1) for c in level.clusters if c.summary}
 
-    def edges(self, beside: TreeState) -> dict[tuple[str, str], None]:
+    def edges(self, before: TreeState) -> dict[tuple[str, str], None]:
         """Return (summary, member) of the clusters that another state of the tree does not have in the same way."""
-        same = {cluster for level in beside.levels for cluster in level.clusters}
+        same = {cluster for level in before.levels for cluster in level.clusters}
         changed = [cluster for level in self.levels for cluster in level.clusters if cluster not in same]
         return {(c.summary, member): None for c in changed if c.summary for member in c.members}
 

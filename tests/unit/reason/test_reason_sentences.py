@@ -139,12 +139,12 @@ def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded()
         paragraph(other, "Weston-super-Mare"),  # twice in one search
         paragraph("word " * 600, "Just short enough"),
     ]
-    assert admit_paragraphs(collected, found, most=15, max_words=600) == [2, 3, 5]
-    assert admit_paragraphs(collected, found, most=2, max_words=600) == [2]
-    assert admit_paragraphs(collected, found, most=1, max_words=600) == []
+    assert admit_paragraphs(collected, found, max_paragraphs=15, max_words=600) == [2, 3, 5]
+    assert admit_paragraphs(collected, found, max_paragraphs=2, max_words=600) == [2]
+    assert admit_paragraphs(collected, found, max_paragraphs=1, max_words=600) == []
     giants = [paragraph("word " * 601), paragraph("other " * 700)]
-    assert admit_paragraphs([], giants, most=15, max_words=600) == [0, 1]
-    assert admit_paragraphs(collected, giants, most=15, max_words=600) == []
+    assert admit_paragraphs([], giants, max_paragraphs=15, max_words=600) == [0, 1]
+    assert admit_paragraphs(collected, giants, max_paragraphs=15, max_words=600) == []
 
 
 def test_nearly_equal_means_nine_tenths():

@@ -103,8 +103,8 @@ def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | Non
     border, reached = np.array([target], dtype=np.int64), 0
     while len(border) and (limit is None or reached < limit):
         reached += 1
-        found = np.unique(np.concatenate([neighbors[indptr[node] : indptr[node + 1]] for node in border.tolist()]))
-        border = found[hops[found] == UNREACHABLE]
+        next_nodes = np.unique(np.concatenate([neighbors[indptr[node] : indptr[node + 1]] for node in border.tolist()]))
+        border = next_nodes[hops[next_nodes] == UNREACHABLE]
         hops[border] = reached
     return np.asarray(hops)
 
@@ -202,7 +202,7 @@ async def known_questions(
     graph = ChainGraph.of(view)
     finder = KeywordFinder.of(view, graph, None, strict=ranker.seed_match == "strict")
     gold = GoldNodes.of(view, graph)
-    found = []
+    result = []
     for question in questions:
         if not question.supporting:
             continue
@@ -212,8 +212,8 @@ async def known_questions(
         seeds = find_seeds(keywords, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
         evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]
         known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
-        found.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
-    return tuple(found)
+        result.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
+    return tuple(result)
 
 
 async def match_rate(
@@ -317,9 +317,9 @@ def text_steps(
     steps = []
     for known, decision in decisions:
         wrong = np.flatnonzero(~decision.positive)
-        near = wrong[np.argsort(-known.question.cosines[decision.candidates[wrong]], kind="stable")]
+        nearest_wrong = wrong[np.argsort(-known.question.cosines[decision.candidates[wrong]], kind="stable")]
         room = max(1, max_candidates - int(decision.positive.sum()))
-        hard, rest = near[: (room + 1) // 2], near[(room + 1) // 2 :]
+        hard, rest = nearest_wrong[: (room + 1) // 2], nearest_wrong[(room + 1) // 2 :]
         drawn = rng.permutation(rest)[: room - len(hard)]
         rows = np.sort(np.concatenate((np.flatnonzero(decision.positive), hard, drawn)))
         chosen = decision.candidates[rows]
@@ -333,19 +333,19 @@ def _labelled(
     graph: ChainGraph, questions: Sequence[KnownQuestion], labels: str, max_hops: int | None
 ) -> tuple[list[tuple[KnownQuestion, Decision]], int]:
     """All decisions with their questions, and the number of pairs without a path."""
-    found: list[tuple[KnownQuestion, Decision]] = []
+    decisions: list[tuple[KnownQuestion, Decision]] = []
     unreachable = 0
     for known in questions:
         paths = path_labels(graph.indptr, graph.neighbors, known.evidence, labels, max_hops=max_hops)
         unreachable += paths.unreachable
-        found += [(known, decision) for decision in paths.decisions]
-    if not found:
+        decisions += [(known, decision) for decision in paths.decisions]
+    if not decisions:
         raise CorpusError(
             "There is nothing to learn from: no question has two gold passages ('supporting') that the interaction "
             "graph joins within --max-hops. Give questions with two or more, a graph with more edges (a larger n_sim), "
             "or more hops."
         )
-    return found, unreachable
+    return decisions, unreachable
 
 
 def _rows(

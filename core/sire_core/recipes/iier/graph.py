@@ -206,12 +206,12 @@ class GoldNodes:
         If the data set names passages of a document (`metadata["evidence"]`: texts by document id), every passage that
         was indexed unchanged is a group; otherwise the document is one group.
         """
-        named = question.metadata.get("evidence")
-        named = named if isinstance(named, Mapping) else {}
+        evidence = question.metadata.get("evidence")
+        evidence = evidence if isinstance(evidence, Mapping) else {}
         groups: list[Sequence[int]] = []
         for document in question.supporting:
             nodes = self.nodes.get(document, ())
-            texts = dict.fromkeys(text for text in named.get(document) or () if isinstance(text, str))
+            texts = dict.fromkeys(text for text in evidence.get(document) or () if isinstance(text, str))
             passages = [[node for node in nodes if self.texts[node] == text] for text in texts]
             groups.extend([passage for passage in passages if passage] or [nodes])
         return groups

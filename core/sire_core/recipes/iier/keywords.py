@@ -125,19 +125,19 @@ class KeywordFinder:
         """
         spans = [match.span() for match in _words().finditer(query)]
         lowered = not any(query[start].isupper() for start, _ in spans[1:])
-        taken = bytearray(len(query))  # 1 for characters of phrases found so far
-        found: dict[int, str] = {}
+        covered = bytearray(len(query))  # 1 for characters of phrases found so far
+        keywords: dict[int, str] = {}
         for start, end in _phrases(spans):
-            if taken.find(1, start, end) >= 0:
+            if covered.find(1, start, end) >= 0:
                 continue
             if _is_keyword(query[start:end], lowered=lowered) and len(self._known(query[start:end])):
-                taken[start:end] = b"\1" * (end - start)
-                found[start] = query[start:end]
+                covered[start:end] = b"\1" * (end - start)
+                keywords[start] = query[start:end]
         for name in dict.fromkeys(span.name for span in find_spans(tidy(query))):
             start = query.find(name)
-            if start >= 0 and taken.find(1, start, start + len(name)) < 0:
-                found.setdefault(start, name)
-        return list(dict.fromkeys(found[start] for start in sorted(found)))[:MAX_KEYWORDS]
+            if start >= 0 and covered.find(1, start, start + len(name)) < 0:
+                keywords.setdefault(start, name)
+        return list(dict.fromkeys(keywords[start] for start in sorted(keywords)))[:MAX_KEYWORDS]
 
     def _known(self, phrase: str) -> IntArray:
         number = self.graph.keyword_of.get(name_key(phrase))

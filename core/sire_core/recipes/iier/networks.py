@@ -180,9 +180,12 @@ class EncoderScorer(nn.Module):
         """Load a pretrained encoder from a folder or by name, and initialize MLPs."""
         library = _transformers()
         inner = Path(folder) / "0_Transformer"  # of older sentence-transformers
-        place = str(inner if inner.is_dir() else folder)
+        source = str(inner if inner.is_dir() else folder)
         try:
-            encoder, tokenizer = library.AutoModel.from_pretrained(place), library.AutoTokenizer.from_pretrained(place)
+            encoder, tokenizer = (
+                library.AutoModel.from_pretrained(source),
+                library.AutoTokenizer.from_pretrained(source),
+            )
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{folder} holds no transformer with a tokenizer ({error}).") from error
         if getattr(tokenizer, "backend_tokenizer", None) is None:
@@ -203,19 +206,19 @@ class EncoderScorer(nn.Module):
             )
             with deterministic(0, threads=None):
                 encoder = library.AutoModel.from_config(config, attn_implementation="eager")
-                made = cls(encoder, tokenizer, int(about["max_tokens"]))
+                scorer = cls(encoder, tokenizer, int(about["max_tokens"]))
             tensors = {name: torch.from_numpy(np.array(array)) for name, array in weights.items()}
-            found = made.load_state_dict(tensors, strict=False)
+            loaded = scorer.load_state_dict(tensors, strict=False)
         except Exception as error:  # tokenizers raises nothing narrower, and a card may say anything
             raise StorageError(f"does not hold the encoder that its card names ({error}). Train it again.") from error
-        if found.unexpected_keys or set(found.missing_keys) & set(made.arrays()):
-            raise StorageError(f"does not hold all weights of its encoder ({found}). Train it again.")
-        return made.eval()
+        if loaded.unexpected_keys or set(loaded.missing_keys) & set(scorer.arrays()):
+            raise StorageError(f"does not hold all weights of its encoder ({loaded}). Train it again.")
+        return scorer.eval()
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the weights by name, without integer buffers."""
-        found = {name: tensor.detach() for name, tensor in self.state_dict().items() if tensor.is_floating_point()}
-        return {name: tensor.to(torch.float32).numpy().copy() for name, tensor in found.items()}
+        tensors = {name: tensor.detach() for name, tensor in self.state_dict().items() if tensor.is_floating_point()}
+        return {name: tensor.to(torch.float32).numpy().copy() for name, tensor in tensors.items()}
 
     def about(self) -> dict[str, Any]:
         """Return what is needed in addition to the weights to load the scorer, as JSON."""
@@ -285,12 +288,12 @@ class EncoderScorer(nn.Module):
             owners: Chain of every candidate, `[c]`.
         """
         with torch.inference_mode():
-            asked = torch.from_numpy(question).expand(len(candidates), -1)
+            questions = torch.from_numpy(question).expand(len(candidates), -1)
             logits = self._joined(
-                asked, torch.from_numpy(paths[owners]), torch.from_numpy(candidates), torch.from_numpy(edges)
+                questions, torch.from_numpy(paths[owners]), torch.from_numpy(candidates), torch.from_numpy(edges)
             )
-            found: FloatArray = nn.functional.softsign(logits).numpy()
-        return found
+            values: FloatArray = nn.functional.softsign(logits).numpy()
+        return values
 
 
 def train_encoder(

@@ -107,10 +107,10 @@ def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> Floa
     last, candidates = state.chains[state.owners, -1], state.candidates
     pairs, keywords = _shared_keywords(graph, last, candidates)
     rarity = 1.0 / np.log2(1.0 + graph.posting_indptr[keywords + 1] - graph.posting_indptr[keywords])
-    rarest, names, named = np.zeros((3, len(candidates)))
+    rarest, names, is_named = np.zeros((3, len(candidates)))
     np.maximum.at(rarest, pairs, rarity)
     names[pairs[titles[candidates[pairs]] == keywords]] = 1.0
-    named[pairs[titles[last[pairs]] == keywords]] = 1.0
+    is_named[pairs[titles[last[pairs]] == keywords]] = 1.0
     structural, similarity, shared = state.features.T
     columns = (
         structural,
@@ -119,7 +119,7 @@ def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> Floa
         rarest,
         np.bincount(pairs, weights=rarity, minlength=len(candidates)),
         names,
-        named,
+        is_named,
         (titles[candidates] >= 0) & (titles[candidates] == titles[last]),
     )
     return np.stack(columns, axis=1).astype(np.float32)
@@ -203,13 +203,13 @@ class NeuralScorer:
         """Raise EmbedderMismatchError for another embedder than that of the training."""
         self._check(embedder.fingerprint, embedder.dimension)
 
-    def _check(self, given: str, found: int) -> None:
+    def _check(self, value: str, expected: int) -> None:
         trained, size = str(self.card["embedder"]), int(self.card["dimension"])
-        if found != size or (given and _family(given) != _family(trained)):
+        if expected != size or (value and _family(value) != _family(trained)):
             raise EmbedderMismatchError(
                 f"The chain scorer was trained on vectors of {trained} ({size} numbers), not on those of "
-                f"{given or 'another embedder'} ({found} numbers). Train one for this embedder with `sire train-chains "
-                "DATASET --to FILE --embedder SPEC`, or use scorer='heuristic'."
+                f"{value or 'another embedder'} ({expected} numbers). Train one for this embedder with `sire "
+                "train-chains DATASET --to FILE --embedder SPEC`, or use scorer='heuristic'."
             )
 
 
@@ -395,8 +395,8 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
     except (OSError, ValueError, library.SafetensorError) as error:
         raise StorageError(f"{path} is damaged or no checkpoint ({error}). {_AGAIN}") from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        found = card.get("format") if isinstance(card, dict) else card
-        raise StorageError(f"{path} has the format {found!r}, this version reads {FORMAT!r}. {_AGAIN}")
+        format_name = card.get("format") if isinstance(card, dict) else card
+        raise StorageError(f"{path} has the format {format_name!r}, this version reads {FORMAT!r}. {_AGAIN}")
     if any(array.dtype != np.float32 for array in weights.values()) or card.get("digest") != scorer_digest(
         weights, card
     ):

@@ -487,25 +487,29 @@ class EvidenceChains:
 
         vector, allowed = await view.embed_query(query), view.allowed(where)
         model = view.language_model if self.keywords == "model" else None
-        named, failure = None, ""
+        model_keywords, failure = None, ""
         if model is not None:
-            named, failure = await answer_or_reason(ask_keywords(query, model), "rules find the question's keywords")
+            model_keywords, failure = await answer_or_reason(
+                ask_keywords(query, model), "rules find the question's keywords"
+            )
         cosines = await view.similarities(query, vector, where)
-        graph, near, seeds, open_ = await asyncio.to_thread(self._prepare, query, named or (), cosines, view, allowed)
-        question = ChainQuestion(query, vector, near, seeds.query_keywords, seeds.coverage)
+        graph, node_cosines, seeds, open_ = await asyncio.to_thread(
+            self._prepare, query, model_keywords or (), cosines, view, allowed
+        )
+        question = ChainQuestion(query, vector, node_cosines, seeds.query_keywords, seeds.coverage)
         chains = await walk_chains(graph, view, question, seeds.nodes, self.scorer, self.max_length, open_)
         return ChainResult(graph, cosines, seeds, chains, failure)
 
     def _prepare(
-        self, query: str, named: Sequence[str], cosines: Similarities, view: View, allowed: BoolArray | None
+        self, query: str, model_keywords: Sequence[str], cosines: Similarities, view: View, allowed: BoolArray | None
     ) -> tuple[ChainGraph, NodeCosines, Seeds, BoolArray | None]:
         graph = ChainGraph.of(view)
         open_ = None if allowed is None else allowed[graph.positions]
         finder = KeywordFinder.of(view, graph, open_, strict=self.seed_match == "strict")
-        keywords = list(dict.fromkeys(named or finder.keywords(query)))[:MAX_KEYWORDS]
-        near = NodeCosines.of(cosines, graph.positions)
-        seeds = find_seeds(keywords, finder, near, open_, self.fallback_seeds, self.similar_seeds)
-        return graph, near, seeds, open_
+        keywords = list(dict.fromkeys(model_keywords or finder.keywords(query)))[:MAX_KEYWORDS]
+        node_cosines = NodeCosines.of(cosines, graph.positions)
+        seeds = find_seeds(keywords, finder, node_cosines, open_, self.fallback_seeds, self.similar_seeds)
+        return graph, node_cosines, seeds, open_
 
     def _lift(self, step: int) -> float:
         """Added to the cosine of a passage at a step of a chain."""

@@ -138,13 +138,13 @@ class HeuristicScorer:
 
 def _near_chain(state: WalkState, vectors: FloatArray) -> FloatArray:
     """Cosine of every candidate with the mean of its chain, `[c]`; computed by chain, independent of the batch."""
-    near = np.empty(len(state.candidates), dtype=np.float32)
+    largest = np.empty(len(state.candidates), dtype=np.float32)
     bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1)).tolist()
     for chain, (start, stop) in zip(state.chains, pairwise(bounds), strict=True):
         total = vectors[chain].sum(axis=0)
         length = math.sqrt(float(total @ total))
-        near[start:stop] = vectors[state.candidates[start:stop]] @ total / (length or 1.0)
-    return near
+        largest[start:stop] = vectors[state.candidates[start:stop]] @ total / (length or 1.0)
+    return largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,16 +235,16 @@ class ModelScorer:
         if model is None:
             return scores
         bounds = np.searchsorted(state.owners, np.arange(len(state.chains) + 1))
-        shown = [
+        candidates = [
             own[np.lexsort((state.candidates[own], -scores[own]))][: self.shown]
             for own in (np.arange(start, stop) for start, stop in pairwise(bounds))
         ]
         calls = []
-        for chain, rows in zip(state.chains, shown, strict=True):
+        for chain, rows in zip(state.chains, candidates, strict=True):
             nodes = np.concatenate((chain, state.candidates[rows]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
             calls.append(_ask(model, state.query, texts[: len(chain)], texts[len(chain) :]))
-        for rows, choice in zip(shown, await _together(calls), strict=True):
+        for rows, choice in zip(candidates, await _together(calls), strict=True):
             scores[rows[choice]] += 1.0
         return scores
 

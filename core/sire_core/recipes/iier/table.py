@@ -99,7 +99,7 @@ class PassageLinks:
         kw_min: int = 1,
     ) -> PassageLinks:
         """Join edges of several kinds; pairs that share fewer than `kw_min` keywords are no edge by themselves."""
-        near_pairs, cosines, near = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
+        near_pairs, cosines, near_flags = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
         kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
         by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
         codes = np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]])
@@ -110,7 +110,7 @@ class PassageLinks:
             pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int64),
             structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.int64)),
             similarity=_spread(codes, by_meaning, cosines),
-            near=_spread(codes, by_meaning, near),
+            near=_spread(codes, by_meaning, near_flags),
             keywords=_spread(codes, by_keyword[known], counts[known]),
         )
 
@@ -123,8 +123,8 @@ class PassageLinks:
         """Yield the edges one by one, for exports."""
         ends = passages[self.pairs].tolist()
         columns = [column.tolist() for column in (self.structural, self.similarity, self.near, self.keywords)]
-        for (source, target), structural, similarity, near, keywords in zip(ends, *columns, strict=True):
-            metadata = {"structural": structural, "similarity": similarity, "near": near, "keywords": keywords}
+        for (source, target), structural, similarity, is_near, keywords in zip(ends, *columns, strict=True):
+            metadata = {"structural": structural, "similarity": similarity, "near": is_near, "keywords": keywords}
             weight = structural + similarity + keywords / 5
             yield Edge(INTERACTS, source, target, weight, {name: value for name, value in metadata.items() if value})
 
@@ -215,8 +215,11 @@ class KeywordTable:
         rows[np.array(nodes)] = np.arange(len(nodes)) + len(self.indptr) - 1
         lengths = np.concatenate([np.diff(self.indptr), np.array(sizes)])
         counts = lengths[rows]
-        taken = ranges((np.cumsum(lengths) - lengths)[rows], counts)
-        every, spelled = np.concatenate([self.numbers, added])[taken], np.concatenate([self.spellings, written])[taken]
+        kept_rows = ranges((np.cumsum(lengths) - lengths)[rows], counts)
+        every, spelled = (
+            np.concatenate([self.numbers, added])[kept_rows],
+            np.concatenate([self.spellings, written])[kept_rows],
+        )
         numbers, first = by_appearance(every)
         spellings, first_spelled = by_appearance(spelled)
         keys, phrases = list(number), list(spelling)

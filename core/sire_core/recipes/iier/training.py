@@ -181,9 +181,9 @@ async def prepare_questions(
     if not isinstance(ranker, EvidenceChains):
         raise ConfigurationError(f"The recipe {snapshot.recipe.name} has no chains; index with --recipe iier.")
     known = await known_questions(snapshot.view, training, ranker)
-    held = await known_questions(snapshot.view, held_out, ranker)
-    kept = without_shared_evidence(known, held)
-    return ChainQuestions(snapshot.view, kept, held, len(known) - len(kept))
+    known_held_out = await known_questions(snapshot.view, held_out, ranker)
+    training_questions = without_shared_evidence(known, known_held_out)
+    return ChainQuestions(snapshot.view, training_questions, known_held_out, len(known) - len(training_questions))
 
 
 async def measure_scorer(
@@ -288,7 +288,7 @@ def _encoder(
     card = {"kind": "encoder", "encoder": model.about(), "config": asdict(config)}
     passes = train_encoder(model, steps, config, encoder.rate, progress)
     counts = _counts(len(steps), sum(len(step.candidates) for step in steps), unreachable)
-    return _Passes(card, counts, ((EncoderChainScorer(made, {}), made.arrays) for made in passes))
+    return _Passes(card, counts, ((EncoderChainScorer(scorer, {}), scorer.arrays) for scorer in passes))
 
 
 def _counts(decisions: int, candidates: int, unreachable: int) -> dict[str, int]:
@@ -302,7 +302,7 @@ def _split(
     if len(questions) < 2:
         raise CorpusError(f"A scorer needs at least two questions with gold passages, not {len(questions)}.")
     order = np.random.default_rng(config.seed).permutation(len(questions))
-    held = max(1, round(config.validation * len(questions)))
-    chosen = set(order[: min(held, len(questions) - 1)].tolist())
+    n_validation = max(1, round(config.validation * len(questions)))
+    chosen = set(order[: min(n_validation, len(questions) - 1)].tolist())
     learn = [known for number, known in enumerate(questions) if number not in chosen]
     return learn, [known for number, known in enumerate(questions) if number in chosen]

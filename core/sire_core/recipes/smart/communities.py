@@ -353,9 +353,9 @@ def _dissolutions(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) ->
     going = np.flatnonzero(targets >= 0)
     parts, first, part = np.unique(labels[going] * len(inner) + targets[going], return_index=True, return_inverse=True)
     goals = targets[going][first]
-    taken = np.zeros(len(labels))
-    taken[links.units[best]] = links.weights[best]
-    added = np.bincount(part, weights=2 * taken[going], minlength=len(parts)) + _inner_weights(
+    used = np.zeros(len(labels))
+    used[links.units[best]] = links.weights[best]
+    added = np.bincount(part, weights=2 * used[going], minlength=len(parts)) + _inner_weights(
         level, labels, targets, parts
     )
     moved = np.bincount(part, weights=level.volumes[going], minlength=len(parts)).astype(np.float64)

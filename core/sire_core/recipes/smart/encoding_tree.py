@@ -165,9 +165,9 @@ class EncodingTree:
         if any(level.shape != (self.size,) for level in tidy):
             raise ConfigurationError(f"Every level of this tree needs {self.size} labels, one per vertex.")
         for number, level in enumerate(tidy):
-            held, first = level >= 0, first_members(level)
+            has_vertex, first = level >= 0, first_members(level)
             for above in tidy[number + 1 :]:
-                if (above[held] != above[first][level[held]]).any():
+                if (above[has_vertex] != above[first][level[has_vertex]]).any():
                     raise ConfigurationError(f"A cluster of level {number + 1} is torn apart at a higher level.")
         object.__setattr__(self, "labels", tidy)
 
@@ -300,11 +300,11 @@ def repaired_labels(levels: Sequence[Labels]) -> list[Labels]:
     return repaired
 
 
-def tree_of(levels: Sequence[Labels], held: Labels, size: int) -> EncodingTree:
-    """Build a tree over `size` vertices from nested levels over the vertices `held`; the others hang off the root."""
+def tree_of(levels: Sequence[Labels], vertices: Labels, size: int) -> EncodingTree:
+    """Build a tree over `size` vertices from nested levels over `vertices`; the others hang off the root."""
     whole = [np.full(size, -1, dtype=np.int64) for _ in levels]
     for target, level in zip(whole, levels, strict=True):
-        target[held] = level
+        target[vertices] = level
     return EncodingTree(size, tuple(whole)).contracted()
 
 
@@ -322,10 +322,10 @@ def vertex_colors(graph: UndirectedGraph) -> Hashes:
     left, right = graph.edges.T
     weights = _mixed(np.ascontiguousarray(graph.weights.round(6)).view(np.uint64))
     for _ in range(_COLOR_ROUNDS):
-        near = np.zeros(graph.size, dtype=np.uint64)
-        np.add.at(near, left, _mixed(colors[right] ^ weights))
-        np.add.at(near, right, _mixed(colors[left] ^ weights))
-        colors = _mixed(colors * _MIX[2] + near)
+        neighbour_colors = np.zeros(graph.size, dtype=np.uint64)
+        np.add.at(neighbour_colors, left, _mixed(colors[right] ^ weights))
+        np.add.at(neighbour_colors, right, _mixed(colors[left] ^ weights))
+        colors = _mixed(colors * _MIX[2] + neighbour_colors)
     return colors
 
 

@@ -282,14 +282,14 @@ def read_network(
     Vertices are numbered in the order of their mentions, those of one passage by their ids. Entities that no passage
     spells out are no vertices.
     """
-    named, about = table.parts["named"], table.parts["about"]
-    codes, groups = id_hashes(named["ids"]), named.groups()
+    named_rows, about = table.parts["named"], table.parts["about"]
+    codes, groups = id_hashes(named_rows["ids"]), named_rows.groups()
     # By their first eight bytes, which tell the ids of one passage apart, and compare faster than the whole.
-    order = np.lexsort((np.ascontiguousarray(named["ids"]).view(">u8")[::3].astype(np.uint64), groups))
+    order = np.lexsort((np.ascontiguousarray(named_rows["ids"]).view(">u8")[::3].astype(np.uint64), groups))
     numbers, first = by_appearance(codes[order])
     mentions, first = np.empty_like(numbers), order[first]
     mentions[order] = numbers
-    ends = np.concatenate([[0], np.cumsum(named.counts)])
+    ends = np.concatenate([[0], np.cumsum(named_rows.counts)])
     pairs = table.parts["pairs"]
     start = np.repeat(ends[:-1], pairs.counts)
     sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
@@ -302,8 +302,8 @@ def read_network(
     described[mentions[at][::-1]] = at[::-1]  # of several the first stays
     hashes[mentions[at][::-1]] = about["codes"][::-1]
     return EntityNetwork(
-        keys=_entity_keys(mentions[order], named["keys"][order], len(first)),
-        ids=named["ids"][first],
+        keys=_entity_keys(mentions[order], named_rows["keys"][order], len(first)),
+        ids=named_rows["ids"][first],
         passages=passages,
         graph=graph,
         statements=_statements(table, mentions, ends),
@@ -317,13 +317,13 @@ def read_network(
 
 def _statements(table: NetworkTable, mentions: Ints, ends: Ints) -> Statements:
     rows, members = table.parts["statements"], table.parts["members"]
-    places = members["places"].astype(np.int64)
+    positions = members["places"].astype(np.int64)
     return Statements(
         passages=rows.groups(),
         first=rows.starts(),
         ends=np.concatenate([[0], np.cumsum(rows["sizes"], dtype=np.int64)]),
-        vertices=mentions[np.repeat(ends[:-1], members.counts) + places],
-        places=places,
+        vertices=mentions[np.repeat(ends[:-1], members.counts) + positions],
+        places=positions,
         weights=rows["weights"],
         tokens=rows["tokens"].astype(np.int64),
         estimates=rows["estimates"].astype(np.int64),
@@ -378,8 +378,8 @@ class NetworkChange:
         self._before = before
         self._places = before.known()
         changed = self._changed({*changed_chunks, *(() if self.first else view.stale_links())})
-        edges, gone = self._edge_changes()
-        mentions, unnamed = self._mentions(edges, gone, changed)
+        edges, removed = self._edge_changes()
+        mentions, unnamed = self._mentions(edges, removed, changed)
         self._fresh, stated = self._read(mentions, changed)
         mentioned = {
             passage: mentioned_rows(
@@ -392,7 +392,7 @@ class NetworkChange:
         self.table = replace(
             before.updated(view.chunk_units, mentioned, stated),
             extractor=view.fingerprints[1],
-            relations=_update_relations(before.relations, edges, gone),
+            relations=_update_relations(before.relations, edges, removed),
         )
 
     def texts(self, passages: Iterable[int]) -> dict[int, PassageTexts]:
@@ -428,17 +428,17 @@ class NetworkChange:
         self, edges: Sequence[Edge], dropped_edges: Sequence[Edge], changed: set[str]
     ) -> tuple[dict[str, list[EntityMention]], dict[str, list[str]]]:
         """Return the named entities of the passages whose mentions changed, in order, and their other entities."""
-        put: dict[str, dict[str, Edge]] = {passage: {} for passage in self._units if passage in changed}
+        added: dict[str, dict[str, Edge]] = {passage: {} for passage in self._units if passage in changed}
         for edge in edges:
             if edge.kind == MENTIONS and edge.source in self._units:
-                put.setdefault(edge.source, {})[edge.target] = edge
-        dropped: dict[str, set[str]] = {passage: set() for passage in put}
+                added.setdefault(edge.source, {})[edge.target] = edge
+        dropped: dict[str, set[str]] = {passage: set() for passage in added}
         for edge in dropped_edges:
             if edge.kind == MENTIONS and edge.source in self._units:
                 dropped.setdefault(edge.source, set()).add(edge.target)
-        touched = {passage: dropped[passage] | put.get(passage, {}).keys() for passage in dropped | put}
+        touched = {passage: dropped[passage] | added.get(passage, {}).keys() for passage in dropped | added}
         mentions, unnamed = self._unchanged_mentions(touched)
-        for passage, edges_by_entity in put.items():
+        for passage, edges_by_entity in added.items():
             for edge in edges_by_entity.values():
                 if edge.metadata["names"]:
                     mentions[passage].append(EntityMention.of(edge))

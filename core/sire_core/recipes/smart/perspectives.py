@@ -203,7 +203,7 @@ class _Pool:
         self,
         views: Mapping[str, UndirectedGraph],
         chance: Callable[[str], float],
-        held: NDArray[np.bool_],
+        vertices: NDArray[np.bool_],
         diversity: float,
         informative: bool,
     ) -> None:
@@ -212,9 +212,11 @@ class _Pool:
         self._views = views
         self._chance = chance
         joined = {name: view.degrees() > 0 for name, view in views.items()}
-        self._covered = {name: float(np.count_nonzero(some[held])) / held.sum() for name, some in joined.items()}
+        self._covered = {
+            name: float(np.count_nonzero(some[vertices])) / vertices.sum() for name, some in joined.items()
+        }
         self._colors = {name: vertex_colors(view) for name, view in views.items()}
-        self._held = held
+        self._held = vertices
         self._diversity = diversity
         self._known: set[object] = set()
         self._shared: dict[tuple[int, int], float] = {}
@@ -316,7 +318,7 @@ def describe_trees(
     """
     filled = [one.tree.filled() for one in perspectives]
     # A vertex without edges is alone in every tree, so it does not count for the agreement of trees.
-    joined, held = graph.degrees() > 0, graph.largest_component()
+    joined, vertices = graph.degrees() > 0, graph.largest_component()
     rows: list[dict[str, Any]] = []
     for one, levels, view in zip(perspectives, filled, views, strict=True):
         whole = one_dimensional_entropy(view)
@@ -336,7 +338,7 @@ def describe_trees(
     ]
     lowest = min(map(len, pairs), default=0)
     corrected = [
-        fmean(corrected_information(pair[level][0][held], pair[level][1][held]) for pair in pairs)
+        fmean(corrected_information(pair[level][0][vertices], pair[level][1][vertices]) for pair in pairs)
         for level in range(lowest)
     ]
     qualities = [fmean(row["modularity"]) for row in rows if row["modularity"]]
@@ -348,14 +350,16 @@ def describe_trees(
         "modularity": round(fmean(qualities), 4) if qualities else None,
         "nmi": round(fmean(agreement), 4) if agreement else None,
         "corrected_nmi": [round(value, 4) for value in corrected] or None,
-        "corrected_pairs": _agreement_of_finest_levels(filled, held),
+        "corrected_pairs": _agreement_of_finest_levels(filled, vertices),
     }
 
 
-def _agreement_of_finest_levels(filled: Sequence[Sequence[IntArray]], held: IntArray | BoolArray) -> dict[str, float]:
+def _agreement_of_finest_levels(
+    filled: Sequence[Sequence[IntArray]], vertices: IntArray | BoolArray
+) -> dict[str, float]:
     """Return the corrected agreement of two trees at their finest level, by pair."""
     with_levels = [(number, levels[0]) for number, levels in enumerate(filled, 1) if levels]
     return {
-        f"{one}-{two}": round(corrected_information(left[held], right[held]), 4)
+        f"{one}-{two}": round(corrected_information(left[vertices], right[vertices]), 4)
         for (one, left), (two, right) in combinations(with_levels, 2)
     }

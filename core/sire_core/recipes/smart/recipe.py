@@ -55,8 +55,8 @@ def smart(**settings: Any) -> Recipe:
 
     own = settings.get("base")
     if own is not None and callable(getattr(own, "rank", None)):
-        made = smart(**{name: value for name, value in settings.items() if name != "base"})
-        return replace(made, ranker=own)
+        recipe = smart(**{name: value for name, value in settings.items() if name != "base"})
+        return replace(recipe, ranker=own)
     chosen = ResolvedSettings(
         settings,
         Component(SmartBase),

@@ -234,15 +234,15 @@ class _NodeRows:
         apart = np.bincount(number, weights=~same_part, minlength=int(begins.sum())) > 0
         is_open = apart[number]
         self._owners, self._members = self._owners[is_open], self._members[is_open]
-        size, many = len(above) + 1, int(self._owners.max(initial=-1)) + 1
+        size, n_owners = len(above) + 1, int(self._owners.max(initial=-1)) + 1
         codes = np.sort(self._owners * size + parts[is_open])
         codes = codes[np.diff(codes, prepend=-1) > 0]
-        joined_codes = np.sort(above[codes % size] * many + codes // size)
+        joined_codes = np.sort(above[codes % size] * n_owners + codes // size)
         again = joined_codes[1:] == joined_codes[:-1]
         joined_codes = joined_codes[:-1][
             again & ~np.append(False, again)[:-1]
         ]  # those that are there repeatedly, once each
-        return (joined_codes % many, joined_codes // many) if many else (joined_codes, joined_codes)
+        return (joined_codes % n_owners, joined_codes // n_owners) if n_owners else (joined_codes, joined_codes)
 
 
 _no_ids: Callable[[], Any] = partial(np.empty, 0, "S24")

@@ -246,19 +246,19 @@ def gather_evidence(
     texts = [report.text for report in below]
     if sum(estimate_tokens(text) + 2 for text in texts) > context_tokens // 2:
         texts = ["\n".join(text.split("\n")[:2]) for text in texts]
-    shown = [at for at, text in enumerate(texts) if budget.takes(text)]
+    fitting = [at for at, text in enumerate(texts) if budget.takes(text)]
     stated = network.statements
     order = sorted(node.statements, key=lambda number: (-_statement_weight(number, node, network), number))
     picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
     sources = [int(stated.passages[number]) for number in picked]
-    passages = dict.fromkeys([*(p for at in shown for p in below[at].passages), *sources])
+    passages = dict.fromkeys([*(p for at in fitting for p in below[at].passages), *sources])
     if len(passages) < 2:
         return None
     statements = list(network.read(picked).values())
     data: dict[str, Any] = {"entities": _entities(node, statements, set(passages), network, budget)}
     data["statements"] = [statement.text for statement in statements]
-    if shown:
-        data["reports"] = [texts[at] for at in shown]
+    if fitting:
+        data["reports"] = [texts[at] for at in fitting]
     chunk_ids = tuple(dict.fromkeys(chunk for passage in passages for chunk in network.passages[passage]))
     return ReportEvidence(json.dumps(data, ensure_ascii=False), tuple(passages), chunk_ids, tuple(picked))
 
@@ -467,7 +467,7 @@ class ReportWriter:
     def _to_write(self, open_nodes: _OpenNodes) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """Return what to show the model of the nodes that need a call."""
         unchanged = self._unchanged_reports(open_nodes)
-        shown: list[tuple[TreeReports, int, ReportEvidence]] = []
+        nodes_with_evidence: list[tuple[TreeReports, int, ReportEvidence]] = []
         for tree, number, node in open_nodes:
             if len(node.weights) < _MIN_MODEL_ENTITIES:
                 self._write_extracts([(tree, number, node)])
@@ -481,18 +481,18 @@ class ReportWriter:
             if evidence is None:
                 tree.unreported[number] = whole.statements
             else:
-                shown.append((tree, number, evidence))
-        return self._reuse_stored(shown)
+                nodes_with_evidence.append((tree, number, evidence))
+        return self._reuse_stored(nodes_with_evidence)
 
     def _reuse_stored(
-        self, shown: Sequence[tuple[TreeReports, int, ReportEvidence]]
+        self, nodes_with_evidence: Sequence[tuple[TreeReports, int, ReportEvidence]]
     ) -> list[tuple[TreeReports, int, ReportEvidence]]:
         """Take over stored reports with equal evidence; return the other nodes."""
-        digests = [evidence.digest for *_, evidence in shown]
+        digests = [evidence.digest for *_, evidence in nodes_with_evidence]
         units = self._view.units(list(dict.fromkeys(self._evidence[key] for key in digests if key in self._evidence)))
         old = {unit.id: unit for unit in units}
         missing = []
-        for (tree, number, evidence), key in zip(shown, digests, strict=True):
+        for (tree, number, evidence), key in zip(nodes_with_evidence, digests, strict=True):
             if key in self._evidence:
                 unit = old[self._evidence[key]]
                 tree.reports[number] = Report(unit.title, unit.text, evidence.passages, evidence.statements, key)
@@ -522,8 +522,8 @@ class ReportWriter:
             units[tree][number] = unit
             if unit is not None:
                 self._fresh[unit.id] = unit
-        for tree, made in units.items():
-            tree.store_units(made)
+        for tree, written in units.items():
+            tree.store_units(written)
 
     def _unit(self, node: ReportNode, report: Report) -> Unit:
         chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])

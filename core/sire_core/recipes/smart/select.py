@@ -169,9 +169,9 @@ class _ReportChooser:
     def _below(self, report: int) -> tuple[str, ...]:
         """Return the entities of the hits below the report, without units that a filter hides."""
         covered = [entity for entity in self._entities if report in self._trees.above(entity)]
-        places = self._trees.places[covered]
-        units = np.flatnonzero(places >= 0)
-        hidden = units[self._ranking.scores_at(places[units]) == -np.inf].tolist() if len(units) else []
+        indexes = self._trees.places[covered]
+        units = np.flatnonzero(indexes >= 0)
+        hidden = units[self._ranking.scores_at(indexes[units]) == -np.inf].tolist() if len(units) else []
         return tuple(self._trees.name(entity) for at, entity in enumerate(covered) if at not in hidden)
 
 
@@ -351,7 +351,7 @@ class ReportTrees:
         view: View,
         ids: NDArray[Any],
         trees: Mapping[int, str],
-        named: IntArray,
+        named_entities: IntArray,
         mentions: IntArray,
         children: IntArray,
     ) -> ReportTrees:
@@ -361,26 +361,26 @@ class ReportTrees:
             view: Pool with the reports; units are known by their positions there.
             ids: Ids of the entities, which are known by their numbers here.
             trees: Name of the tree of every report, by its position, ascending.
-            named: Unit and an entity that it names, `[n, 2]`.
+            named_entities: Unit and an entity that it names, `[n, 2]`.
             mentions: Report and an entity that it is the lowest report of, `[n, 2]`.
             children: Report and a report right below it, `[n, 2]`.
         """
         has_entities = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
         positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)
         own = np.flatnonzero(positions >= 0)
-        named = np.concatenate([named, np.stack([positions[own], own], axis=1)])
+        named_entities = np.concatenate([named_entities, np.stack([positions[own], own], axis=1)])
         parents: dict[int, list[int]] = {}
         for parent, child in sorted(children.tolist()):
             parents.setdefault(child, []).append(parent)
         mentions = mentions[stable_order(mentions[:, 0])]
         above = _compressed_rows(mentions[:, ::-1], len(ids))
-        return cls(trees, ids, positions, _compressed_rows(named, view.size), above, parents)
+        return cls(trees, ids, positions, _compressed_rows(named_entities, view.size), above, parents)
 
     def named(self, position: int) -> list[int]:
         """Return the entities that a passage, a relation or an entity names, by their ids."""
         starts, entities = self._named
-        named: list[int] = entities[starts[position] : starts[position + 1]].tolist()
-        return sorted(named, key=lambda entity: bytes(self.ids[entity]))
+        names: list[int] = entities[starts[position] : starts[position + 1]].tolist()
+        return sorted(names, key=lambda entity: bytes(self.ids[entity]))
 
     def above(self, entity: int) -> tuple[int, ...]:
         """Return all reports above an entity, each once, lower ones first."""
@@ -421,11 +421,11 @@ def _trees_from_notes(view: View) -> ReportTrees | None:
     same = np.array_equal(view.ids[chunks], passages) or np.array_equal(np.sort(view.ids[chunks]), np.sort(passages))
     if not (same and np.array_equal(np.sort(view.ids[reports]), table.reports)):
         return None
-    positions, places = reports[np.argsort(view.ids[reports])], positions_in(view.ids, passages)
-    named, unnamed = network.parts["named"], network.parts["unnamed"]
+    positions, indexes = reports[np.argsort(view.ids[reports])], positions_in(view.ids, passages)
+    named_rows, unnamed = network.parts["named"], network.parts["unnamed"]
     relations = positions_in(view.ids, network.relations[:, 0])
-    units = np.concatenate([places[named.groups()], places[unnamed.groups()], relations])
-    ids = np.concatenate([table.entities, named["ids"], unnamed["ids"], network.relations[:, 1]])
+    units = np.concatenate([indexes[named_rows.groups()], indexes[unnamed.groups()], relations])
+    ids = np.concatenate([table.entities, named_rows["ids"], unnamed["ids"], network.relations[:, 1]])
     numbers, first = by_appearance(id_hashes(ids))  # the table's entities come first: they keep their numbers
     ids, numbers = ids[first], numbers[len(table.entities) :]
     order = np.argsort(positions)
@@ -436,7 +436,7 @@ def _trees_from_notes(view: View) -> ReportTrees | None:
         trees={
             at: names[tree] for at, tree in zip(positions[order].tolist(), table.trees[order].tolist(), strict=True)
         },
-        named=np.stack([units, numbers], axis=1)[units >= 0],
+        named_entities=np.stack([units, numbers], axis=1)[units >= 0],
         mentions=np.stack([positions[table.mentions[:, 0]], table.mentions[:, 1]], axis=1),
         children=positions[table.children],
     )
@@ -447,7 +447,7 @@ def _trees_from_edges(view: View) -> ReportTrees:
     reports = _positions_of_kind(view, UnitKind.REPORT)
     number = {bytes(name): at for at, name in enumerate(view.ids)} if len(reports) else {}
     entities: dict[bytes, int] = {}
-    named: list[tuple[int, int]] = []
+    name_pairs: list[tuple[int, int]] = []
     mentions: list[tuple[int, int]] = []
     children: list[tuple[int, int]] = []
     above = set(reports.tolist())
@@ -455,10 +455,10 @@ def _trees_from_edges(view: View) -> ReportTrees:
         source, target = number.get(edge.source.encode(), -1), edge.target.encode()
         if edge.kind in (MENTIONS, RELATES) and source >= 0:
             pair = source, entities.setdefault(target, len(entities))
-            (mentions if source in above else named).append(pair)
+            (mentions if source in above else name_pairs).append(pair)
         elif edge.kind == "child" and source in above and target in number:
             children.append((source, number[target]))
-    pairs = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (named, mentions, children))
+    pairs = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (name_pairs, mentions, children))
     trees = {at: unit.tree for at, unit in zip(reports.tolist(), view.units(reports), strict=True)}
     return ReportTrees.build(view, np.array(list(entities), dtype="S"), trees, *pairs)
 

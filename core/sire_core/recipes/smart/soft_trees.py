@@ -64,7 +64,7 @@ class _Problem(NamedTuple):
 def train_trees(
     graph: UndirectedGraph,
     features: NDArray[np.float32],
-    held: NDArray[np.int64],
+    vertices: NDArray[np.int64],
     *,
     kappa: int,
     sizes: tuple[int, ...],
@@ -74,11 +74,11 @@ def train_trees(
     """Train and return the trees that are best once hardened.
 
     Up to 50,000 vertices every step sees the whole graph; of a larger one, a sample of vertices with their neighbors is
-    trained on, and the trained network is applied to all. `held` are the vertices with edges, ascending, `sizes` the
+    trained on, and the trained network is applied to all. `vertices` are those with edges, ascending, `sizes` the
     clusters of every level, the finest first.
     """
     generator = torch.Generator().manual_seed(seed)
-    linked, rows = _connected_part(graph, features, held, settings.positions, seed)
+    linked, rows = _connected_part(graph, features, vertices, settings.positions, seed)
     whole = _problem(linked, rows, settings)
     problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed), settings)
     model = SoftTrees(rows.shape[1], (settings.hidden, settings.dimension), assign=settings.assign, generator=generator)
@@ -88,7 +88,7 @@ def train_trees(
 
     def harden(temperature: float) -> tuple[EncodingTree, ...]:
         with torch.no_grad():
-            return tuple(_harden(head, held, graph.size) for head in whole.run(model, temperature))
+            return tuple(_harden(head, vertices, graph.size) for head in whole.run(model, temperature))
 
     def step(temperature: float) -> float:
         optimizer.zero_grad()
@@ -97,7 +97,7 @@ def train_trees(
         optimizer.step()
         return loss.item()
 
-    return _train(settings, step, harden, lambda trees: _hard_value(graph, trees, held, settings))
+    return _train(settings, step, harden, lambda trees: _hard_value(graph, trees, vertices, settings))
 
 
 def _train(
@@ -125,13 +125,13 @@ def _train(
 
 
 def _connected_part(
-    graph: UndirectedGraph, features: NDArray[np.float32], held: NDArray[np.int64], width: int, seed: int
+    graph: UndirectedGraph, features: NDArray[np.float32], vertices: NDArray[np.int64], width: int, seed: int
 ) -> tuple[UndirectedGraph, Tensor]:
     """Return the graph of the held vertices alone, and the features of each."""
     numbers = np.full(graph.size, -1, dtype=np.int64)
-    numbers[held] = np.arange(len(held))
-    linked = UndirectedGraph(len(held), numbers[graph.edges], graph.weights)
-    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[held], dtype=np.float32)))
+    numbers[vertices] = np.arange(len(vertices))
+    linked = UndirectedGraph(len(vertices), numbers[graph.edges], graph.weights)
+    texts = torch.nn.functional.normalize(torch.from_numpy(np.asarray(features[vertices], dtype=np.float32)))
     coordinates = torch.from_numpy(positions(linked, width, np.random.default_rng(seed)).copy())
     blocks = [
         block / block.square().sum(1).mean().sqrt().clamp_min(1e-6) for block in (texts, coordinates) if block.numel()
@@ -146,11 +146,11 @@ def _sample(linked: UndirectedGraph, rows: Tensor, seed: int) -> tuple[Undirecte
     chosen = np.zeros(linked.size, dtype=np.bool_)
     count = 0
     for vertex in np.random.default_rng(seed).permutation(linked.size).tolist():
-        near = targets[starts[vertex] : starts[vertex + 1]]
-        count += int((~chosen[near]).sum()) + int(not chosen[vertex])
+        neighbours = targets[starts[vertex] : starts[vertex + 1]]
+        count += int((~chosen[neighbours]).sum()) + int(not chosen[vertex])
         if count > _FULL_BATCH and chosen.any():
             break
-        chosen[near] = chosen[vertex] = True
+        chosen[neighbours] = chosen[vertex] = True
     numbers = np.cumsum(chosen) - 1
     is_inside = chosen[linked.edges].all(axis=1)
     part = UndirectedGraph(int(chosen.sum()), numbers[linked.edges[is_inside]], linked.weights[is_inside])
@@ -209,22 +209,22 @@ def _shared_information(heads: list[SoftTree], settings: NeuralSettings, generat
     return torch.stack(values).mean()
 
 
-def _harden(soft: SoftTree, held: NDArray[np.int64], size: int) -> EncodingTree:
+def _harden(soft: SoftTree, vertices: NDArray[np.int64], size: int) -> EncodingTree:
     levels = [level.argmax(1).numpy() for level in soft.levels]
     if soft.parents is None:
-        return tree_of(repaired_labels(levels), held, size)
-    return tree_of(nested_labels(levels[0], [parent.argmax(1).numpy() for parent in soft.parents]), held, size)
+        return tree_of(repaired_labels(levels), vertices, size)
+    return tree_of(nested_labels(levels[0], [parent.argmax(1).numpy() for parent in soft.parents]), vertices, size)
 
 
 def _hard_value(
-    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], held: NDArray[np.int64], settings: NeuralSettings
+    graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: NDArray[np.int64], settings: NeuralSettings
 ) -> float:
     """Return what hard trees save minus what they share; trees below the floor count against it as in the loss."""
     scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
     saved = np.array([decoding_information(graph, tree) for tree in trees]) / scale
     low = np.maximum(0.0, settings.floor * saved.max() - saved).sum()
     mask = np.zeros(graph.size, dtype=np.bool_)
-    mask[held] = True
+    mask[vertices] = True
     measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
     if not settings.informative:
         saved, low = np.zeros(1), 0.0
@@ -399,8 +399,8 @@ class SoftTrees:
         ]
 
     def _encode(self, means: Tensor, features: Tensor) -> Tensor:
-        own, near, own_two, near_two = self._encoder
-        inner = torch.relu(features @ own + torch.sparse.mm(means, features @ near))
+        own, near_one, own_two, near_two = self._encoder
+        inner = torch.relu(features @ own + torch.sparse.mm(means, features @ near_one))
         encoded = inner @ own_two + torch.sparse.mm(means, inner @ near_two)
         normal: Tensor = torch.nn.functional.layer_norm(encoded, encoded.shape[1:])
         return normal

@@ -220,20 +220,24 @@ def _local_numbers(record: ExtractionRecord, mentions: Sequence[EntityMention]) 
 
 def _add_fact(stated: PassageStatements, fact: Fact, numbers: Mapping[str, int], title: str) -> set[int]:
     """Add a sentence and its pairs; return the entities it joins."""
-    named = list(dict.fromkeys(numbers[name] for name in fact.entities if name in numbers))
+    numbers_named = list(dict.fromkeys(numbers[name] for name in fact.entities if name in numbers))
     relations = list(_relations(fact, numbers))
     joined = {end for a, b, *_ in relations for end in (a, b)}
     stated.pairs += relations
     stated.features += _roles(fact, numbers)
-    named += [end for end in dict.fromkeys(end for a, b, *_ in relations for end in (a, b)) if end not in named]
-    if not joined and len(named) > 1:
-        stated.pairs += [(a, b, 1.0, 0) for a, b in combinations(named[:_MAX_PAIRED], 2)]
-        joined.update(named[:_MAX_PAIRED])
-        stated.features += [(place, WORD, word) for word in word_features(fact.text) for place in named[:_MAX_PAIRED]]
-    if len(named) > 1:
+    numbers_named += [
+        end for end in dict.fromkeys(end for a, b, *_ in relations for end in (a, b)) if end not in numbers_named
+    ]
+    if not joined and len(numbers_named) > 1:
+        stated.pairs += [(a, b, 1.0, 0) for a, b in combinations(numbers_named[:_MAX_PAIRED], 2)]
+        joined.update(numbers_named[:_MAX_PAIRED])
+        stated.features += [
+            (index, WORD, word) for word in word_features(fact.text) for index in numbers_named[:_MAX_PAIRED]
+        ]
+    if len(numbers_named) > 1:
         text = fact.text if not title or title.casefold() in fact.text.casefold() else f"{title}: {fact.text}"
         weight = max(sum(weight for _, _, weight, _ in relations), 1.0)
-        stated.statements.append(LocalStatement(text, tuple(named), weight))
+        stated.statements.append(LocalStatement(text, tuple(numbers_named), weight))
     return joined
 
 
