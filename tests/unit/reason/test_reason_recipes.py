@@ -279,8 +279,7 @@ async def test_collect_wants_an_answer():
 def test_public_functions_keep_their_names_beside_their_modules():
     import sire_core.reason.ircot
     import sire_core.reason.self_ask
-    import sire_core.reason.strategies
 
     assert sire_core.reason.ircot is ircot
     assert sire_core.reason.self_ask is self_ask
-    assert sire_core.reason.strategies is single
+    assert sire_core.reason.single is single
