@@ -24,10 +24,10 @@ from llama_index_sire import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEn
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
 from llama_index_sire import create_sire_tool as create_llama_index_tool
 from sire_core.errors import ConfigurationError
+from sire_core.explore.export import to_networkx
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
-from sire_core.search.export import to_networkx
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel

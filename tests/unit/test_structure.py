@@ -14,7 +14,7 @@ ROOT = Path(sire_core.__file__).parent
 
 # A folder imports from those before it only. `build` comes after `recipes`: it looks up stored recipes by name.
 FOLDERS = (
-    "algorithms filters protocols models corpus extraction data derive storage stores knowledge trees search recipes "
+    "algorithms filters protocols models corpus extraction data derive storage stores search knowledge trees recipes "
     "build explore reason serve evaluate testing cli"
 ).split()
 ROOMS = sorted(path.parent.name for path in (ROOT / "recipes").glob("*/recipe.py"))

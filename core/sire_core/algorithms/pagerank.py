@@ -1,4 +1,4 @@
-"""Personalised PageRank by forward push (Andersen, Chung and Lang 2006)."""
+"""Personalised PageRank: forward push (Andersen, Chung and Lang 2006); power iteration for walks that start widely."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = ["PageRankScores", "has_compiler", "personalized_pagerank"]
+
+_DENSE = 8
+"""A walk that starts at more than one node in so many is computed by power iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ def personalized_pagerank(
     """Where a walker is who starts at a seed and at every step follows an edge or else returns to a seed.
 
     Mass waits at nodes as a residual. In rounds, every node whose residual is above the threshold times its degree
-    keeps its share and pushes the rest along its edges. At a node without edges the walker returns to a seed.
+    keeps its share and pushes the rest along its edges; where many nodes are seeds, all nodes push in every round. At a
+    node without edges the walker returns to a seed.
 
     Args:
         graph: The graph.
@@ -61,7 +65,8 @@ def personalized_pagerank(
         damping: Probability of following an edge, at least 0 and below 1.
         threshold: Residuals up to this, per edge of a node, are left where they are; the error is at most
             `threshold * (edges + nodes without edges)`.
-        compiled: Whether to use numba; None uses it where it is installed. The result is the same up to rounding.
+        compiled: Whether to push with numba or without; None decides itself, also whether to push at all. Results
+            differ by the error only.
 
     Raises:
         ConfigurationError: No seed, a negative one, or a setting out of its range.
@@ -75,6 +80,9 @@ def personalized_pagerank(
     total = float(weights.sum())
     if len(seeds) != graph.size or not np.isfinite(total) or total <= 0 or weights.min() < 0:
         raise ConfigurationError("Seeds are one weight per node, none negative, at least one above 0.")
+    if len(first) * _DENSE > graph.size and compiled is None:
+        scores, left = _iterate(graph, first, np.asarray(weights / total), float(damping), float(threshold))
+        return PageRankScores(scores, left)
     push = _compiled() if compiled is not False else None
     if compiled and push is None:
         raise ConfigurationError('Compiled PageRank needs numba: pip install "sire-rag[fast]"')
@@ -82,6 +90,22 @@ def personalized_pagerank(
     edges = (graph.indptr, graph.targets, graph.probabilities)
     scores, kept = (push or _push_arrays)(*edges, first, start, float(damping), float(threshold))
     return PageRankScores(scores, max(0.0, 1.0 - float(kept)))
+
+
+def _iterate(graph: CSRGraph, seeds: Ints, start: Floats, damping: float, threshold: float) -> tuple[Floats, float]:
+    """Scores, and the mass that is still waiting: all nodes push at once, which pays where a walk starts everywhere."""
+    from scipy.sparse import csr_array
+
+    edges = csr_array((graph.probabilities, graph.targets, graph.indptr), shape=(graph.size, graph.size))
+    stuck = np.diff(graph.indptr) == 0
+    restart = np.zeros(graph.size)
+    restart[seeds] = start
+    scores, waiting, left = np.zeros(graph.size), restart, 1.0
+    while left > threshold * (len(graph.targets) + np.count_nonzero(stuck)):
+        scores += (1.0 - damping) * waiting
+        waiting = damping * (edges.T @ waiting + waiting[stuck].sum() * restart)
+        left *= damping
+    return scores, left
 
 
 @lru_cache(maxsize=1)

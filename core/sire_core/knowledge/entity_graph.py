@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from sire_core.algorithms.grouping import by_appearance, id_codes, ranges
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
+from sire_core.knowledge.walk import Walk
 from sire_core.types import UnitKind, hash64
 
 if TYPE_CHECKING:
@@ -23,22 +23,7 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BoolArray, IntArray, View
 
-__all__ = ["EntityGraph", "SpelledNames", "Walk"]
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """A graph over passages (the first nodes) and entities (the nodes after them).
-
-    Attributes:
-        graph: The graph.
-        passages: Number of passages.
-        mentions: Passages that name each entity, `[entities]`; 0 for those that no allowed passage names.
-    """
-
-    graph: CSRGraph
-    passages: int
-    mentions: IntArray
+__all__ = ["EntityGraph", "SpelledNames"]
 
 
 class EntityGraph:

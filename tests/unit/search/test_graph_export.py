@@ -2,8 +2,8 @@ import networkx as nx
 import pytest
 
 from sire_core import Document, Index
+from sire_core.explore.export import to_networkx
 from sire_core.recipes import pagerank
-from sire_core.search.export import to_networkx
 from sire_core.testing.hash_embedder import HashEmbedder
 
 CORPUS = [

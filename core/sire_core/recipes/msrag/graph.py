@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.grouping import id_codes, ranges, row_pointers
+from sire_core.algorithms.grouping import ranges, row_pointers
 from sire_core.algorithms.pagerank import personalized_pagerank
-from sire_core.knowledge import RELATES
-from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.knowledge.names import similar_names
+from sire_core.knowledge.relation_ends import relation_ends
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -22,41 +21,12 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
 
 __all__ = [
-    "IdPositions",
     "Incidence",
     "RelationGraph",
     "RelationWalk",
     "nearby_entities",
     "nearby_relations",
 ]
-
-
-class IdPositions:
-    """Looks up positions of units by id, on arrays instead of a dict.
-
-    Args:
-        ids: Unit ids, `[size]`.
-    """
-
-    def __init__(self, ids: NDArray[np.bytes_]) -> None:
-        self._ids = ids
-        codes = id_codes(ids)
-        self._order = np.argsort(codes)
-        self._codes = codes[self._order]
-
-    @classmethod
-    def of(cls, view: View) -> IdPositions:
-        """Return those of a pool, made once per snapshot."""
-        positions: IdPositions = view.derived("places of ids", lambda: cls(view.ids))
-        return positions
-
-    def find(self, ids: NDArray[np.bytes_]) -> IntArray:
-        """Return positions of ids; -1 for an unknown id."""
-        if not len(self._order):
-            return np.full(len(ids), -1, dtype=np.int64)
-        rows = np.minimum(np.searchsorted(self._codes, id_codes(ids)), len(self._codes) - 1)
-        positions = self._order[rows]
-        return np.where(self._ids[positions] == ids, positions, -1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +163,7 @@ class RelationGraph:
             np.flatnonzero(view.kinds == names.index(kind.value)).astype(np.int64)
             for kind in (UnitKind.CHUNK, UnitKind.ENTITY, UnitKind.RELATION)
         )
-        pairs = _pairs(view)
-        pairs = pairs[:, (pairs >= 0).all(axis=0)]
+        pairs = relation_ends(view)
         indptr, indices = view.chunk_pointers
         owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
         counts = np.diff(indptr)[chunks]
@@ -218,13 +187,6 @@ class RelationGraph:
         """Return the positions of the sources of a unit."""
         indptr, indices = view.chunk_pointers
         return list(dict.fromkeys(self.passages_of_chunk[indices[indptr[position] : indptr[position + 1]]].tolist()))
-
-
-def _pairs(view: View) -> IntArray:
-    """Positions of relations and of their entities, `[2, pairs]`; -1 for units that are not in the pool."""
-    positions = IdPositions.of(view)
-    columns = EdgeColumns.of_blocks(view.notes(f"{RELATES}/"))
-    return np.stack([positions.find(columns.sources), positions.find(columns.targets)])
 
 
 _SYNONYM = 0.8

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.pagerank import personalized_pagerank
-from sire_core.knowledge.entity_graph import EntityGraph, Walk
-from sire_core.search.ranking import LiftedRanking, ScoredRanking
+from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.knowledge.walk import Walk, WalkPaths, walk_ranking
+from sire_core.search.ranking import ScoredRanking
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
-from sire_core.types import PathStep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,18 +79,11 @@ class PageRank:
         open_ = None if allowed is None else allowed[passages]
         walk = self._walk(view, graph, open_)
         named = graph.link(query, open_)
-        alone = len(passages) == view.size
-        among = cosines if alone else KnownSimilarities(cosines.all()[passages])
+        among = cosines if len(passages) == view.size else KnownSimilarities(cosines.all()[passages])
         mass = self._mass(walk, named, among, open_)
-        best = float(mass[: walk.passages].max(initial=0.0)) or 1.0
-        explain = _Reasons(view, graph, walk, named, mass, cosines).path
-        if alone and allowed is None:
-            reached = np.flatnonzero(mass[: walk.passages])
-            return LiftedRanking(cosines, explain, self.cosine_weight, reached, mass[reached] / best)
-        scores = cosines.all() - 2.0  # after every passage
-        lifted = mass[: walk.passages] / best + self.cosine_weight * among.all()
-        scores[passages] = lifted.astype(np.float32)
-        return ScoredRanking(scores, allowed, explain)
+        starts = {entity: f"the question names {name}" for entity, name in named.items()}
+        paths = WalkPaths(view, graph, walk, starts, mass, cosines)
+        return walk_ranking(paths, mass[: walk.passages], cosines, allowed, self.cosine_weight)
 
     def _walk(self, view: View, graph: EntityGraph, allowed: BoolArray | None) -> Walk:
         if allowed is not None:
@@ -104,95 +96,16 @@ class PageRank:
         self, walk: Walk, named: Mapping[int, str], cosines: Similarities, allowed: BoolArray | None
     ) -> NDArray[np.float64]:
         """PageRank of all nodes, `[nodes]`; zeros if there is no start."""
-        seeds = np.zeros(walk.graph.size)
+        starts, near = np.zeros(len(walk.mentions)), np.zeros(walk.passages)
         if allowed is not None:
             cosines = KnownSimilarities(np.where(allowed, cosines.all(), -np.inf).astype(np.float32))
         similar, found = cosines.best(self.dense_hits)
         weights = np.maximum(found, 0.0).astype(np.float64) ** self.dense_power
         share = self.dense_share if named else 1.0
         if weights.sum() > 0:
-            seeds[similar] = share * weights / weights.sum()
+            near[similar] = share * weights / weights.sum()
         if named:
             entities = np.fromiter(named, dtype=np.int64)
             weights = walk.mentions[entities].astype(np.float64) ** -self.seed_rarity
-            seeds[walk.passages + entities] = (1 - share) * weights / weights.sum()
-        if seeds.sum() <= 0:
-            return seeds
-        return personalized_pagerank(walk.graph, seeds, self.damping, threshold=self.threshold).scores
-
-
-class _Reasons:
-    """Paths of hits: how the walk reached a passage, one or two steps back."""
-
-    def __init__(
-        self,
-        view: View,
-        graph: EntityGraph,
-        walk: Walk,
-        named: Mapping[int, str],
-        mass: NDArray[np.float64],
-        cosines: Similarities,
-    ) -> None:
-        self._view = view
-        self._graph = graph
-        self._walk = walk
-        self._named = named
-        self._mass = mass
-        self._cosines = cosines
-        self._known: dict[int, tuple[int, ...]] = {}
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """Return steps by entities, then the cosine."""
-        kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
-        own = PathStep(f"vector:{kind}", (self._id(position),), note)
-        passage = int(np.searchsorted(self._graph.chunk_positions, position))
-        is_passage = passage < self._walk.passages and self._graph.chunk_positions[passage] == position
-        entity = self._strongest(passage) if is_passage else None
-        if entity is None:
-            return (own,)
-        return (*self._towards(entity, passage), own)
-
-    def _towards(self, entity: int, passage: int) -> tuple[PathStep, ...]:
-        """Steps from the question to an entity and on to a passage."""
-        ids = (self._graph.entity_ids[entity],)
-        known = self._graph.name_in(passage, entity)
-        last = PathStep("entity", (*ids, self._passage_id(passage)), f"the passage names {known or 'the entity'}")
-        if entity in self._named:
-            return (PathStep("question", ids, f"the question names {self._named[entity]}"), last)
-        before = self._strongest(self._walk.passages + entity, other=passage)
-        if before is None:
-            return (last,)
-        origin = self._strongest(before, other=self._walk.passages + entity)
-        start: tuple[PathStep, ...] = ()
-        if origin is not None and origin in self._named:
-            note = f"the question names {self._named[origin]}"
-            start = (PathStep("question", (self._graph.entity_ids[origin],), note),)
-        step = PathStep("passage", (self._passage_id(before), *ids), "this passage names the next entity")
-        return (*start, step, last)
-
-    def _strongest(self, node: int, other: int = -1) -> int | None:
-        """The neighbour that contributes most to a node: an entity for a passage, a passage for an entity."""
-        best = next((sender for sender in self._senders(node) if sender != other), None)
-        if best is None:
-            return None
-        return best - self._walk.passages if node < self._walk.passages else best
-
-    def _senders(self, node: int) -> tuple[int, ...]:
-        """The two neighbours that contribute most to a node, best first; cached, as a hub leads to many hits."""
-        if node not in self._known:
-            neighbors, _ = self._walk.graph.neighbors(node)
-            reached = neighbors[self._mass[neighbors] > 0]
-            sent = np.array([self._sent(neighbor, node) for neighbor in reached.tolist()])
-            self._known[node] = tuple(reached[np.argsort(-sent, kind="stable")[:2]].tolist())
-        return self._known[node]
-
-    def _sent(self, neighbor: int, node: int) -> float:
-        targets, probabilities = self._walk.graph.neighbors(neighbor)
-        return float(self._mass[neighbor] * probabilities[np.searchsorted(targets, node)])
-
-    def _passage_id(self, passage: int) -> str:
-        return self._id(int(self._graph.chunk_positions[passage]))
-
-    def _id(self, position: int) -> str:
-        return str(self._view.ids[position].decode())
+            starts[entities] = (1 - share) * weights / weights.sum()
+        return walk.mass(starts, near, self.damping, self.threshold)
