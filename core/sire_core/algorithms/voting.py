@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["count_votes", "parse_order"]
+__all__ = ["count_votes", "parse_numbers", "parse_order"]
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -35,12 +35,22 @@ def parse_order(answer: str, items: Sequence[T]) -> list[T]:
     """Reorder items as a model's answer says.
 
     Args:
-        answer: Any text; its whole numbers count, from 0. Numbers out of range and repeated ones are passed over.
+        answer: See `parse_numbers`.
         items: In the order in which they were numbered.
 
     Returns:
         The items named, then all others in their old order.
     """
-    numbers = (int(found) for found in _NUMBER.findall(answer) if len(found) < 10)
-    first = dict.fromkeys(number for number in numbers if number < len(items))
+    first = parse_numbers(answer, len(items))
     return [items[number] for number in first] + [item for i, item in enumerate(items) if i not in first]
+
+
+def parse_numbers(answer: str, size: int) -> list[int]:
+    """Read the numbers that a model's answer names, each once, in its order.
+
+    Args:
+        answer: Any text; its whole numbers count, from 0.
+        size: How many things are numbered; larger numbers are passed over.
+    """
+    numbers = (int(found) for found in _NUMBER.findall(answer) if len(found) < 10)
+    return list(dict.fromkeys(number for number in numbers if number < size))

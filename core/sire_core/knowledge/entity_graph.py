@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.grouping import by_appearance, id_codes, ranges
+from sire_core.algorithms.grouping import by_appearance, id_codes, positions_in, ranges
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
@@ -97,6 +97,20 @@ class EntityGraph:
                     names.setdefault(int(self.entities[mention]), name)
         return names
 
+    def called(self, passages: IntArray, keys: NDArray[np.uint64]) -> IntArray:
+        """Return the entities that passages call by certain names, -1 where a passage uses no such name.
+
+        Args:
+            passages: Passage numbers, `[n]`.
+            keys: `hash64` of the `name_key` of a name, `[n]`.
+        """
+        forms, numbers = self.names.lists.forms, self.names.numbers
+        counts = forms.counts[numbers]
+        known = forms["keys"][ranges(forms.starts()[numbers], counts)]
+        mentions = np.repeat(np.arange(len(numbers)), counts)
+        rows = positions_in(_paired(self.passages[mentions], known), _paired(passages, keys))
+        return np.where(rows >= 0, self.entities[mentions[rows]], -1) if len(mentions) else rows
+
     def frequency(self, entity: int) -> int:
         """Return the number of passages that name an entity."""
         return int((self.entities == entity).sum())
@@ -131,6 +145,11 @@ class EntityGraph:
         start, end = np.searchsorted(self.passages, [passage, passage + 1]).tolist()
         mentions = start + np.flatnonzero(self.entities[start:end] == entity)
         return next((name for mention in mentions.tolist() for name in self.names.names(mention)[:1]), "")
+
+
+def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hashes of pairs of a passage and the key of a name."""
+    return keys ^ (passages.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
 
 
 class SpelledNames:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.flat.recipe import flat
+from sire_core.recipes.hipporag2.recipe import hipporag2
 from sire_core.recipes.iier.recipe import iier
 from sire_core.recipes.indexrag.recipe import indexrag
+from sire_core.recipes.linearrag.recipe import linearrag
 from sire_core.recipes.msrag.recipe import msrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
@@ -18,8 +20,10 @@ __all__ = [
     "REGISTRY",
     "Recipe",
     "flat",
+    "hipporag2",
     "iier",
     "indexrag",
+    "linearrag",
     "msrag",
     "pagerank",
     "raptor",

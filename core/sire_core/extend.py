@@ -1,0 +1,127 @@
+"""What authors of a method import, and nothing else: a recipe, what it derives, how it ranks.
+
+    from sire_core.extend import Component, Derivation, Output, Recipe, ResolvedSettings, Row, Step, register, setting
+
+Everything is loaded when it is first used, so that naming a recipe stays cheap. `docs/extending/method.md` is the
+guide; `recipes/hipporag2` and `recipes/linearrag` are written against this module alone.
+"""
+
+# ruff: noqa: PLC0414 - an alias marks a name as public for type checkers
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sire_core.algorithms.graphs import CSRGraph as CSRGraph
+    from sire_core.algorithms.grouping import ranges as ranges
+    from sire_core.algorithms.pagerank import personalized_pagerank as personalized_pagerank
+    from sire_core.algorithms.text import name_key as name_key
+    from sire_core.algorithms.text import split_sentences as split_sentences
+    from sire_core.algorithms.text import tokenize as tokenize
+    from sire_core.algorithms.voting import parse_numbers as parse_numbers
+    from sire_core.derive.derivation import Derivation as Derivation
+    from sire_core.derive.plain import PlainDerivation as PlainDerivation
+    from sire_core.derive.rows import Entry as Entry
+    from sire_core.derive.rows import Group as Group
+    from sire_core.derive.rows import Item as Item
+    from sire_core.derive.rows import Output as Output
+    from sire_core.derive.rows import PassageInput as PassageInput
+    from sire_core.derive.rows import Row as Row
+    from sire_core.derive.step import Context as Context
+    from sire_core.derive.step import Step as Step
+    from sire_core.errors import ConfigurationError as ConfigurationError
+    from sire_core.errors import ModelError as ModelError
+    from sire_core.filters import Filter as Filter
+    from sire_core.knowledge.entity_graph import EntityGraph as EntityGraph
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph as KnowledgeGraph
+    from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
+    from sire_core.knowledge.names import similar_names as similar_names
+    from sire_core.knowledge.relation_ends import IdPositions as IdPositions
+    from sire_core.knowledge.relation_ends import relation_ends as relation_ends
+    from sire_core.knowledge.walk import Walk as Walk
+    from sire_core.knowledge.walk import WalkPaths as WalkPaths
+    from sire_core.knowledge.walk import min_max as min_max
+    from sire_core.knowledge.walk import walk_ranking as walk_ranking
+    from sire_core.models.prompt_format import numbered as numbered
+    from sire_core.protocols import BoolArray as BoolArray
+    from sire_core.protocols import BuildView as BuildView
+    from sire_core.protocols import FloatArray as FloatArray
+    from sire_core.protocols import IntArray as IntArray
+    from sire_core.protocols import LanguageModel as LanguageModel
+    from sire_core.protocols import Prompt as Prompt
+    from sire_core.protocols import Ranker as Ranker
+    from sire_core.protocols import Ranking as Ranking
+    from sire_core.protocols import Recipe as Recipe
+    from sire_core.protocols import Selector as Selector
+    from sire_core.protocols import View as View
+    from sire_core.recipes.ablations import Ablation as Ablation
+    from sire_core.recipes.ablations import register_ablations as register_ablations
+    from sire_core.recipes.ablations import register_published as register_published
+    from sire_core.recipes.pool_ranker import PoolRanker as PoolRanker
+    from sire_core.recipes.registry import register as register
+    from sire_core.recipes.reranking import RerankSettings as RerankSettings
+    from sire_core.search.rankers.hybrid import Hybrid as Hybrid
+    from sire_core.search.rankers.lexical import Lexical as Lexical
+    from sire_core.search.ranking import NotedRanking as NotedRanking
+    from sire_core.search.ranking import ScoredRanking as ScoredRanking
+    from sire_core.search.ranking import answer_or_reason as answer_or_reason
+    from sire_core.search.ranking import best_first as best_first
+    from sire_core.search.similarities import KnownSimilarities as KnownSimilarities
+    from sire_core.search.vectors.flat import Flat as Flat
+    from sire_core.settings import Component as Component
+    from sire_core.settings import ResolvedSettings as ResolvedSettings
+    from sire_core.settings import check_settings as check_settings
+    from sire_core.settings import refuse_unused as refuse_unused
+    from sire_core.settings import setting as setting
+    from sire_core.types import Edge as Edge
+    from sire_core.types import PathStep as PathStep
+    from sire_core.types import Unit as Unit
+    from sire_core.types import UnitKind as UnitKind
+    from sire_core.types import hash64 as hash64
+    from sire_core.types import unit_id as unit_id
+
+_MODULES = {
+    "algorithms.graphs": "CSRGraph",
+    "algorithms.grouping": "ranges",
+    "algorithms.pagerank": "personalized_pagerank",
+    "algorithms.text": "name_key split_sentences tokenize",
+    "algorithms.voting": "parse_numbers",
+    "derive.derivation": "Derivation",
+    "derive.plain": "PlainDerivation",
+    "derive.rows": "Entry Group Item Output PassageInput Row",
+    "derive.step": "Context Step",
+    "errors": "ConfigurationError ModelError",
+    "filters": "Filter",
+    "knowledge.entity_graph": "EntityGraph",
+    "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
+    "knowledge.names": "similar_names",
+    "knowledge.relation_ends": "IdPositions relation_ends",
+    "knowledge.walk": "Walk WalkPaths min_max walk_ranking",
+    "models.prompt_format": "numbered",
+    "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",
+    "recipes.ablations": "Ablation register_ablations register_published",
+    "recipes.pool_ranker": "PoolRanker",
+    "recipes.registry": "register",
+    "recipes.reranking": "RerankSettings",
+    "search.ranking": "NotedRanking ScoredRanking answer_or_reason best_first",
+    "search.rankers.hybrid": "Hybrid",
+    "search.rankers.lexical": "Lexical",
+    "search.similarities": "KnownSimilarities",
+    "search.vectors.flat": "Flat",
+    "settings": "Component ResolvedSettings check_settings refuse_unused setting",
+    "types": "Edge PathStep Unit UnitKind hash64 unit_id",
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"sire_core.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_PLACES)

@@ -1,0 +1,1 @@
+"""LinearRAG: sentences join entities, without relations (Zhuang et al. 2025)."""

@@ -1,0 +1,279 @@
+"""`SentenceWalk`: activation of entities through sentences, then PageRank (LinearRAG, section 3.2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sire_core.extend import (
+    CSRGraph,
+    EntityGraph,
+    KnownSimilarities,
+    ScoredRanking,
+    Walk,
+    WalkPaths,
+    best_first,
+    check_settings,
+    hash64,
+    min_max,
+    ranges,
+    setting,
+    walk_ranking,
+)
+from sire_core.recipes.linearrag.derive import SENTENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sire_core.extend import BoolArray, Filter, FloatArray, IntArray, Ranking, View
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Active", "SentenceWalk", "TriGraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class TriGraph:
+    """Passages, sentences and entities of a pool.
+
+    Attributes:
+        mentions: Which passage names which entity.
+        sentences: Positions of the sentences, ascending, `[sentences]`.
+        named: Which sentence names which entity: sentence and entity numbers, ascending by sentence, `[2, pairs]`.
+        counts: In how many sentences a passage names an entity, one if only its title does, `[mentions]`.
+    """
+
+    mentions: EntityGraph
+    sentences: IntArray
+    named: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, view: View) -> TriGraph:
+        """Return the graph of a pool; what is found by reading sentences is stored in files."""
+        graph: TriGraph = view.derived("tri-graph", lambda: cls._read(view))
+        return graph
+
+    @classmethod
+    def _read(cls, view: View) -> TriGraph:
+        mentions, names = EntityGraph.of(view), list(view.kind_names)
+        kind = names.index(SENTENCE.value) if SENTENCE.value in names else -1
+        sentences = np.flatnonzero(view.kinds == kind)
+        found = view.cached_on_disk("tri-graph", lambda: _occurrences(view, mentions, sentences), _save, _load)
+        code = np.unique(found[0] * max(1, len(mentions.entity_ids)) + found[2])  # a sentence may be in two passages
+        named = np.stack(np.divmod(code, max(1, len(mentions.entity_ids))))
+        known = mentions.passages * max(1, len(mentions.entity_ids)) + mentions.entities
+        rows, counts = np.unique(found[1] * max(1, len(mentions.entity_ids)) + found[2], return_counts=True)
+        times = np.ones(len(known), dtype=np.int64)
+        places = np.searchsorted(rows, known)
+        there = np.append(rows, -1)[places] == known
+        times[there] = counts[places[there]]
+        return cls(mentions, sentences, named, times)
+
+    def walk(self, view: View, allowed: BoolArray | None) -> Walk:
+        """Return the undirected graph of passages and entities, and of passages that follow each other.
+
+        Args:
+            view: The pool.
+            allowed: Units that may be walked through, `[size]`; None for all.
+        """
+        if allowed is not None:
+            return self._walk(view, allowed)
+        walk: Walk = view.derived("tri-graph walk", lambda: self._walk(view, None))
+        return walk
+
+    def _walk(self, view: View, allowed: BoolArray | None) -> Walk:
+        graph, size = self.mentions, len(self.mentions.chunk_positions)
+        open_ = np.ones(size, dtype=bool) if allowed is None else allowed[graph.chunk_positions]
+        kept = open_[graph.passages]
+        passages, entities, counts = graph.passages[kept], graph.entities[kept], self.counts[kept].astype(np.float64)
+        frequency = np.bincount(entities, minlength=len(graph.entity_ids)).astype(np.int64)
+        shares = counts / np.bincount(passages, weights=counts, minlength=size)[passages]
+        beside = _neighbours(view, graph.chunk_positions)
+        beside = beside[:, open_[beside].all(axis=0)]
+        sources, targets = np.concatenate((np.stack((passages, size + entities)), beside), axis=1)
+        weights = np.concatenate((shares, np.ones(beside.shape[1])))
+        joined = CSRGraph.from_edges(
+            size + len(graph.entity_ids),
+            np.concatenate((sources, targets)),
+            np.concatenate((targets, sources)),
+            np.concatenate((weights, weights)),
+        )
+        return Walk(joined, size, frequency)
+
+
+def _occurrences(view: View, mentions: EntityGraph, sentences: IntArray) -> IntArray:
+    """Sentence, passage and entity of every name in a sentence of a passage, `[3, occurrences]`."""
+    keys = [unit.entity_keys for unit in view.units(sentences)]
+    lengths = np.array([len(found) for found in keys], dtype=np.int64)
+    hashes = np.array([hash64(key) for found in keys for key in found], dtype=np.uint64)
+    indptr, indices = view.chunk_pointers
+    owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
+    sizes = np.diff(indptr)[mentions.chunk_positions]
+    owner[indices[ranges(indptr[mentions.chunk_positions], sizes)]] = np.repeat(np.arange(len(sizes)), sizes)
+    sizes = np.diff(indptr)[sentences]
+    rows = np.repeat(np.arange(len(sentences)), sizes)  # a row per sentence and passage
+    passages = owner[indices[ranges(indptr[sentences], sizes)]]
+    starts = np.cumsum(lengths) - lengths
+    places = ranges(starts[rows], lengths[rows])
+    found = np.stack((np.repeat(rows, lengths[rows]), np.repeat(passages, lengths[rows])))
+    entities = mentions.called(found[1], hashes[places])
+    return np.asarray(np.concatenate((found, entities[None]))[:, entities >= 0], dtype=np.int64)
+
+
+def _save(found: IntArray, folder: Path) -> None:
+    np.save(folder / "occurrences.npy", found)
+
+
+def _load(folder: Path) -> IntArray:
+    return np.asarray(np.load(folder / "occurrences.npy"))
+
+
+def _neighbours(view: View, positions: IntArray) -> IntArray:
+    """Passages that follow each other in a document, `[2, pairs]`."""
+    indptr, indices = view.chunk_pointers
+    first = indices[indptr[positions]]  # chunks are numbered in corpus order
+    order = np.argsort(first, kind="stable")
+    documents = view.chunk_documents[first[order]]
+    follows = (documents[1:] == documents[:-1]) & (np.diff(first[order]) == 1)
+    return np.stack((order[:-1][follows], order[1:][follows])).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """An active entity.
+
+    Attributes:
+        score: The highest score that it was reached with.
+        tier: In which round, 1 for the entities of the question.
+        reason: For the path.
+    """
+
+    score: float
+    tier: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceWalk:
+    """Ranks passages by personalised PageRank from entities that the question activates, and from all passages.
+
+    Needs `KnowledgeGraph` and `SentenceNodes`. Where the question names nothing, passages are ranked by cosine.
+    Sentences come after all passages; those that a filter forbids activate nothing.
+
+    Attributes:
+        rounds: Rounds of activation, the entities of the question included.
+        threshold: Minimum score of an entity that is activated or activates others (the paper's delta).
+        sentences: Number of an active entity's sentences, those most similar to the question, that activate others.
+        passage_ratio: Weight of the cosine in a passage's starting weight, where that of its active entities is 1 (the
+            paper's lambda).
+        passage_weight: What the starting weights of passages are multiplied by.
+        damping: Probability of following an edge instead of restarting.
+    """
+
+    rounds: int = setting(3, low=1)
+    threshold: float = setting(0.1, low=0.0)
+    sentences: int = setting(4, low=1)
+    passage_ratio: float = setting(1.5, low=0.0)
+    passage_weight: float = setting(0.05, low=0.0)
+    damping: float = setting(0.5, low=0.0, high=0.99)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
+        """Rank the units that pass the filter."""
+        question, allowed = await view.embed_query(query), view.allowed(where)
+        cosines = await view.cosines(query, question, where)
+        return await asyncio.to_thread(self._rank, query, cosines, view, allowed)
+
+    def prepare(self, view: View) -> None:
+        """Read the sentences of a pool once, when it is built."""
+        if view.size:
+            TriGraph.of(view)
+
+    def _rank(self, query: str, cosines: FloatArray, view: View, allowed: BoolArray | None) -> Ranking:
+        if not view.size:
+            return ScoredRanking(cosines, None, lambda _: ())
+        graph = TriGraph.of(view)
+        walk, passages = graph.walk(view, allowed), graph.mentions.chunk_positions
+        open_ = None if allowed is None else allowed[passages]
+        active = self._activate(graph, graph.mentions.link(query, open_), cosines, view, allowed)
+        starts = np.zeros(len(graph.mentions.entity_ids))
+        mass = np.zeros(walk.graph.size)
+        if active:
+            numbers = np.fromiter(active, dtype=np.int64)
+            starts[numbers] = [found.score for found in active.values()]
+            mass = walk.mass(starts, self._passages(graph, active, cosines[passages], open_), self.damping)
+        known = KnownSimilarities(cosines)
+        reasons = {entity: found.reason for entity, found in active.items()}
+        paths = WalkPaths(view, graph.mentions, walk, reasons, mass, known)
+        return walk_ranking(paths, mass[: walk.passages], known, allowed, 0.0 if active else 1.0)
+
+    def _activate(
+        self,
+        graph: TriGraph,
+        named: Mapping[int, str],
+        cosines: FloatArray,
+        view: View,
+        allowed: BoolArray | None,
+    ) -> dict[int, Active]:
+        """Entities that the question names, and those that its sentences lead to (equations 4 to 6), by number."""
+        similar = cosines[graph.sentences].astype(np.float64)
+        if allowed is not None:
+            similar[~allowed[graph.sentences]] = -np.inf
+        size = (len(graph.sentences), len(graph.mentions.entity_ids))
+        by_sentence = view.derived("tri-graph sentences", lambda: _incidence(graph.named, size))
+        by_entity = view.derived("tri-graph entities", by_sentence.T.tocsr)
+        active = {entity: Active(1.0, 1, f"the question names {name}") for entity, name in named.items()}
+        front, used = dict(active), set()
+        for tier in range(2, self.rounds + 1):
+            reached: dict[int, Active] = {}
+            for entity, found in front.items():
+                rows = [row for row in _row(by_entity, entity) if row not in used]
+                for row in [rows[place] for place in best_first(similar[rows].astype(np.float32), self.sentences)]:
+                    used.add(row)
+                    score = found.score * float(similar[row])
+                    if score < self.threshold:
+                        continue
+                    reason = f"{found.reason}; cosine {similar[row]:.3f} of the question with a sentence of both"
+                    for other in _row(by_sentence, row):
+                        if score > reached.get(other, active.get(other, _NONE)).score:
+                            reached[other] = Active(score, tier, reason)
+            active |= reached
+            front = reached
+        return active
+
+    def _passages(
+        self, graph: TriGraph, active: Mapping[int, Active], cosines: FloatArray, allowed: BoolArray | None
+    ) -> Floats:
+        """Starting weights of passages (equation 7), `[passages]`."""
+        shares = np.zeros(len(graph.mentions.entity_ids))
+        shares[list(active)] = [found.score / found.tier for found in active.values()]
+        bonus = np.bincount(
+            graph.mentions.passages,
+            weights=shares[graph.mentions.entities] * np.log1p(graph.counts),
+            minlength=len(cosines),
+        )
+        weights = self.passage_weight * (self.passage_ratio * min_max(cosines, allowed) + np.log1p(bonus))
+        return weights if allowed is None else np.where(allowed, weights, 0.0)
+
+
+_NONE = Active(0.0, 0, "")
+
+
+def _incidence(pairs: IntArray, size: tuple[int, int]) -> csr_array[np.bool_]:
+    return csr_array((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=size)
+
+
+def _row(matrix: csr_array[np.bool_], number: int) -> list[int]:
+    """Columns of a row."""
+    columns: list[int] = matrix.indices[matrix.indptr[number] : matrix.indptr[number + 1]].tolist()
+    return columns
