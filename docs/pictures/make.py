@@ -56,6 +56,25 @@ RECIPES = {
         [("e", "entity", "Northern Wren", ""), ("n", "entity", "Aldous Brack", "")],
         [("q", "e", "names"), ("e", "p1", "walk"), ("p1", "n", "walk"), ("n", "p2", "walk")],
     ),
+    "hipporag2": (
+        [
+            ("r", "relation", "Northern Wren was commanded by Aldous Brack", ""),
+            ("e", "entity", "Northern Wren", ""),
+            ("n", "entity", "Aldous Brack", ""),
+        ],
+        [
+            *[("q", "r", "cosine"), ("r", "e", ""), ("r", "n", ""), ("q", "p1", "cosine")],
+            *[("e", "p1", "walk"), ("n", "p1", "walk"), ("n", "p2", "walk")],
+        ],
+    ),
+    "linearrag": (
+        [
+            ("e", "entity", "Northern Wren", ""),
+            ("s", "chunk", "Sentence", "she was commanded by Aldous Brack"),
+            ("n", "entity", "Aldous Brack", ""),
+        ],
+        [("q", "e", "names"), ("e", "s", "cosine"), ("s", "n", "activates"), ("e", "p1", "walk"), ("n", "p2", "walk")],
+    ),
     "sire": (
         [("e", "entity", "Northern Wren", ""), ("n", "entity", "Aldous Brack", "")],
         [("q", "e", "names"), ("e", "p1", ""), ("p1", "n", "a sentence"), ("n", "p2", "")],

@@ -52,6 +52,22 @@ def test_site_has_every_page_and_every_recipe_its_picture_and_row():
     assert sorted(linked) == PAGES
 
 
+def test_settings_of_every_recipe_are_in_the_tables_of_the_site():
+    from sire_core.recipes import REGISTRY
+
+    names: dict = {}
+    exec((DOCS / "settings_tables.py").read_text(encoding="utf-8"), names)
+    page = (DOCS / "recipes" / "settings.md").read_text(encoding="utf-8")
+    sections = dict(
+        re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", names["on_page_markdown"](page), re.MULTILINE | re.DOTALL)
+    )
+    assert sorted(sections) == sorted(REGISTRY)
+    for name, section in sections.items():
+        recipe = REGISTRY[name]()
+        assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(recipe.config)
+        assert all(text.replace("|", "\\|") in section for text in recipe.texts.values())
+
+
 def test_compose_file_names_what_exists():
     yaml = pytest.importorskip("yaml")
     (block,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "deploying.md").read_text(encoding="utf-8"), re.DOTALL)

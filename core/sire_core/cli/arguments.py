@@ -73,7 +73,7 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="A setting of the recipe, such as `depth=2`; repeatable. The value is JSON or a plain word. Settings that "
-        "are not given keep their values from the folder.",
+        "are not given keep their values from the folder. `--set help` explains all of them.",
     ),
 ]
 SearchSettings = Annotated[
@@ -82,7 +82,7 @@ SearchSettings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a search setting, such as `damping=0.5` of pagerank; repeatable. To change a setting that affects "
-        "what is built, use `sire index`.",
+        "what is built, use `sire index`. `--set help` explains all of them.",
     ),
 ]
 Ranker = Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
-from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
 from sire_core.cli.output import bar, note, reporting, say, say_json
 
 if TYPE_CHECKING:
@@ -90,8 +89,8 @@ def _explain(recipe: Recipe) -> None:
     say(first, "bold")
     for line in rest:
         say(line)
-    for key, value in recipe.config.items():
-        say(f"  {key}={json.dumps(value)}: {recipe.texts.get(key, '')}")
+    for line in setting_lines(recipe):
+        say(line)
 
 
 _BAR = 24

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Progress, Recipe, WrapModel
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
+HELP = "help"
+"""`--set help` explains the settings of a recipe."""
+
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
 __all__ = [
@@ -27,11 +30,13 @@ __all__ = [
     "check_folder",
     "check_writing",
     "chunker_of",
+    "explain_on_request",
     "extractor_of",
     "is_index",
     "manifest_of",
     "open_index",
     "parse_settings",
+    "setting_lines",
 ]
 
 
@@ -56,6 +61,7 @@ class RecipeOptions:
 
     def as_given(self) -> dict[str, Any]:
         """The same as fields of `IndexOptions`."""
+        explain_on_request(self.settings, self.recipe)
         return {
             "recipe": self.recipe,
             "settings": parse_settings(self.settings),
@@ -124,6 +130,8 @@ class SearchOptions:
         self, folder: Path, language_model: LanguageModel | None = None, allow: str | None = None
     ) -> IndexOptions:
         """All that is said about the index in a folder."""
+        if HELP in (self.settings or ()):
+            explain_on_request(self.settings, manifest_of(folder).find(None, self.recipe or "").name)
         return IndexOptions(
             folder=folder,
             recipe=self.recipe,
@@ -282,13 +290,34 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint
 
 
+def explain_on_request(given: Sequence[str] | None, recipe: str | None) -> None:
+    """Where `--set help` was given, print the settings of a recipe (of the default one without a name) and exit."""
+    if HELP not in (given or ()):
+        return
+    import typer
+
+    from sire_core.cli.output import say
+    from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name
+
+    for line in setting_lines(recipe_by_name(recipe or DEFAULT_RECIPE)):
+        say(line)
+    raise typer.Exit
+
+
+def setting_lines(recipe: Recipe) -> list[str]:
+    """A line for each setting of a recipe: default, and what the docstring of its part says of it."""
+    return [f"  {key}={json.dumps(value)}: {recipe.texts.get(key, '')}" for key, value in recipe.config.items()]
+
+
 def parse_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     """Read `key=value` words; a value is JSON, or else a string."""
     settings: dict[str, Any] = {}
     for word in pairs or ():
         key, mark, value = word.partition("=")
         if not mark or not key.strip():
-            raise ConfigurationError(f"--set takes key=value, for example --set depth=2, not {word!r}.")
+            raise ConfigurationError(
+                f"--set takes key=value, for example --set depth=2, or help, which explains all of them, not {word!r}."
+            )
         try:
             parsed = json.loads(value)
         except json.JSONDecodeError:

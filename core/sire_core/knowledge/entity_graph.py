@@ -149,7 +149,7 @@ class EntityGraph:
 
 def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Hashes of pairs of a passage and the key of a name."""
-    return keys ^ (passages.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(keys ^ (passages.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
 class SpelledNames:

@@ -153,6 +153,20 @@ def test_recipes_are_listed_in_a_line_each_and_one_with_its_settings():
     assert [recipe["name"] for recipe in json.loads(run("recipes", "--json").stdout)] == sorted(REGISTRY)
 
 
+def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, index):
+    listed = run("recipes", "hipporag2").stdout
+    for words in (
+        ("index", source, "--to", source / "new", "-r", "hipporag2"),
+        ("estimate", source, "--llm", "m", "-r", "hipporag2"),
+    ):
+        told = run(*words, "--set", "help").stdout
+        assert told in listed
+        assert "  passage_weight=0.05: Starting weight of a passage" in told
+    assert not (source / "new").exists()
+    assert "  variant=" in run("query", index, "x", "--set", "help").stdout  # the folder's recipe
+    assert "or help, which explains all" in run("query", index, "x", "--set", "helpp", code=1).stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

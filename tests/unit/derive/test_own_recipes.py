@@ -12,13 +12,14 @@ from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
+from sire_core.recipes.ablations import ABLATIONS
 from sire_core.recipes.registry import REGISTRY, register
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind
 
-GUIDES = Path(__file__).parents[3] / "docs" / "extending"
+GUIDE = Path(__file__).parents[3] / "docs" / "extending" / "method.md"
 
 
 def sentences(passages):
@@ -127,54 +128,23 @@ def test_dropping_a_recipe_takes_what_only_it_derived(tmp_path):
     assert {unit.kind for unit in read_contents(tmp_path).units.values()} == {UnitKind.CHUNK}
 
 
-def snippets(guide):
-    return re.findall(r"```python\n(.*?)```", (GUIDES / guide).read_text(encoding="utf-8"), re.DOTALL)
-
-
-def test_the_guide_does_what_it_says(capsys):
-    first, second = snippets("derived-data.md")
-    exec(compile(first, "first", "exec"), {"__name__": "guide"})
-    assert "'Bo is a town'" in capsys.readouterr().out
-    exec(compile(second, "second", "exec"), {"__name__": "guide"})
-    assert capsys.readouterr().out.strip() == "{'chunk': 1}"
-
-
-LINEAR = [
-    Document("gull", "The Gull is a sloop. The Gull was built by Ann Hask in 1912.", metadata={"tenant": "a"}),
-    Document("hask", "Ann Hask learned her trade from Piet Orlo.", metadata={"tenant": "b"}),
-    Document("orlo", "Piet Orlo had a yard in the town of Varn.", metadata={"tenant": "a"}),
-    Document("wren", "The Wren was painted by Mara Dole. Mara Dole was born in Tarn.", metadata={"tenant": "a"}),
-]
-QUESTION = "Where had he a yard from whom the builder of The Gull learned her trade?"
-
-
-@pytest.fixture(scope="module")
-def linear_rag():
-    """The recipe of the guide, in under 150 lines."""
-    derived, ranked, _ = snippets("linear-rag.md")
-    assert (derived + ranked).count("\n") < 150
+def test_the_guide_does_what_it_says(capsys, monkeypatch):
+    monkeypatch.setitem(REGISTRY, "name_walk", None)  # taken out again afterwards
+    monkeypatch.setitem(ABLATIONS, "name_walk", ())
     names = {"__name__": "guide"}
-    exec(compile(derived + ranked, "linear-rag", "exec"), names)
-    return names["linear_rag"]
+    said = []
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)):
+        exec(compile(code, f"snippet {number}", "exec"), names)
+        said.append(capsys.readouterr().out)
+    plain, steps, walk, edges, broken = said
+    assert "Rime is a crust of ice." in plain
+    assert "Rime is a danger to masts." in steps
+    assert "crust" not in steps
+    assert "the question names Northern Wren" in walk
+    assert edges.strip() == "{'mentions'} Probability of following an edge instead of restarting."
+    assert broken.strip() == "{}"
 
 
-def test_the_guides_recipe_is_kept_true_and_joins_passages(tmp_path, linear_rag):
-    with Index(tmp_path / "grown", recipe=linear_rag()) as index:
-        index.build(LINEAR[:1])
-        for document in LINEAR[1:]:
-            index.add([document])
-        index.update([Document("hask", "Ann Hask sold the yard.")])
-        index.update([LINEAR[1]])
-        index.delete(["wren"])
-        index.add([LINEAR[3]])
-    with Index(tmp_path / "fresh", recipe=linear_rag()) as index:
-        index.build(LINEAR)
-        hits = {hit.doc_ids[0]: hit for hit in index.search(QUESTION, 3)}
-        assert set(hits) == {"gull", "hask", "orlo"}
-        assert "piet orlo" in hits["orlo"].path[0].note  # no word of the question names him
-        hidden = index.search(QUESTION, 4, filter="tenant=a")
-        assert {hit.doc_ids[0] for hit in hidden} == {"gull", "orlo", "wren"}
-        assert not any("piet orlo" in step.note for hit in hidden for step in hit.path)  # the way to him is hidden
-    grown, fresh = read_contents(tmp_path / "grown"), read_contents(tmp_path / "fresh")
-    assert grown.units == fresh.units
-    assert {str(unit.kind) for unit in grown.units.values()} == {"chunk", "sentence"}
+def test_the_guide_imports_what_authors_import():
+    modules = set(re.findall(r"^from (sire_core[\w.]*) import", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert modules == {"sire_core", "sire_core.data", "sire_core.extend", "sire_core.testing.contracts"}

@@ -195,7 +195,7 @@ def _summed(mass: Floats, graph: PhraseGraph, walk: Walk, allowed: BoolArray | N
     shares = mass[walk.passages + graph.mentions.entities]
     if allowed is not None:
         shares = shares * allowed[graph.mentions.passages]
-    return np.bincount(graph.mentions.passages, weights=shares, minlength=walk.passages)
+    return np.asarray(np.bincount(graph.mentions.passages, weights=shares, minlength=walk.passages), dtype=np.float64)
 
 
 async def recognized(query: str, facts: Sequence[str], model: LanguageModel) -> tuple[list[int], str]:

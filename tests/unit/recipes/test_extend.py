@@ -1,0 +1,291 @@
+"""`sire_core.extend` is all that a method needs: two published ones are written against it, and follow every change."""
+
+import ast
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sire_core.extend
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
+from sire_core.recipes import recipe_by_name
+from sire_core.recipes.ablations import ablations_of
+from sire_core.testing.contents import read_contents
+from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.scripts import default_script
+
+ROOMS = Path(sire_core.extend.__file__).parent / "recipes"
+NAMES = ("hipporag2", "linearrag")
+QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
+
+
+def imported(path):
+    """Modules that a file imports, also in functions and for type checking."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_room_imports_from_one_module_of_ours(name):
+    files = sorted((ROOMS / name).glob("*.py"))
+    assert len(files) > 2
+    for module in {module for path in files for module in imported(path)}:
+        root = module.split(".")[0]
+        own = module == "sire_core.extend" or module.startswith(f"sire_core.recipes.{name}.")
+        assert own or root in ("numpy", "scipy") or root in sys.stdlib_module_names, module
+
+
+def test_names_are_loaded_from_where_type_checkers_see_them():
+    (block,) = (
+        node for node in ast.parse(Path(sire_core.extend.__file__).read_text()).body if isinstance(node, ast.If)
+    )
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    arrays = {"BoolArray", "FloatArray", "IntArray"}  # for annotations only
+    assert {name: f"sire_core.{module}" for name, module in sire_core.extend._PLACES.items()} == {
+        name: module for name, module in seen.items() if name not in arrays
+    }
+    assert all(getattr(sire_core.extend, name) for name in dir(sire_core.extend))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = sire_core.extend.Nothing
+
+
+def test_naming_what_a_recipe_is_made_of_loads_no_arrays():
+    code = (
+        "import sys\nfrom sire_core.extend import Component, Derivation, KnowledgeGraph, Recipe, Step, register, setting"
+        "\nprint('numpy' in sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "False"
+    )
+
+
+def opened(path, name, **settings):
+    return Index(path, recipe=recipe_by_name(name, **settings), embedder=HashEmbedder(256))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_grew_finds_what_is_found_in_what_is_built_at_once(name, tmp_path):
+    documents = list(demo_documents()[:18])
+    with opened(tmp_path / "grown", name) as index:
+        index.build(documents[:6])
+        index.add(documents[6:12])
+        index.update([replace(documents[2], text="Mara Quell built the ferry Aldous Brack in 1903.")])
+        index.add([Document("other", "Aldous Brack met Mara Quell.", "Mara Quell"), *documents[12:]])
+        index.update([documents[2]])
+        index.delete(["other", documents[4].id])
+        index.add([documents[4]])
+        order = [document.id for document in index.documents()]
+        grown = index.search(QUESTION, 20)
+    known = {document.id: document for document in documents}
+    with opened(tmp_path / "fresh", name) as index:
+        index.build([known[found] for found in order])
+        fresh = index.search(QUESTION, 20)
+    first, second = (read_contents(tmp_path / place) for place in ("grown", "fresh"))
+    assert first.said() == second.said()
+    assert [hit.doc_ids for hit in grown] == [hit.doc_ids for hit in fresh]
+    assert [hit.score for hit in grown] == pytest.approx([hit.score for hit in fresh], abs=1e-6)
+    assert [[step.note for step in hit.path] for hit in grown] == [[step.note for step in hit.path] for hit in fresh]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_of_the_paper_is_a_recipe(name):
+    rows = ablations_of(name)
+    assert len(rows) > 4
+    for row in rows:
+        assert recipe_by_name(row.recipe, **row.settings).name in (name, "flat")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("both")
+    for name in NAMES:
+        with opened(folder, name) as index:
+            index.build(demo_documents())
+    return folder
+
+
+def solved(weights, starts, damping):
+    """PageRank as the solution of its equations; a walker without a way on returns to a start."""
+    starts = starts / starts.sum()
+    totals = weights.sum(axis=1, keepdims=True)
+    moves = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), starts)
+    return np.linalg.solve(np.eye(len(starts)) - damping * moves.T, (1 - damping) * starts)
+
+
+def ranked(index, count):
+    """Titles and scores of all passages."""
+    return {hit.unit.id: hit.score for hit in index.search(QUESTION, count)}
+
+
+@pytest.mark.parametrize("nodes", [True, False])
+def test_hipporag2_agrees_with_its_definition(built, nodes):
+    with opened(built, "hipporag2", passage_nodes=nodes, synonyms=0.5) as index:
+        view = index.view()
+        cosines = view.matrix @ asyncio.run(view.embed_query(QUESTION))
+        units, chunks = view.units(range(view.size)), [i for i in range(view.size) if view.kinds[i] == 0]
+        names = {unit.id: place for place, unit in enumerate(units)}
+        passage = {units[place].id: number for number, place in enumerate(chunks)}
+        phrases = [place for place, unit in enumerate(units) if unit.kind is UnitKind.ENTITY]
+        number = {place: len(chunks) + row for row, place in enumerate(phrases)}
+        weights = np.zeros((len(chunks) + len(phrases),) * 2)
+        naming = {place: set() for place in phrases}
+        for edge in view.edges():
+            if edge.kind == "mentions":
+                naming[names[edge.target]].add(passage[edge.source])
+                if nodes:
+                    weights[passage[edge.source], number[names[edge.target]]] += 0.5
+        ends = {}
+        for relation, entity in relation_ends(view).T.tolist():
+            ends.setdefault(relation, []).append(entity)
+        for relation, both in ends.items():
+            if len(both) == 2:
+                weights[number[both[0]], number[both[1]]] += len(units[relation].chunk_ids)
+        for one in phrases:
+            for other in phrases:
+                share = set(units[one].text.lower().split()) & set(units[other].text.lower().split())
+                cosine = float(view.matrix[one] @ view.matrix[other])
+                if one < other and share and cosine >= 0.5:
+                    weights[number[one], number[other]] += cosine
+        weights += weights.T
+        triples = [place for place, unit in enumerate(units) if unit.kind is UnitKind.RELATION]
+        scaled = dict(zip(triples, min_max(cosines[triples]), strict=True))
+        near = sorted(triples, key=lambda place: -cosines[place])[:5]
+        found = {}
+        for place in near:
+            for entity in set(ends.get(place, ())):
+                found.setdefault(entity, []).append(scaled[place])
+        means = {entity: np.mean(scores) / len(naming[entity]) for entity, scores in found.items() if naming[entity]}
+        starts = np.zeros(len(weights))
+        for entity in sorted(means, key=lambda place: -means[place])[:5]:
+            starts[number[entity]] = means[entity]
+        if nodes:
+            starts[: len(chunks)] = 0.05 * min_max(cosines[chunks])
+        mass = solved(weights, starts, 0.5)
+        expected = mass[: len(chunks)]
+        if not nodes:
+            expected = np.array([sum(mass[number[e]] for e in phrases if p in naming[e]) for p in range(len(chunks))])
+        got = ranked(index, len(chunks))
+    reached = {place: score for place, score in got.items() if expected[passage[place]] > 0}
+    assert len(reached) > 10
+    for place, score in reached.items():
+        assert score == pytest.approx(expected[passage[place]] / expected.max(), abs=2e-3)
+
+
+def test_linearrag_agrees_with_its_definition(built):
+    with opened(built, "linearrag", threshold=0.05) as index:
+        view = index.view()
+        cosines = view.matrix @ asyncio.run(view.embed_query(QUESTION))
+        graph = EntityGraph.of(view)
+        units = view.units(range(view.size))
+        chunks = graph.chunk_positions.tolist()
+        passage = {units[place].id: row for row, place in enumerate(chunks)}
+        size = len(chunks)
+        called = {}
+        for mention, (row, entity) in enumerate(zip(graph.passages.tolist(), graph.entities.tolist(), strict=True)):
+            for name in graph.names.names(mention):
+                called[row, name.lower()] = entity
+        members, times = {}, {}
+        for place, unit in enumerate(units):
+            if str(unit.kind) == "sentence":
+                for row in {passage[found] for found in unit.chunk_ids if found in passage}:
+                    for key in unit.entity_keys:
+                        if (entity := called.get((row, key))) is not None:
+                            members.setdefault(place, set()).add(entity)
+                            times[row, entity] = times.get((row, entity), 0) + 1
+        active = dict.fromkeys(graph.link(QUESTION), (1.0, 1))
+        assert active
+        front, used = dict(active), set()
+        for tier in (2, 3):
+            reached = {}
+            for entity, (score, _) in front.items():
+                own = [place for place, found in members.items() if entity in found and place not in used]
+                for place in sorted(own, key=lambda place: (-cosines[place], place))[:4]:
+                    used.add(place)
+                    given = score * float(cosines[place])
+                    for other in members[place] if given >= 0.05 else ():
+                        if given > reached.get(other, active.get(other, (0.0, 0)))[0]:
+                            reached[other] = (given, tier)
+            active, front = active | reached, reached
+        assert len(active) > len(graph.link(QUESTION))
+        weights = np.zeros((size + len(graph.entity_ids),) * 2)
+        bonus = np.zeros(size)
+        for row, entity in zip(graph.passages.tolist(), graph.entities.tolist(), strict=True):
+            count = times.get((row, entity), 1)
+            whole = sum(times.get((row, e), 1) for p, e in zip(graph.passages, graph.entities, strict=True) if p == row)
+            weights[row, size + entity] = count / whole
+            if entity in active:
+                bonus[row] += active[entity][0] * np.log1p(count) / active[entity][1]
+        weights += weights.T
+        starts = np.zeros(len(weights))
+        starts[:size] = 0.05 * (1.5 * min_max(cosines[chunks]) + np.log1p(bonus))
+        for entity, (score, _) in active.items():
+            starts[size + entity] = score
+        expected = solved(weights, starts, 0.5)[:size]
+        got = ranked(index, size)
+    assert len(got) == size
+    for place, score in got.items():
+        assert score == pytest.approx(expected[passage[place]] / expected.max(), abs=2e-3)
+
+
+def test_passages_of_one_document_are_beside_each_other(tmp_path):
+    parts = ("Mara Quell built ferries.", "They were painted green.", "Nothing is said here.")
+    with opened(tmp_path, "linearrag") as index:
+        index.build([Document("d", chunks=parts), Document("e", "An oak is a tree. Oaks grow in Varn.")])
+        hits = index.search("Where did Mara Quell work?", 4)
+    beside = {hit.unit.text: [step.note for step in hit.path] for hit in hits}[parts[1]]
+    assert beside[-2] == "the passage beside it in the document"
+    assert beside[0] == "the question names Mara Quell"
+
+
+class TestRecognition:
+    """A model keeps the triples that help, if it can."""
+
+    @staticmethod
+    def search(built, answer, **settings):
+        def script(call):
+            return answer if "numbered facts" in call.instructions else default_script(call)
+
+        model = ScriptedModel(script)
+        recipe = recipe_by_name("hipporag2", **settings)
+        with Index(built, recipe=recipe, embedder=HashEmbedder(256), language_model=model) as index:
+            return index.search(QUESTION, 5), model.log
+
+    def test_kept_triples_alone_start_the_walk(self, built):
+        hits, log = self.search(built, "1")
+        assert len(log) == 1
+        reasons = {step.note for hit in hits for step in hit.path if step.step == "question"}
+        assert len({reason.partition(": ")[2] for reason in reasons}) == 1
+
+    def test_without_a_triple_the_cosine_ranks(self, built):
+        hits, _ = self.search(built, "none")
+        with Index(built, recipe="flat", embedder=HashEmbedder(256)) as index:
+            index.build(demo_documents())
+            assert [hit.unit.id for hit in hits] == [hit.unit.id for hit in index.search(QUESTION, 5)]
+
+    def test_an_answer_without_a_number_keeps_all_and_says_so(self, built, caplog):
+        hits, _ = self.search(built, "I am not sure.")
+        assert all(step.note.startswith("all triples were kept") for hit in hits for step in hit.path[-1:])
+        assert "all triples near the question are kept" in caplog.text
+        plain, log = self.search(built, "1", recognition="none")
+        assert log == []
+        assert [hit.unit.id for hit in hits] == [hit.unit.id for hit in plain]
+
+
+@pytest.mark.parametrize("link", ["phrase", "name"])
+def test_other_ways_from_the_question_to_phrases(built, link):
+    with opened(built, "hipporag2", link=link) as index:
+        hits = index.search("Who commanded the SS Northern Wren?", 3)
+    assert "SS Northern Wren" in [hit.unit.title for hit in hits]
+    word = "names" if link == "name" else "cosine"
+    assert any(word in step.note for step in hits[0].path if step.step == "question")
