@@ -203,7 +203,6 @@ class RelationWalk:
         ends: Node numbers of their ends; a relation with one end has it twice, `[relations, 2]`.
         synonyms: Pairs of node numbers with similar names, `[pairs, 2]`.
         synonym_weights: Their cosines, `[pairs]`.
-        stated: Row of `relations`, and position of a passage that states it, `[statements, 2]`.
         frequency: Number of passages of every node, `[entities]`.
     """
 
@@ -212,7 +211,6 @@ class RelationWalk:
     ends: IntArray
     synonyms: IntArray
     synonym_weights: NDArray[np.float64]
-    stated: IntArray
     frequency: IntArray
 
     @classmethod
@@ -228,39 +226,14 @@ class RelationWalk:
         relations = [relation for relation in graph.relations.tolist() if ends.get(relation)]
         names = [unit.text for unit in view.units(graph.entities)]
         first, second, cosines = similar_names(names, view.matrix[graph.entities], _SYNONYM)
-        stated = [(i, passage) for i, relation in enumerate(relations) for passage in graph.passages(relation, view)]
         return cls(
             entities=graph.entities,
             relations=np.array(relations, dtype=np.int64),
             ends=np.array([(ends[r][0], ends[r][-1]) for r in relations], dtype=np.int64).reshape(-1, 2),
             synonyms=np.stack((first, second), axis=1),
             synonym_weights=cosines,
-            stated=np.array(stated, dtype=np.int64).reshape(-1, 2),
             frequency=np.array([len(graph.passages(e, view)) for e in graph.entities.tolist()], dtype=np.int64),
         )
-
-    def scores(self, seeds: Sequence[int], size: int, damping: float, allowed: BoolArray | None) -> NDArray[np.float64]:
-        """PageRank of the passages of a pool, from seed entities weighted by rarity (HippoRAG's specificity).
-
-        A passage gets the PageRank of both ends of every relation that it states.
-
-        Args:
-            seeds: Positions of entities.
-            size: Size of the pool.
-            damping: Probability of following an edge.
-            allowed: Allowed units, `[size]`; None for all.
-
-        Returns:
-            `[size]`, 0 for other units and passages that are not reached.
-        """
-        scores = np.zeros(size)
-        mass = self._mass(seeds, damping, allowed)
-        relation, passage = self.stated[:, 0], self.stated[:, 1]
-        if allowed is not None:
-            open_ = allowed[self.relations[relation]]
-            relation, passage = relation[open_], passage[open_]
-        np.add.at(scores, passage, mass[self.ends[relation]].sum(axis=1))
-        return scores
 
     def nearby(
         self, seeds: Sequence[int], limit: int | None, damping: float, allowed: BoolArray | None

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from sire_core.algorithms.voting import count_votes
-from sire_core.errors import ConfigurationError
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.knowledge.relation_ends import IdPositions
 from sire_core.protocols import Prompt
@@ -83,9 +82,8 @@ class MixRecall:
         entity_weight: Weight of an entity's vote.
         relation_weight: Weight of a relation's vote.
         chunk_weight: Weight of a passage's vote.
-        fusion: `vote`; `priority`: passages of entities, then of relations, then those retrieved directly (the paper's
-            row without voting); or `pagerank`: passages by the PageRank of their entities, as in HippoRAG (needs
-            `expand="ppr"`).
+        fusion: `vote`; or `priority`: passages of entities, then of relations, then those retrieved directly (the
+            paper's row without voting).
         extraction: How entities and relations are retrieved: `vector`, by the whole question, as in the paper; or
             `llm`, by what a language model extracts from the question (no effect without a model).
         link: Whether entities named in the question, by title, name or alias, are retrieved before similar ones (not in
@@ -107,7 +105,7 @@ class MixRecall:
     entity_weight: float = setting(1.0, low=0.0)
     relation_weight: float = setting(1.0, low=0.0)
     chunk_weight: float = setting(1.0, low=0.0)
-    fusion: str = setting("vote", choices=("vote", "priority", "pagerank"))
+    fusion: str = setting("vote", choices=("vote", "priority"))
     extraction: str = setting("vector", choices=("vector", "llm"))
     link: bool = True
     link_rarity: float = setting(0.5, low=0.0)
@@ -125,10 +123,6 @@ class MixRecall:
             refuse_unused(self, "expand='none'", ("entity_hops", "relation_hops", "fanout", "hop_decay"))
         if self.fusion != "vote":
             refuse_unused(self, f"fusion={self.fusion!r}", ("vote", "hop_decay", *weights))
-        if self.fusion == "pagerank":
-            if self.expand != "ppr":
-                raise ConfigurationError("fusion='pagerank' ranks by a walk; give expand='ppr', too.")
-            refuse_unused(self, "fusion='pagerank'", ("fanout", "relations", "chunks"))
         if not self.link:
             refuse_unused(self, "link=False", ("link_rarity",))
 
@@ -193,11 +187,7 @@ class MixRecall:
                 voters.setdefault(passage, []).append(item)
         scores = cosines - 5.0  # entities and relations
         scores[graph.chunks] = cosines[graph.chunks] - 2.0  # passages without a vote
-        if walk and self.fusion == "pagerank":
-            walked = walk.scores(seeds[0], view.size, self.damping, allowed)
-            walked_to = np.flatnonzero(walked)
-            scores[walked_to] = walked[walked_to] + _TIE * cosines[walked_to]
-        elif self.fusion == "priority":
+        if self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
             votes = count_votes((weights[item], graph.passages(item, view)) for item in recalled)
