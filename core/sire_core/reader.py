@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.vectors.store_scores import FollowedIndex
     from sire_core.search.view import PoolView
-    from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.lazy_reads import LazyReader
+    from sire_core.storage.index_files import IndexFiles, PendingUnits
     from sire_core.storage.manifest import BuiltRecipe, Manifest
-    from sire_core.storage.pending_units import PendingUnits
     from sire_core.storage.pool import Pool
     from sire_core.storage.pools import Pools
+    from sire_core.storage.store import LazyReader
     from sire_core.types import Document, Failure
 
 __all__ = ["Reader"]
@@ -233,7 +232,7 @@ class Reader:
     def _load(self, stamp: tuple[object, object], last: _Generation | None) -> _Generation:
         from sire_core.fork_handlers import register_after_fork
         from sire_core.protocols import PreparedRanker
-        from sire_core.storage.lazy_reads import LazyReader
+        from sire_core.storage.store import LazyReader
 
         register_after_fork(self)
         files = self.files()
@@ -270,10 +269,9 @@ class Reader:
 
     def _pinned(self) -> tuple[PoolView, Recipe]:
         """The newest generation, with edges and notes on a connection that stays at its commit."""
-        from sire_core.storage.lazy_reads import LazyReader
         from sire_core.storage.manifest import Manifest
         from sire_core.storage.pools import Pools
-        from sire_core.storage.store import Store
+        from sire_core.storage.store import LazyReader, Store
 
         files, newest = self.files(), self._load_newest(wait=True)
         if files.folder is None or not newest.built.owners:
@@ -299,7 +297,7 @@ class Reader:
 
     def _materialized(self) -> tuple[PoolView, Recipe]:
         """The newest generation of an index in memory, with its edges and notes."""
-        from sire_core.storage.lazy_reads import LazyReader
+        from sire_core.storage.store import LazyReader
 
         files, last = self.files(), self._generation
         with files.store.snapshot():
@@ -333,7 +331,7 @@ class Reader:
     def _user_store(self, owners: tuple[str, ...]) -> FollowedIndex | None:
         """The user's own store, with the units that were not sent to it yet."""
         from sire_core.search.vectors.store_scores import FollowedIndex
-        from sire_core.storage.pending_units import PendingUnits
+        from sire_core.storage.index_files import PendingUnits
 
         vectors = self.vectors
         if vectors is None:
@@ -420,7 +418,7 @@ class Reader:
 
     def _waiting(self, owners: Sequence[str]) -> dict[str, Any]:
         """How many units were not sent yet to each of the user's stores, and the ids of the first of them."""
-        from sire_core.storage.pending_units import pending_unit_ids
+        from sire_core.storage.index_files import pending_unit_ids
 
         store, names = self.files().store, [mirror.name for mirror in self._configuration.mirrors]
         if not names:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.derive.packed_outputs import NewOutputs
-from sire_core.derive.packed_rows import JoinedRows, PackedGroups, PackedRows
+from sire_core.derive.packed_rows import JoinedRows, NewOutputs, PackedGroups, PackedRows
 from sire_core.derive.rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.derive.runners import LocalRunner, in_parts
 from sire_core.derive.step import PASSAGES, Context

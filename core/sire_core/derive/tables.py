@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.derive.packed_outputs import PackedOutputs
-from sire_core.derive.packed_rows import PackedGroups, PackedRows
+from sire_core.derive.packed_rows import PackedGroups, PackedOutputs, PackedRows
 from sire_core.derive.rows import Entry, StoredOutput, decode
 from sire_core.protocols import TableChange
 

@@ -24,7 +24,7 @@ from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.search.passage_text import opening_name, passage_sentences
+from sire_core.search.passages import opening_name, passage_sentences
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray, IntArray, Progress

@@ -2,17 +2,77 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.links import without_link_targets
+from sire_core.algorithms.text import split_sentences
+from sire_core.corpus.sections import title_line
 from sire_core.errors import ConfigurationError
+from sire_core.extraction.lexicon import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from sire_core.protocols import Ranking
     from sire_core.search.view import PoolView
     from sire_core.types import Hit, PathStep
 
-__all__ = ["RETURNS", "check_returns", "passage_hits"]
+__all__ = ["RETURNS", "check_returns", "opening_name", "passage_hits", "passage_sentences", "titled_sentences"]
+
+_LONGEST_SENTENCE = 400
+_SHORTEST_SENTENCE = 25
+# Ends the name at the start of a text: the verb or bracket that begins its definition.
+_DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
+_NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
+_OPENING = 160
+_OPENING_WORDS = 9
+
+
+def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
+    """Split a passage into its title, given or on its first line, and sentences; sentence numbers count these."""
+    text = without_link_targets(text)
+    title, rest = (title, text) if title else title_line(text)
+    return title, passage_sentences(rest)
+
+
+def passage_sentences(text: str) -> list[str]:
+    """Split a text into sentences of 25 to about 400 letters: short ones are joined, long ones cut at line ends."""
+    found: list[str] = []
+    for sentence in split_sentences(text):
+        for piece in [sentence] if len(sentence) <= _LONGEST_SENTENCE else _cut(sentence):
+            if found and min(len(piece), len(found[-1])) < _SHORTEST_SENTENCE:
+                found[-1] = f"{found[-1]}\n{piece}"
+            else:
+                found.append(piece)
+    return found
+
+
+def _cut(sentence: str) -> list[str]:
+    pieces: list[str] = []
+    for line in filter(None, map(str.strip, sentence.split("\n"))):
+        if pieces and len(pieces[-1]) + len(line) < _LONGEST_SENTENCE:
+            pieces[-1] = f"{pieces[-1]}\n{line}"
+        else:
+            pieces.append(line)
+    return pieces
+
+
+def opening_name(text: str) -> str:
+    """The name that a text opens with when its first sentence says what it is (`Aylwin is a 1920 film`); else empty."""
+    start = text.lstrip(" \t\r\n\"'\u201c#*-")[:_OPENING]
+    match = _DEFINED.search(start)
+    name = start[: match.start()].strip(" \"'\u201d") if match else ""
+    words = name.split()
+    if not words or len(words) > _OPENING_WORDS or "\n" in name or re.search(r"\w{4}\. ", name):
+        return ""
+    if words[0].lower() in ("the", "a", "an"):
+        words = words[1:]
+    if not words or words[0].lower() in _NO_NAME:
+        return ""
+    proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
+    first = words[0][0].isupper() or words[0][0].isdigit()
+    return " ".join(words) if first and proper >= max(1, (len(words) + 1) // 2) else ""
+
 
 RETURNS = ("passages", "units")
 """What a search returns: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""

@@ -1,33 +1,373 @@
-"""`PoolView`: what rankers and selectors see of an index at one generation."""
+"""`PoolView`: what rankers and selectors see of an index at one generation, and the structures derived from it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
-from sire_core.search.pool_content import PoolContent
+from sire_core.algorithms.wording import count
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
+from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import sq_pays
 from sire_core.storage.pool import Pool
-from sire_core.types import Edge
+from sire_core.storage.shared_metadata import differing_metadata, shared_metadata
+from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
     from sire_core.filters import Filter
     from sire_core.protocols import (
         BoolArray,
+        CarriedFiles,
         Embedder,
         FloatArray,
+        IntArray,
         LanguageModel,
+        Ranking,
         Similarities,
         WrapModel,
     )
     from sire_core.search.vectors.store_scores import FollowedIndex
+    from sire_core.storage.derived import DerivedFiles
 
-__all__ = ["PoolView"]
+__all__ = ["DerivedCache", "PoolContent", "PoolView"]
+
+T = TypeVar("T")
+
+_WORTH_FILES = 2_000
+"""Minimum rows for files; smaller structures are derived again within a second."""
+_STALE = 50
+"""Files are written again if more than one row in this many is missing."""
+
+
+class DerivedCache:
+    """Derived structures of one snapshot by name. Thread-safe."""
+
+    def __init__(self, files: DerivedFiles | None, before: DerivedCache | None = None) -> None:
+        self._files = files
+        self._derived: dict[str, Any] = {}
+        self._previous: dict[str, Any] = {} if before is None else dict(before._previous)  # noqa: SLF001 - our own kind
+        self._written: dict[str, int] = {} if before is None else dict(before._written)  # noqa: SLF001 - as above
+        self._mapped: list[tuple[DerivedFiles, tuple[tuple[int, int, int], ...]]] = []
+        self._lock = threading.RLock()
+
+    @property
+    def names(self) -> Collection[str]:
+        """Names of the structures in memory."""
+        return self._derived.keys()
+
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a structure derived from this snapshot, made once and shared by queries."""
+        try:
+            return self._derived[name]
+        except KeyError:
+            with self._lock:
+                if name not in self._derived:
+                    self._derived[name] = make()
+                return self._derived[name]
+
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+        """Return a structure that is updated from that of the previous snapshot."""
+        structure: T = self.derived(name, lambda: self._updated(name, make, files))
+        self._previous[name] = structure
+        return structure
+
+    def _updated(self, name: str, make: Callable[[T | None], T], saved: CarriedFiles[T] | None) -> T:
+        before = self._previous.get(name)
+        if saved is None or self._files is None:
+            return make(before)
+        files = self._files.carried_part(saved.folder)
+        if before is None and files.directory.is_dir():
+            with suppress(Exception):  # damaged files: start from scratch
+                files.verify()
+                before, self._written[name] = saved.load(files.directory), 0
+        made = make(before)
+        size, new = saved.size(made)
+        stale = not files.directory.is_dir() or (new - self._written.get(name, 0)) * _STALE > size
+        # Without the folder of this generation nothing is written: its files may have been purged.
+        if stale and size >= _WORTH_FILES and self._files.directory.is_dir():
+            with suppress(StorageError, OSError):  # a read-only folder costs only time
+                files.directory.parent.mkdir(exist_ok=True)
+                files.write(lambda directory: saved.save(made, directory))
+                self._written[name] = new
+        return made
+
+    def cached_on_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        """Return a structure derived from this snapshot, made once and stored in files for other processes."""
+        structure: T = self.derived(name, lambda: self._from_disk(name, make, save, load))
+        return structure
+
+    def _from_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        files = None if self._files is None else self._files.part(name)
+        if files is None:
+            return make()
+        if files.directory.is_dir():
+            stamp = files.stamp()
+            with suppress(Exception):  # damaged files: derive again
+                files.verify()
+                loaded = load(files.directory)
+                self._mapped.append((files, stamp))
+                return loaded
+        made = make()
+        with suppress(StorageError):  # a read-only folder costs only time
+            files.write(lambda directory: save(made, directory))
+        return made
+
+    def intact(self, *, may_be_gone: bool = False) -> bool:
+        """Whether the files are unchanged since they were verified; see `DerivedFiles.intact`."""
+        return all(files.intact(stamp, may_be_gone=may_be_gone) for files, stamp in self._mapped)
+
+
+class PoolContent:
+    """What a pool holds at one generation, read-only and shared by concurrent queries."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        load_edges: Callable[[], Sequence[Edge]],
+        load_notes: Callable[[str], Mapping[str, bytes]],
+        before: PoolContent | None,
+    ) -> None:
+        self.pool = pool
+        self._load_edges = load_edges
+        self._load_notes = load_notes
+        previous = None if before is None else before._cache  # noqa: SLF001 - our own kind
+        self._cache: DerivedCache = DerivedCache(pool.files, previous)
+
+    @property
+    def generation(self) -> int:
+        """Generation of the index this snapshot shows."""
+        return self.pool.generation
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+        return len(self.pool.ids)
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Unit-length vectors, `[size, dimension]`."""
+        return self.pool.matrix
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """Codes into `kind_names`, `[size]`."""
+        return self.pool.kinds
+
+    @property
+    def kind_names(self) -> Sequence[str]:
+        """`UnitKind` values by code."""
+        return self.pool.kind_names
+
+    @property
+    def ids(self) -> NDArray[np.bytes_]:
+        """Unit ids, `[size]`."""
+        return self.pool.ids
+
+    @property
+    def chunk_pointers(self) -> tuple[IntArray, IntArray]:
+        """CSR of provenance over chunk numbers."""
+        return self.pool.indptr, self.pool.indices
+
+    @property
+    def chunk_documents(self) -> IntArray:
+        """Number of each chunk's document, `[chunks]`."""
+        return self.pool.chunk_documents
+
+    @property
+    def chunk_metadata(self) -> tuple[IntArray, Sequence[Mapping[str, Any]]]:
+        """Number of each chunk's metadata, `[chunks]`, and the different metadata by number."""
+        return self.pool.chunk_metadata, self.derived("metadata", self.pool.distinct_metadata)
+
+    def reading(
+        self, load_edges: Callable[[], Sequence[Edge]], load_notes: Callable[[str], Mapping[str, bytes]]
+    ) -> Self:
+        """This snapshot with other ways to read what it has not read yet; everything derived is shared."""
+        twin = copy.copy(self)
+        twin._load_edges, twin._load_notes = load_edges, load_notes  # noqa: SLF001 - a copy of ourselves
+        return twin
+
+    def allowed(self, where: Filter | None) -> BoolArray | None:
+        """Units all of whose chunks pass the filter, `[size]`; None when everything passes."""
+        if where is None:
+            return None
+        if not self.size:
+            return np.zeros(0, dtype=bool)
+        by_link = self.passing_chunks(where)[self.pool.indices]
+        # No unit is without chunks, so every segment of `reduceat` has an element of its own.
+        return np.asarray(np.logical_and.reduceat(by_link, self.pool.indptr[:-1]), dtype=bool)
+
+    def passing_chunks(self, where: Filter | None) -> BoolArray:
+        """Chunk numbers that pass a filter, `[chunks]`."""
+        number, metadata = self.chunk_metadata
+        if where is not None and (asked := self._fields_asked(where, metadata)):
+            nothing = [""] * len(number)
+            documents = self._owners() if asked & {*DOCUMENT_KEYS} else nothing
+            passages = [own for _, own in self.passage_ids()] if asked & {*PASSAGE_KEYS} else nothing
+            titles = self.passage_titles() if TITLE in asked else nothing
+            rows = list(zip(number.tolist(), documents, passages, titles, strict=True))
+            different = list(dict.fromkeys(rows))  # thousands of passages may share what the filter looks at
+            matched = passes(where, ((metadata[number], *fields) for number, *fields in different))
+            found = dict(zip(different, matched, strict=True))
+            return np.fromiter((found[row] for row in rows), dtype=bool, count=len(rows))
+        matches = (where is None or where.matches(found) for found in metadata)
+        passing = np.fromiter(matches, dtype=bool, count=len(metadata))
+        return np.asarray(passing[number], dtype=bool)
+
+    @staticmethod
+    def _fields_asked(where: Filter, metadata: Sequence[Mapping[str, Any]]) -> set[str]:
+        """Keys of a filter that stand for fields of some passages, since not all metadata have them."""
+        keys = {condition.key for condition in conditions(where)}.intersection(FIELDS)
+        return {key for key in keys if not all(key in found for found in metadata)}
+
+    def passage_ids(self) -> list[tuple[str, str]]:
+        """Of every chunk number the id of its document, and its own: the user's, or ours where there is none."""
+        given: list[str] = self.derived("ids of passages", self.pool.source_ids)
+        own = [found.decode() for found in self.pool.chunk_ids.tolist()]
+        return [(document, name or chunk) for document, name, chunk in zip(self._owners(), given, own, strict=True)]
+
+    def passage_titles(self) -> list[str]:
+        """The title of every chunk number that filters compare; empty where there is none."""
+        found: list[str] = self.derived("titles of passages", self.pool.filtered_titles)
+        return found
+
+    def _owners(self) -> list[str]:
+        """Ids of the documents of all chunk numbers."""
+        ids: list[str] = self.derived("ids of documents", self.pool.document_ids)
+        return [ids[number] for number in self.pool.chunk_documents.tolist()]
+
+    def units(self, positions: Sequence[int] | IntArray) -> list[Unit]:
+        """Read units."""
+        return [self.pool.unit(int(position))[0] for position in positions]
+
+    def vectors(self, ids: Sequence[str]) -> FloatArray:
+        """Unit-length vectors of units by id, `[len(ids), dimension]`."""
+        places = self.places()
+        return np.asarray(self.matrix[[places[found] for found in ids]])
+
+    def places(self) -> Mapping[str, int]:
+        """Positions of units by id."""
+        found: Mapping[str, int] = self.derived(
+            "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(self.ids.tolist())}
+        )
+        return found
+
+    def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
+        """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
+        return [
+            self.hit(position, score, ranking)
+            for position, score in zip(positions.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def hit(self, position: int, score: float, ranking: Ranking, path: tuple[PathStep, ...] | None = None) -> Hit:
+        """One of `hits`; its path is asked of the ranking unless it is given."""
+        places = self._places(position)
+        unit, documents = self.pool.unit(position, _cited(places, ranking).tolist() if len(places) > 1 else None)
+        if path is None:
+            path = ranking.path(position)
+        if unit.kind is UnitKind.CHUNK:
+            return Hit(unit, score, documents, path, unit.metadata)
+        sources = self._sources(position)
+        path = (*path, PathStep("sources", unit.chunk_ids, _what(unit)))
+        return Hit(unit, score, documents, path, shared_metadata(sources), differing_metadata(sources))
+
+    def passages_of(self, position: int, ranking: Ranking) -> list[int]:
+        """Positions of the passages that a unit stands on, each once, in the order in which it cites them."""
+        places = self._places(position)
+        found: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
+        return list(dict.fromkeys(found))
+
+    def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
+        """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
+        unit, _ = self.pool.unit(position)
+        return (*ranking.path(position), PathStep("sources", (unit.id,), _what(unit)))
+
+    def _places(self, position: int) -> IntArray:
+        """Positions of the chunk units that a unit stands on, one per chunk."""
+        chunks = self.pool.indices[self.pool.indptr[position] : self.pool.indptr[position + 1]]
+        places: IntArray = self.derived("units of chunks", self._units_of_chunks)[chunks]
+        return places
+
+    def shared_metadata(self, position: int) -> dict[str, Any]:
+        """What the metadata of all passages that a unit stands on agree on."""
+        return shared_metadata(self._sources(position))
+
+    def _sources(self, position: int) -> list[Mapping[str, Any]]:
+        """The different metadata of the passages that a unit stands on."""
+        number, metadata = self.chunk_metadata
+        pool = self.pool
+        numbers = number[pool.indices[pool.indptr[position] : pool.indptr[position + 1]]].tolist()
+        return [metadata[number] for number in dict.fromkeys(numbers)]
+
+    def _units_of_chunks(self) -> IntArray:
+        """Position of the chunk unit of every chunk number."""
+        units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
+        starts, lengths = self.pool.indptr[units], np.diff(self.pool.indptr)[units]
+        places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
+        places[self.pool.indices[ranges(starts, lengths)]] = units.repeat(lengths)
+        return places
+
+    def edges(self) -> Sequence[Edge]:
+        """All edges of the pool."""
+        edges: Sequence[Edge] = self.derived("edges", self._load_edges)
+        return edges
+
+    def note(self, key: str) -> bytes | None:
+        """A note that an organizer of the pool left for queries, of the generation that this snapshot shows."""
+        return self._load_notes(key).get(key)
+
+    def notes(self, prefix: str) -> Sequence[bytes]:
+        """Notes whose keys begin with a text, by key."""
+        return list(self._load_notes(prefix).values())
+
+    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a structure derived from this snapshot, made once and shared by queries."""
+        return self._cache.derived(name, make)
+
+    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
+        """Return a structure updated from that of the previous snapshot; see `DerivedCache.cached_incremental`."""
+        return self._cache.cached_incremental(name, make, files)
+
+    def cached_on_disk(
+        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
+    ) -> T:
+        """Return a structure made once and stored in files; see `DerivedCache.cached_on_disk`."""
+        return self._cache.cached_on_disk(name, make, save, load)
+
+    @property
+    def made(self) -> Collection[str]:
+        """Names of the derived structures in memory."""
+        return self._cache.names
+
+    def intact(self, *, may_be_gone: bool = False) -> bool:
+        """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
+        return self.pool.intact(may_be_gone=may_be_gone) and self._cache.intact(may_be_gone=may_be_gone)
+
+
+def _cited(places: IntArray, ranking: Ranking) -> IntArray:
+    """The order in which a unit cites its passages: as the ranking itself prefers them."""
+    return np.argsort(-ranking.scores_at(places), kind="stable")
+
+
+def _what(unit: Unit) -> str:
+    """A derived unit in a path."""
+    about = f" about {unit.title}" if unit.title else ""
+    level = f", level {unit.level}" if unit.level else ""
+    return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"
 
 
 _INLINE = 16_000_000

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
-from sire_core.storage.corpus_columns import CorpusColumns
 from sire_core.storage.derived import BLOCK
-from sire_core.storage.pool import ID_TYPE, MATRIX, MOST_LETTERS, ROWS, Pool, pool_row, save_columns
+from sire_core.storage.pool import ID_TYPE, MATRIX, MOST_LETTERS, ROWS, CorpusColumns, Pool, pool_row, save_columns
 from sire_core.storage.store import CORPUS
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.neighbor_updates import approximate_neighbors
-from sire_core.algorithms.neighbors import nearest_neighbors, neighbor_graph
+from sire_core.algorithms.neighbors import approximate_neighbors, nearest_neighbors, neighbor_graph
 from sire_core.derive.runners import mapped
 from sire_core.errors import ConfigurationError
 

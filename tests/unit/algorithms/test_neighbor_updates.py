@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms import neighbor_updates as module
-from sire_core.algorithms.neighbor_updates import NeighborLists, approximate_neighbors, updated_neighbors
-from sire_core.algorithms.neighbors import nearest_neighbors
+from sire_core.algorithms import neighbors as module
+from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, nearest_neighbors, updated_neighbors
 
 
 def positive(lists):

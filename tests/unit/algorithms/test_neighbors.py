@@ -61,7 +61,7 @@ def test_zero_rows_have_similarity_zero():
 def test_blocks_change_nothing(monkeypatch, cells):
     vectors = np.random.default_rng(5).standard_normal((600, 24)).astype(np.float32)
     expected = nearest_neighbors(vectors, 7)
-    monkeypatch.setattr(module, "_BLOCK_CELLS", cells)
+    monkeypatch.setattr(module, "_SCAN_CELLS", cells)
     for got, want in zip(nearest_neighbors(vectors, 7), expected, strict=True):
         np.testing.assert_array_equal(got, want)
 

@@ -69,16 +69,16 @@ def test_a_grown_graph_is_the_graph_of_a_fresh_build(tmp_path, settings):
 
 
 def test_an_add_searches_for_the_new_passages_only(tmp_path, monkeypatch):
-    from sire_core.algorithms import neighbor_updates
+    from sire_core.algorithms import neighbors
 
     cells = []
-    search = neighbor_updates.largest_columns
+    search = neighbors.largest_columns
 
     def counting(scores, m):
         cells.append(scores.size)
         return search(scores, m)
 
-    monkeypatch.setattr(neighbor_updates, "largest_columns", counting)
+    monkeypatch.setattr(neighbors, "largest_columns", counting)
     documents = corpus(40)
     with folder(tmp_path / "i") as index:
         index.build(documents[:39])

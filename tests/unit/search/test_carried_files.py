@@ -13,7 +13,7 @@ from sire_core.algorithms.lists import Lists
 from sire_core.recipes.sire import names
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import PassageWords, name_words
-from sire_core.search import pool_content
+from sire_core.search import view
 from sire_core.testing.hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NEW = Document("new", "Orla Venn & Sons (1931) married 한국 Élise Aubry near 
 @pytest.fixture(autouse=True)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages are read, each time; files are worth while for few, too."""
-    monkeypatch.setattr(pool_content, "_WORTH_FILES", 10)
+    monkeypatch.setattr(view, "_WORTH_FILES", 10)
     found: list[int] = []
     whole = PassageWords.read.__func__  # type: ignore[attr-defined]
 

@@ -21,7 +21,7 @@ from sire_core.settings import check_settings, refuse_unused, setting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.neighbor_updates import NeighborLists
+    from sire_core.algorithms.neighbors import NeighborLists
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Unit
 
@@ -273,7 +273,7 @@ def _nearest_passages(
         Lists to store, empty after an approximate search; and rows and cosines, at most `[n, k]`, with cosines of 0 or
         less as padding.
     """
-    from sire_core.algorithms.neighbor_updates import NeighborLists, approximate_neighbors, updated_neighbors
+    from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, updated_neighbors
 
     size = len(vectors)
     if size >= exact_below:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, ranges
-from sire_core.algorithms.neighbor_updates import NeighborLists
+from sire_core.algorithms.neighbors import NeighborLists
 from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title

@@ -23,7 +23,7 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.lexical_features import split_words
 from sire_core.protocols import CarriedFiles
-from sire_core.search.passage_text import opening_name, titled_sentences
+from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.types import hash64
 

@@ -13,7 +13,7 @@ from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_LEADS, Leads, QuestionEvidence
 from sire_core.recipes.sire.weights import Weights
-from sire_core.search.passage_text import titled_sentences
+from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex
