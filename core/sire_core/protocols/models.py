@@ -138,25 +138,14 @@ class StreamingModel(LanguageModel, Protocol):
         max_tokens: int | None = None,
         temperature: float = 0.0,
     ) -> AsyncGenerator[str | Completion, None]:
-        """Answer a prompt as `complete` does: the same answer, under the same limits.
+        """Answer a prompt as `complete` does: the same answer, limits and errors.
 
-        Closing the generator early ends the request.
-
-        Args:
-            prompt: Instructions and data.
-            schema: As with `complete`; the pieces are those of the JSON text.
-            stop: Texts that end the answer.
-            max_tokens: Upper bound of the answer.
-            temperature: 0 for repeatable answers.
+        A call that fails after the first piece is not repeated. Closing the generator early ends the request.
 
         Yields:
-            Pieces of the text as they come, then the `Completion`. The pieces add up to its text, unless the answer
-            did not fit the schema or was cut off and had to be asked for again, or a model thought aloud first.
-
-        Raises:
-            RefusalError: The model declined.
-            ModelError: The call failed; after the first piece it is not repeated.
-            LimitExceededError: A usage limit would be passed.
+            Pieces of the text as they come (with a schema of the JSON text), then the `Completion`. The pieces add up
+            to its text, unless the answer did not fit the schema or was cut off and had to be asked for again, or a
+            model thought aloud first.
         """
 
 
