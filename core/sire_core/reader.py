@@ -245,7 +245,7 @@ class Reader:
                 commit = files.store.commits()[0]
                 if last is not None and (commit, built) == (last.commit, last.built) and last.view.intact():
                     return last._replace(stamp=stamp)
-                pool = files.pools.get(built, manifest.generation)
+                pool = files.pools.get(files.store, built, manifest.generation)
             lazy = LazyReader(files.store, commit, tuple(built.owners))
             try:
                 view, recipe = self._view(pool, manifest, built, lazy, None if last is None else last.view)
@@ -287,7 +287,7 @@ class Reader:
                 self._generation = newest = self._load(self.files().stamp(), self._generation)
         if (commit, built) == (newest.commit, newest.built):
             return newest.view.reading(lazy.edges, lazy.notes), newest.recipe
-        pool = Pools(files.folder, lambda: store).get(built, manifest.generation)
+        pool = Pools(files.folder).get(store, built, manifest.generation)
         try:
             return self._view(pool, manifest, built, lazy, None if files.store.replaced() else newest.view)
         except EmbedderMismatchError:  # see `_load`
@@ -302,7 +302,7 @@ class Reader:
         files, last = self.files(), self._generation
         with files.store.snapshot():
             manifest, built = self.built()
-            pool = files.pools.get(built, manifest.generation)
+            pool = files.pools.get(files.store, built, manifest.generation)
             lazy = LazyReader(files.store, files.store.commits()[0], tuple(built.owners))
             lazy.materialize()
             return self._view(pool, manifest, built, lazy, None if last is None else last.view)

@@ -77,6 +77,8 @@ class KnownFiles:
     def holds(self, file: SourceFile) -> bool:
         """Whether the index holds the document of a file as it is now; else it is going to be read."""
         path = os.path.realpath(file.path)
+        if not Path(path).is_file():  # a pipe or a device would be read for ever
+            return False
         with suppress(OSError):  # whoever reads the file says what is wrong with it
             known, status, now = self._files.get(path), _status(path), time.time_ns()
             if known is not None and known.doc_id == file.name and self._stored.get(file.name) == known.stored:

@@ -13,7 +13,16 @@ from sire_core.errors import IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
 from sire_core.storage.file_lock import file_lock
 from sire_core.storage.json_files import ADVICE, checksum, replace_json
-from sire_core.storage.plain_files import FOLDERS, is_derived_name, misplaced, read_plain, remove, require_plain
+from sire_core.storage.plain_files import (
+    FOLDERS,
+    TOO_MANY,
+    has_few_descriptors,
+    is_derived_name,
+    misplaced,
+    read_plain,
+    remove,
+    require_plain,
+)
 
 __all__ = ["FORMAT", "Folder"]
 
@@ -113,7 +122,8 @@ class Folder:
                 self.path.mkdir(parents=True, exist_ok=True)
                 sync_folder(self.path.absolute().parent)
         except OSError as error:
-            raise StorageError(f"Cannot make the folder {self.path}: {error.strerror}. Name another place.") from error
+            why = TOO_MANY if has_few_descriptors(error) else f"{error.strerror}. Name another place"
+            raise StorageError(f"Cannot make the folder {self.path}: {why}.") from error
 
     def exists(self) -> bool:
         """Whether an index was committed or at least started here."""
@@ -165,10 +175,9 @@ class Folder:
         try:
             replace_json(target, content)
         except OSError as error:
-            raise StorageError(
-                f"Cannot write {target} ({error.strerror}). The index itself is safe: make room or fix the "
-                "permissions, then open it again."
-            ) from error
+            todo = "make room or fix the permissions, then open it again"
+            why = TOO_MANY if has_few_descriptors(error) else f"{error.strerror}. The index itself is safe: {todo}"
+            raise StorageError(f"Cannot write {target}: {why}.") from error
 
     def clean(self, unwanted: Callable[[str], bool]) -> None:
         """Delete derived folders by name, and partial files of killed processes in the others.

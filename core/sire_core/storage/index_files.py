@@ -47,7 +47,7 @@ class IndexFiles:
         self._published = ""
         self._opening = 0
         self._seen: tuple[Store | None, int] = (None, 0)
-        self.pools = Pools(self.folder, lambda: self.store)
+        self.pools = Pools(self.folder)
         self.refresh()
 
     @property
@@ -102,7 +102,7 @@ class IndexFiles:
             if old_store:
                 self._store = None
                 self._opening += 1
-                self.pools = Pools(self.folder, lambda: self.store)
+                self.pools = Pools(self.folder)
 
     def manifest(self) -> Manifest:
         """The manifest as of the last `refresh`."""
@@ -196,7 +196,7 @@ class IndexFiles:
         pools = {self.folder.pool(built.pool, committed.generation).name for built in committed.recipes}
         if committed.recipes:
             with self.store.snapshot():
-                self.pools.get(committed.recipes[-1], committed.generation, lasting=True)
+                self.pools.get(self.store, committed.recipes[-1], committed.generation, lasting=True)
         self.pools.committed(None)
         self._show(committed)
         current = pools | {carried_folder(built.pool) for built in committed.recipes}
@@ -261,6 +261,7 @@ class IndexFiles:
         """Close the files."""
         with self._lock:
             store, calls, self._store, self._calls = self._store, self._calls, None, None
+            self.pools, self._seen = Pools(self.folder), (None, 0)
         # Without the lock: a reader that holds a database may be waiting for it.
         if calls is not None:
             calls.close()

@@ -18,6 +18,8 @@ __all__ = [
     "DATABASE_ENDS",
     "FILES",
     "FOLDERS",
+    "TOO_MANY",
+    "has_few_descriptors",
     "is_derived_name",
     "is_plain",
     "misplaced",
@@ -96,20 +98,41 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
+TOO_MANY = "too many open files. Raise the limit (ulimit -n), or close indexes"
+
+
 def system_limit(error: Exception, folder: Path | None) -> str:
     """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing.
 
-    SQLite only says that a file cannot be opened, or that it is locked.
+    SQLite only says that a file cannot be opened or written, or that it is locked.
     """
     if "lock" in str(error) and folder is not None and _has_no_locks(folder):
         return "lies on a file system that gives no locks. Put the index on a local disk, or start its lock service."
-    if "unable to open" in str(error):
-        try:
-            os.close(os.open(os.devnull, os.O_RDONLY))
-        except OSError as limit:
-            if limit.errno in (errno.EMFILE, errno.ENFILE):
-                return "cannot be opened: too many open files. Raise the limit (ulimit -n), or close indexes."
+    if any(words in str(error) for words in ("unable to open", "readonly", "disk I/O")) and _has_few_descriptors():
+        return f"cannot be opened: {TOO_MANY}."
     return ""
+
+
+def has_few_descriptors(error: OSError) -> bool:
+    """Whether the process or the machine has no file descriptor left."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+_NEEDED = 8
+"""Descriptors that SQLite takes for a change: the files, their logs, a directory. Those of a failed one are free."""
+
+
+def _has_few_descriptors() -> bool:
+    held: list[int] = []
+    try:
+        for _ in range(_NEEDED):
+            held.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - those before the first error are closed
+    except OSError as limit:
+        return has_few_descriptors(limit)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return False
 
 
 def _has_no_locks(folder: Path) -> bool:

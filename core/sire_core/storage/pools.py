@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,9 +27,8 @@ _PUBLISHING = 2.0
 class Pools:
     """Opens pools of a folder or of memory; derives them from the store, or from the pool of the generation before."""
 
-    def __init__(self, folder: Folder | None, store: Callable[[], Store]) -> None:
+    def __init__(self, folder: Folder | None) -> None:
         self._folder = folder
-        self._store = store
         self._change: PoolChange | None = None
         self._open: dict[str, tuple[DerivedFiles | None, Pool]] = {}
 
@@ -45,9 +43,8 @@ class Pools:
                 written = max(written, path.stat().st_mtime)
         return abs(time.time() - written) < _PUBLISHING
 
-    def get(self, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
+    def get(self, store: Store, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:
         """Return the recipe's pool: mapped from its files, or derived if they are missing or damaged."""
-        store = self._store()
         commits = store.commits()
         files = self._files(built, generation, commits[0])
         files = None if files is None else replace(files, lasting=lasting)

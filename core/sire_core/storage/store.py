@@ -63,7 +63,7 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self._db = Database(path, SCHEMA, page_size=_PAGE)
         self._verification = Verification(self._db)
-        self._corpus = _CorpusCache(self)
+        self._corpus = _CorpusCache()
         self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
     def close(self) -> Verified | None:
@@ -161,7 +161,7 @@ class Store:
 
     def corpus(self) -> StoredCorpus:
         """Return documents and chunks for a change; cached for the next one."""
-        return self._corpus.read()
+        return self._corpus.read(self)
 
     def units(self, owner: str) -> list[Unit]:
         """Return units of one owner, ordered by id."""
@@ -310,7 +310,7 @@ class Store:
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
             writes.replace(META, ["key"], [*meta, *([("commit before", before[0])] if before else [])])
             writes.finish()
-        self._corpus.follow(commit)
+        self._corpus.follow(self, commit)
         tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
         self._known = (name, {owner: {table: change.known for table, change in own} for owner, own in tables.items()})
 
@@ -332,34 +332,31 @@ _MAX_FOLLOWED = 1000
 class _CorpusCache:
     """Documents and passages of a store, kept in memory for the next change, which mostly comes from this process."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._cached: tuple[str, StoredCorpus] | None = None
 
-    def read(self) -> StoredCorpus:
+    def read(self, store: Store) -> StoredCorpus:
         """Return the corpus of the last commit by any process."""
-        with self._store.snapshot():
-            commit, cached = self._store.commits()[0], self._cached
+        with store.snapshot():
+            commit, cached = store.commits()[0], self._cached
             if cached is not None and cached[0] == commit:
                 return cached[1]
-            documents = self._store.documents()
-            chunks = self._store.chunks(documents)
+            documents = store.documents()
+            chunks = store.chunks(documents)
         corpus = StoredCorpus.of(documents, chunks)
         self._cache(commit, corpus)
         return corpus
 
-    def follow(self, commit: Commit) -> None:
+    def follow(self, store: Store, commit: Commit) -> None:
         """Apply a commit that this process just made to the cached corpus."""
         cached, self._cached = self._cached, None
         if cached is None or len(commit.put_documents) > _MAX_FOLLOWED:
             return
-        with suppress(StorageError), self._store.snapshot():  # it is committed; the next change reads all
-            name, before = self._store.commits()
+        with suppress(StorageError), store.snapshot():  # it is committed; the next change reads all
+            name, before = store.commits()
             if cached[0] == before:  # as stored: what the caller holds of its documents may change
-                put = self._store.documents([document.id for document in commit.put_documents])
-                change = CorpusChange(
-                    tuple(put.values()), tuple(self._store.chunks_of(put)), tuple(commit.drop_documents)
-                )
+                put = store.documents([document.id for document in commit.put_documents])
+                change = CorpusChange(tuple(put.values()), tuple(store.chunks_of(put)), tuple(commit.drop_documents))
                 self._cache(name, cached[1].updated(change).after)
 
     def _cache(self, commit: str, corpus: StoredCorpus) -> None:

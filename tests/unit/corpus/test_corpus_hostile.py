@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
+import socket
 import zipfile
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +148,35 @@ def test_ids_that_cannot_be_kept_are_refused(tmp_path, name):
         (tmp_path / "c.jsonl").write_text(json.dumps({"id": name, "text": "Alma."}))
         with pytest.raises(CorpusError, match="NUL character or half a surrogate"):
             read_documents([tmp_path / "c.jsonl"])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "process files", "system files"])
+def test_what_is_no_plain_file_is_named_and_never_read(tmp_path, kind):
+    """Through the command line, which also remembers what it has read: a pipe would hold it for ever."""
+    typer_testing = pytest.importorskip("typer.testing")
+    from sire_core.cli.app import app
+
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "good.md").write_text("Alma lives in Drava.")
+    sources = [folder]
+    if kind == "pipe":
+        os.mkfifo(folder / "pipe.md")
+        os.mkfifo(folder / "pipe")
+    elif kind == "socket":
+        bound = socket.socket(socket.AF_UNIX)
+        bound.bind(os.path.relpath(folder / "s.md"))
+        bound.close()
+    elif kind == "device":
+        (tmp_path / "zero.md").symlink_to("/dev/zero")
+        sources += [Path("/dev/zero"), Path("/dev/tty"), tmp_path / "zero.md"]
+    else:
+        sources += [Path("/proc/self/fdinfo" if kind == "process files" else "/sys/kernel/mm")]
+        if not sources[-1].exists():
+            pytest.skip("no such files here")
+    for _ in range(2):  # the second time it knows what it has read
+        found = typer_testing.CliRunner().invoke(app, ["index", *map(str, sources), "--to", str(tmp_path / "ix")])
+        assert found.exit_code == 0, found.output
+        assert "could not be read and w" in found.output
+    with Index(tmp_path / "ix") as index:
+        assert [document.id for document in index.documents()] == ["good.md"]

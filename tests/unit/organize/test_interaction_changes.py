@@ -88,7 +88,7 @@ def told(index):
     """What the store holds, and what queries read."""
     view = index.view()
     graph = ChainGraph.of(view)
-    words = PassageKeywords.of(view, graph.positions)
+    words = PassageKeywords(view, graph.positions)
     edges = {(e.kind, e.source, e.target): (e.weight, dict(e.metadata)) for e in view.edges()}
     arrays = {
         name: getattr(graph, name).tolist() for name in ChainGraph.__slots__ if name not in ("keyword_of", "keys")

@@ -28,7 +28,7 @@ def test_words_come_back(words):
 
 def shown(view):
     graph = ChainGraph.of(view)
-    words = PassageKeywords.of(view, graph.positions)
+    words = PassageKeywords(view, graph.positions)
     arrays = {name: getattr(graph, name) for name in ChainGraph.__slots__}
     arrays = {name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in arrays.items()}
     return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()

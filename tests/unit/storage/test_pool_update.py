@@ -96,7 +96,7 @@ def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, mon
         index.search("Who met Alma?")
         files = index._reader.files()
         built = files.manifest().find(None)
-        pool = files.pools.get(built, 2)
+        pool = files.pools.get(files.store, built, 2)
         assert pool.files is not None
         assert content(pool) == content(Pool.make(files.store, built.owners, 2))
 

@@ -41,6 +41,97 @@ def test_a_process_without_file_descriptors_is_told_so(folder, run, action):
     assert found.stdout.rstrip().endswith("4")
 
 
+EVERY_LIMIT = """
+    import os, resource, sys
+    from pathlib import Path
+    from sire_core import Document
+    from sire_core.errors import StorageError
+    from sire_core.index import Index
+    from sire_core.storage.check import check_folder
+    from sire_core.testing.hash_embedder import HashEmbedder
+    folder, hard = Path(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    opened = lambda: Index(folder, recipe="raptor", embedder=HashEmbedder())
+    actions = {
+        "search": lambda index, n: index.search("Who lives in Drava 3?"),
+        "documents": lambda index, n: index.documents(),
+        "update": lambda index, n: index.update([Document("d1", f"Alma met Zora {n}.")]),
+        "save": lambda index, n: index.save(folder.with_name(f"copy{n}")),
+        "snapshot": lambda index, n: index.snapshot().search("Who lives in Drava 3?"),
+        "check": lambda index, n: check_folder(folder),
+    }
+    for name, act in actions.items():
+        with opened() as index:
+            act(index, name)  # so that all modules are there
+    for limit in range(len(os.listdir("/proc/self/fd")), 64):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        for name, act in actions.items():
+            try:
+                with opened() as index:
+                    act(index, limit)
+                print("done", name)
+            except StorageError as error:
+                print("too many open files" in str(error), name, error)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    print(check_folder(folder), len(opened().documents()))
+"""
+
+
+def test_at_every_limit_up_to_64_descriptors_it_works_or_says_why(folder, run):
+    found = run(EVERY_LIMIT, folder)
+    assert found.returncode == 0, found.stderr
+    *said, last = found.stdout.splitlines()
+    assert last == "[] 5"
+    assert [line for line in said if line.startswith("False")] == []
+    assert {line for line in said if line.startswith("True")}
+    assert {"done save", "done update", "done snapshot"} <= set(said[-6:])
+
+
+ROUNDS = """
+    import gc, os, sys
+    from sire_core import Document
+    from sire_core.index import Index
+    from sire_core.testing.hash_embedder import HashEmbedder
+    descriptors = lambda: len(os.listdir("/proc/self/fd"))
+    def opened():
+        return Index(sys.argv[1], recipe=sys.argv[2], embedder=HashEmbedder())
+    reader = opened()
+    with opened() as index:
+        index.build([Document(f"d{n}", f"Alma {n} met Boris {n} in Ceuta. Alma {n} lives in Drava.") for n in range(9)])
+    reader.search("Who met Boris?")
+    gc.collect()
+    gc.disable()  # nothing waits for the collector of cycles
+    found = []
+    for number in range(int(sys.argv[3])):
+        with opened() as index:
+            index.update([Document("d1", f"Alma 1 met Boris {number} in Ceuta.")])
+            index.search("Who met Boris?")
+        opened().search("Who met Boris?")
+        reader.search("Who met Boris?")
+        reader.snapshot().search("Who met Boris?")
+        found.append(descriptors())
+    print(found[4], max(found[5:]))
+"""
+
+
+@pytest.mark.parametrize("recipe", ["raptor", "sire", "smart", "iier", "pagerank"])
+@pytest.mark.quick(recipe=["raptor", "iier"])
+def test_descriptors_are_closed_at_once(tmp_path, run, recipe):
+    """Of indexes that were closed, that nobody holds any more, and of snapshots, round after round."""
+    found = run(ROUNDS, tmp_path / "ix", recipe, 25)
+    assert found.returncode == 0, found.stderr
+    first, most = map(int, found.stdout.split())
+    assert most <= first + 4
+
+
+@pytest.mark.slow
+def test_descriptors_after_400_rounds(tmp_path, run):
+    found = run(ROUNDS, tmp_path / "ix", "raptor", 400)
+    assert found.returncode == 0, found.stderr
+    first, most = map(int, found.stdout.split())
+    assert most <= first + 4
+    assert most < 64
+
+
 NO_LOCKS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -33,16 +33,9 @@ class PassageKeywords:
     def __init__(self, view: View, positions: IntArray) -> None:
         self._view = view
         self._positions = positions
-        stored = PassagePhrases.from_note(view.note(WORDS_NOTE))
-        if stored is None or not np.array_equal(stored.passages, view.ids[positions]):
-            stored = PassagePhrases.of(view.units(positions))
-        self._words, self._titles = stored.words, stored.titles
-
-    @classmethod
-    def of(cls, view: View, positions: IntArray) -> PassageKeywords:
-        """Return those of a pool, made once per snapshot."""
-        words: PassageKeywords = view.derived("passage keywords", lambda: cls(view, positions))
-        return words
+        # Without the view, which keeps what it derives: the files of a snapshot are closed with its last reference.
+        phrases: PassagePhrases = view.derived("passage keywords", lambda: _stored_phrases(view, positions))
+        self._words, self._titles = phrases.words, phrases.titles
 
     def titled(self, phrase: str) -> IntArray:
         """Nodes with this title, with or without its bracketed part."""
@@ -62,6 +55,14 @@ class PassageKeywords:
         texts = self._view.units(self._positions[nodes])
         contains = [f" {words} " in f" {phrase_words(unit.index_text)} " for unit in texts]
         return np.asarray(nodes[np.array(contains, dtype=bool)])
+
+
+def _stored_phrases(view: View, positions: IntArray) -> PassagePhrases:
+    """Words and titles of a pool's passages, as stored or made now."""
+    stored = PassagePhrases.from_note(view.note(WORDS_NOTE))
+    if stored is None or not np.array_equal(stored.passages, view.ids[positions]):
+        stored = PassagePhrases.of(view.units(positions))
+    return stored
 
 
 _INSTRUCTIONS = (
@@ -109,7 +110,7 @@ class KeywordFinder:
     @classmethod
     def of(cls, view: View, graph: ChainGraph, allowed: BoolArray | None, *, strict: bool) -> KeywordFinder:
         """Return the finder of a pool."""
-        return cls(graph, PassageKeywords.of(view, graph.positions), allowed, strict)
+        return cls(graph, PassageKeywords(view, graph.positions), allowed, strict)
 
     def holders(self, keyword: str) -> IntArray:
         """Nodes that contain a keyword, ascending."""

@@ -181,7 +181,7 @@ class _SelectedRanking:
     def __init__(
         self, settings: ReportSelector, ranking: Ranking, k: int, view: View, reports: _ReportChooser, trees: int
     ) -> None:
-        self._cap = settings.cap
+        self._cap, self._bring = settings.cap, settings.bring
         self._ranking = ranking
         self._view = view
         self._k = k
@@ -199,8 +199,11 @@ class _SelectedRanking:
         self._leftover: set[int] = set()
         self._reports_after: dict[int, list[int]] = {}
         self._ended = False
-        if not settings.bring:
-            self.of_passages = _WithoutReports(self)
+
+    @property
+    def of_passages(self) -> Ranking:
+        """The ranking for a search of passages."""
+        return self if self._bring else _WithoutReports(self)
 
     async def top(self, n: int) -> tuple[IntArray, FloatArray]:
         """Return the best `n` positions, and all reports with `cap=None`; a report has its hit's score."""
