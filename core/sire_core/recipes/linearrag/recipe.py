@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from sire_core.extend import Component, KnowledgeGraph, Recipe, ResolvedSettings, register, register_published
-from sire_core.recipes.linearrag.derive import SentenceNodes
 
 __all__ = ["linearrag"]
 
@@ -25,6 +24,7 @@ def linearrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.recipes.linearrag.derive import SentenceNodes
     from sire_core.recipes.linearrag.rank import SentenceWalk
 
     resolved = ResolvedSettings(
