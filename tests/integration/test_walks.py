@@ -62,8 +62,9 @@ def named(walk):
     for line in re.findall(r"^\d+\. (.*)$", WALKS[walk], re.MULTILINE):
         file = ""
         for word in re.findall(r"`([^`]+)`", line):
-            if word.endswith(".py"):
-                file = word if (ROOT / word).exists() else file
+            if word.endswith(".py") and word.split("/")[0] in ("core", "langchain_sire"):
+                assert (ROOT / word).exists(), word
+                file = word
             elif re.fullmatch(r"_?[a-z][a-z_]*", word):
                 found.append((file, word))
     return found
