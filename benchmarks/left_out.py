@@ -1,85 +1,206 @@
-"""Left-out table of `sire` on documents of several passages: what is judged took no part in choosing the weights.
+"""Left-out table of `sire` on documents of several passages: what is judged took no part in learning the weights.
 
-`DocumentWeights` (how parts of documents are ranked) are chosen from a small grid for each corpus by the even-numbered
-questions of all other corpora, and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid.
-The last column has the weights that ship. The other weights of `sire` were learned on encyclopaedias and on the even
-questions of `cloud` (`evidence_weights.py`), on none of the others.
+The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the
+even-numbered questions of all other corpora (listwise softmax over the candidates; a need's share is the sum over the
+passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid and the
+weights that ship. The last column is what the left-out weights gain over the best of BM25, vectors and hybrid, with a
+95 % interval of paired bootstrap. The other weights of `sire` were learned on encyclopaedias and on `cloud` by
+`evidence_weights.py`, on none of the others.
 
-    python benchmarks/left_out.py [SET ...]      # folders of SIRE_DATA; by default ops frameworks manuals web cloud
+    python benchmarks/left_out.py [--embedder NAME] [--learn] [SET[@CHUNKS] ...]
+
+A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
+folder are left out together. `--learn` prints the weights that all sets give, and judges nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
-from itertools import product
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize
 
+from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
+from sire_core.evaluate.gold import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
-from sire_core.recipes.sire import weights
+from sire_core.models.lexical_embedder import is_lexical
+from sire_core.models.sync import run_sync
+from sire_core.recipes.sire import weights as shipped
+from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.question import OWN, QuestionEvidence
+from sire_core.recipes.sire.rank import EvidencePaths
+from sire_core.search.ranking import ScoredRanking
+from sire_core.search.similarities import KnownSimilarities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 SETS = ("ops", "frameworks", "manuals", "web", "cloud")
-GRID = [
-    weights.DocumentWeights(cosine=cosine, features=features, repeat=repeat)
-    for cosine, features, repeat in product((0.15, 0.3), (0.0, 0.3, 0.6), (0.0, 0.3))
-]
+BASELINES = ("bm25", "dense", "hybrid")
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
+FEATURES = ("words", "fused", "coverage", "path", "step")
+PENALTY = 0.02
 
 
-def rows(dataset: DataSet, folder: Path, baselines: Sequence[str] = ()) -> list[EvalRow]:
-    """Rows of one data set, from the index in `folder`, which is built if there is none."""
-    return Experiment(dataset, recipes=["sire"], baselines=baselines, folder=folder, config=CONFIG).run()
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question: its candidates' features, `[passages, features]`, and for each need the rows that meet it."""
+
+    features: np.ndarray
+    needs: list[np.ndarray]
+
+
+def gold(index: Index, dataset: DataSet, arrays: EvidenceIndex) -> dict[str, list[np.ndarray]]:
+    """For each need of the even-numbered questions the passages that meet it."""
+    view = index.snapshot().view
+    blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
+    hits = view.hits(arrays.chunks, np.zeros(len(arrays.chunks), dtype=np.float32), blank)
+    quoted = run_sync(passages_by_need(index, dataset))
+    of_name: dict[str, list[int]] = {}
+    for row, hit in enumerate(hits):
+        for name in {hit.unit.id, *hit.doc_ids}:
+            of_name.setdefault(name, []).append(row)
+    found: dict[str, list[np.ndarray]] = {}
+    for question in dataset.questions[::2]:
+        needs = quoted.get(question.id) or [{name} for name in question.supporting]
+        found[question.id] = [np.array(sorted(row for name in need for row in of_name.get(name, ()))) for need in needs]
+    return found
+
+
+def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterator[Example]:
+    """What `DocumentWeights` see of the even-numbered questions, from passages that documents were cut into."""
+    view, ranker = index.snapshot().view, EvidencePaths()
+    arrays, weights = EvidenceIndex.of(view), shipped.Weights.of(view.embedder_fingerprint)
+    needs = gold(index, dataset, arrays)
+    unit_steps = replace(weights.document, step=1.0)
+    for question in dataset.questions[::2]:
+        cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
+        among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
+        evidence = QuestionEvidence(question.question, arrays, among, view.matrix, None, ranker.pool)
+        passages, own, leads = ranker.evidence(evidence, weights)
+        lifts = np.zeros(len(passages))
+        np.maximum.at(lifts, np.searchsorted(passages, leads.targets), unit_steps.lift(leads.features))
+        extra = {"path": evidence.texts.path_share(passages), "step": lifts}
+        cut = evidence.is_cut(passages)
+        rows = [np.flatnonzero(cut & np.isin(passages, need)) for need in needs[question.id]]
+        if any(map(len, rows)):
+            columns = [extra[name] if name in extra else own[:, OWN.index(name)] for name in features]
+            yield Example(np.array(columns).T, [row for row in rows if len(row)])
+
+
+def learn(questions: Sequence[Example], features: Sequence[str]) -> dict[str, float]:
+    """Weights that maximise the share of what meets a need in the sum over the candidates, every question alike."""
+    spread = np.concatenate([question.features for question in questions]).std(axis=0) + 1e-9
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        total, slope = PENALTY * weights @ weights, 2 * PENALTY * weights
+        for question in questions:
+            columns = question.features / spread
+            scores = columns @ weights
+            whole = np.logaddexp.reduce(scores)
+            pull = np.exp(scores - whole)
+            for rows in question.needs:
+                part = np.logaddexp.reduce(scores[rows])
+                share = 1.0 / len(question.needs) / len(questions)
+                total += share * (whole - part)
+                slope = slope + share * (pull @ columns - np.exp(scores[rows] - part) @ columns[rows])
+        return float(total), slope
+
+    found = minimize(loss, np.zeros(len(features)), jac=True, method="L-BFGS-B").x / spread
+    return dict(zip(features, found.round(3).tolist(), strict=True))
+
+
+@contextmanager
+def with_weights(found: Mapping[str, float]) -> Iterator[None]:
+    """Search with other weights of documents."""
+    before = shipped.weights_of
+    own = np.array([found.get(name, 0.0) for name in OWN])
+    others = {name: found[name] for name in ("path", "step")}
+    learned = replace(before(neural="vector" in found).document, own=own, **others)
+    shipped.weights_of = lambda *, neural: replace(before(neural=neural), document=learned)
+    try:
+        yield
+    finally:
+        shipped.weights_of = before
 
 
 def recalls(row: EvalRow) -> np.ndarray:
-    """R@5 of all questions, of those on one document and of those on several, 0..100 or nan, `[3, questions]`."""
+    """R@5 of the odd questions: of all, of those on one document and on several, 0..100 or nan, `[3, questions]`."""
     every = np.array([100.0 * result.recall_passages(5) if result.wanted else np.nan for result in row.results])
     several = np.array([result.type != "single" and len(result.wanted) > 1 for result in row.results])
-    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])
+    return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, 1::2]
 
 
-def shown(found: np.ndarray) -> str:
-    """Means over the odd-numbered questions: all (one / several)."""
-    means = np.nanmean(found[:, 1::2], axis=1)
-    return f"{means[0]:.1f} ({means[1]:.1f} / {means[2]:.1f})"
+def means(found: np.ndarray) -> str:
+    """Means: all (one / several)."""
+    every, one, several = np.nanmean(found, axis=1)
+    return f"{every:.1f} ({one:.1f} / {several:.1f})"
 
 
-def main(names: Sequence[str]) -> None:
-    judged: dict[str, dict[str, np.ndarray]] = {}
-    tried: dict[str, list[np.ndarray]] = {}
+def gain(found: np.ndarray, best: np.ndarray) -> str:
+    """Mean difference of paired questions, with a 95 % interval."""
+    difference = (found - best)[~np.isnan(found)]
+    drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
+    low, high = np.percentile(difference[drawn].mean(axis=1), [2.5, 97.5])
+    return f"{difference.mean():+.1f} [{low:.1f}, {high:.1f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--embedder", default=None)
+    parser.add_argument("--learn", action="store_true")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        for name in names:
-            dataset, folder = load_dataset(DATA / name), Path(work) / name
-            judged[name] = {
-                row.setup.recipe: recalls(row) for row in rows(dataset, folder, ("bm25", "dense", "hybrid"))
-            }
-            tried[name] = []
-            for choice in GRID:
-                weights.DOCUMENT = choice
-                weights.weights_of.cache_clear()
-                tried[name].append(recalls(rows(dataset, folder)[-1]))
-    print("R@5, odd-numbered questions: all (one document / several)\n")
-    print("| set | BM25 | vectors | hybrid | `sire`, weights of the other sets | `sire` as shipped |")
-    print("|---|---|---|---|---|---|")
-    for name in names:
-        others = [other for other in names if other != name]
-        fit = [np.mean([np.nanmean(tried[other][n][0, ::2]) for other in others]) for n in range(len(GRID))]
-        left_out = tried[name][int(np.argmax(fit))]
-        cells = [*(judged[name][recipe] for recipe in ("bm25", "dense", "hybrid")), left_out, judged[name]["sire"]]
-        print(f"| {name} | {' | '.join(map(shown, cells))} |", flush=True)
+        datasets, learned_from, judged = {}, {}, {}
+        features: tuple[str, ...] = FEATURES
+        for name in options.sets:
+            folder, _, chunks = name.partition("@")
+            datasets[name] = load_dataset(DATA / folder, chunks or None)
+
+            def rows(name: str, baselines: Sequence[str] = ()) -> list[EvalRow]:
+                return Experiment(
+                    datasets[name],
+                    recipes=["sire"],
+                    baselines=baselines,
+                    embedder=options.embedder,
+                    folder=Path(work) / name,
+                    config=CONFIG,
+                ).run()
+
+            judged[name] = {row.setup.recipe: recalls(row) for row in rows(name, BASELINES)}
+            chunker = "sentences" if datasets[name].whole else None
+            with Index(Path(work) / name, recipe="sire", embedder=options.embedder, chunker=chunker) as index:
+                if not is_lexical(index.snapshot().view.embedder_fingerprint):
+                    features = ("vector", *FEATURES)
+                learned_from[name] = list(examples(index, datasets[name], features))
+        if options.learn:
+            print(learn([example for found in learned_from.values() for example in found], features))
+            return
+        print("R@5, odd-numbered questions: all (one document / several)\n")
+        print("| set | BM25 | vectors | hybrid | `sire`, weights of the other sets | as shipped | gain | on several |")
+        print("|---|---|---|---|---|---|---|---|")
+        for name in options.sets:
+            others = [n for n in options.sets if n.partition("@")[0] != name.partition("@")[0]]
+            with with_weights(learn([example for n in others for example in learned_from[n]], features)):
+                left_out = recalls(rows(name)[-1])
+            found = [judged[name][recipe] for recipe in BASELINES]
+            best = [max(found, key=lambda row: np.nanmean(row[part]))[part] for part in (0, 2)]
+            cells = [*map(means, [*found, left_out, judged[name]["sire"]])]
+            cells += [gain(left_out[part], row) for part, row in zip((0, 2), best, strict=True)]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or SETS)
+    main()

@@ -13,11 +13,11 @@ from sire_core.algorithms.lists import Lists
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
-from sire_core.recipes.sire.passages import PassageWords
+from sire_core.recipes.sire.passages import PassageWords, name_words, stem_keys
 from sire_core.storage.array_file import map_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceIndex"]
 
-_NAME = "evidence-8"
+_NAME = "evidence-9"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -40,6 +40,8 @@ _AT_ONCE = 1 << 16
 _RECURS = 3
 """Documents in which a fragment is boilerplate."""
 _HALF = 0.5
+_PATH_KEYS = ("source", "file_path", "url", "file_name")
+_LONGEST_PATH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class EvidenceIndex:
         source: What each passage was cut from.
         members: Passages of a source, in their order there.
         place: Place of each passage among those of its source.
+        path_words: Stems of the path, file name or address of each source.
         title_words: Stems of what the passage is about.
         names: Sorted keys of names (see `phrase_keys`).
         named: Entity of each name.
@@ -92,6 +95,7 @@ class EvidenceIndex:
     source: Ints
     members: Lists
     place: Ints
+    path_words: Lists
     title_words: Lists
     names: Keys
     named: Ints
@@ -119,8 +123,8 @@ class EvidenceIndex:
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
         mentions = SentenceNames.of(view, passages, graph, names, text).mentions
-        sources = _sources(view, graph.chunk_positions)
-        return _made(passages, graph, names, text, mentions, sources, _recurring(passages, sources[0]))
+        sources = _Sources.of(view, graph.chunk_positions)
+        return _made(passages, graph, names, text, mentions, sources, _recurring(passages, sources.source))
 
     def stems(self, keys: Keys) -> Ints:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
@@ -168,18 +172,46 @@ def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
     return text[int(ends[place]) : int(ends[place + 1])].tobytes().decode("utf-8", "surrogatepass")
 
 
-def _sources(view: View, positions: Ints) -> tuple[Ints, Ints]:
-    """What each passage was cut from, and where in it: its document, or what a splitter says of `source`."""
-    pointers, chunks = view.chunk_pointers
-    first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
-    number, metadata = view.chunk_metadata
-    shared = np.bincount(number[first], minlength=len(metadata)) > 1
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What passages were cut from: their documents, or what a splitter says of `source`.
+
+    Attributes:
+        source: Source of each passage, `[passages]`.
+        start: Where in its source each passage begins, or its number, `[passages]`.
+        path_words: Hashes of the stems of each source's path, in a list by source.
+    """
+
+    source: Ints
+    start: Ints
+    path_words: list[Keys]
+
+    @classmethod
+    def of(cls, view: View, positions: Ints) -> _Sources:
+        """Read the sources of passages from their metadata."""
+        pointers, chunks = view.chunk_pointers
+        first = chunks[pointers[positions]]  # all chunks of a passage have the same metadata
+        number, metadata = view.chunk_metadata
+        source, start = _cuts(metadata, number[first], view.chunk_documents[first])
+        _, one_of = np.unique(source, return_index=True)
+        return cls(source, start, [_path_words(metadata[n]) for n in number[first[one_of]].tolist()])
+
+
+def _path_words(metadata: Mapping[str, Any]) -> Keys:
+    """Hashes of the stems of the path, file name or address that metadata have."""
+    path = next((metadata[key] for key in _PATH_KEYS if isinstance(metadata.get(key), str)), "")
+    return distinct(stem_keys(name_words(path.replace("_", " ")[:_LONGEST_PATH])))
+
+
+def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
+    """Source and start of passages with some metadata and documents, `[passages]` each."""
+    shared = np.bincount(number, minlength=len(metadata)) > 1
     cuts = [_cut(found, is_shared) for found, is_shared in zip(metadata, shared.tolist(), strict=True)]
     names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
-    named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number[first]]
-    begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number[first]]
-    source, _ = by_appearance(np.where(named < 0, len(cuts) + view.chunk_documents[first], named))
-    return source, np.where(named < 0, np.arange(len(first)), begins)
+    named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
+    begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number]
+    source, _ = by_appearance(np.where(named < 0, len(cuts) + documents, named))
+    return source, np.where(named < 0, np.arange(len(number)), begins)
 
 
 def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None:
@@ -204,7 +236,7 @@ def _made(
     names: EvidenceNames,
     text: SpelledText,
     mentions: Lists,
-    sources: tuple[Ints, Ints],
+    sources: _Sources,
     recurring: NDArray[np.bool_],
 ) -> EvidenceIndex:
     size = len(graph.chunk_positions)
@@ -214,8 +246,9 @@ def _made(
     said = np.where(recurring, np.int32(-1), number[passages.words.values])
     postings, impacts, idf = _bm25(text.passages[said >= 0], said[said >= 0], size, len(words))
     inside = (said >= 0) & (text.sentences >= 0)
-    source, start = sources
-    in_order = np.lexsort((start, source))
+    source = sources.source
+    in_order = np.lexsort((sources.start, source))
+    paths = _numbers(sources.path_words, words)
     members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
     place = np.empty(size, dtype=np.int64)
     place[in_order] = np.arange(size) - members.starts[source[in_order]]
@@ -238,6 +271,7 @@ def _made(
         source=source,
         members=members,
         place=place,
+        path_words=paths,
         title_words=_known(passages.name_words, number),
         names=names.keys,
         named=names.owners,
@@ -253,6 +287,15 @@ def _made(
         label_text=np.frombuffer(b"".join(labels), dtype=np.uint8),
         entity_ids=np.array(names.ids, dtype="S24"),
     )
+
+
+def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
+    """Numbers of the stems in lists of hashes; those that no passage has are left out."""
+    all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
+    owners = np.arange(len(keys)).repeat([len(found) for found in keys])
+    places = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
+    known = (words[places] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
+    return Lists.of_runs(owners[known], places[known], len(keys))
 
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints, Lists
     from sire_core.protocols import BoolArray
     from sire_core.recipes.sire.index import EvidenceIndex
-    from sire_core.recipes.sire.weights import DocumentWeights, Weights
+    from sire_core.recipes.sire.weights import Weights
 
     Floats = NDArray[np.float64]
     Bits = NDArray[np.unsignedinteger[Any]]
@@ -39,7 +39,6 @@ __all__ = [
     "largest",
     "linked_entities",
     "near_scores",
-    "source_ranks",
     "source_scores",
 ]
 
@@ -141,6 +140,13 @@ class QuestionWords:
         all_words = np.bincount(places, idf, minlength=len(passages))
         shared = np.bincount(places, idf * (self._bits[words] != 0), minlength=len(passages))
         return np.asarray(shared / np.maximum(1e-9, all_words))
+
+    def path_share(self, passages: Ints) -> Floats:
+        """Share of the question in the path, file name or address of each passage's source."""
+        index = self.index
+        places, words = index.path_words.take(index.source[passages])
+        asked = index.idf[words].astype(np.float64) * (self._bits[words] != 0)
+        return np.asarray(np.bincount(places, asked, minlength=len(passages)) / self._weight)
 
     def headed(self, passages: Ints) -> tuple[Floats, Floats]:
         """Of the best heading: share of its words that the question has; that times its share of the question."""
@@ -310,26 +316,6 @@ def source_scores(
     return found
 
 
-def source_ranks(index: EvidenceIndex, passages: Ints, scores: Floats, allowed: BoolArray | None) -> Floats:
-    """Rank of some passages within their source, 0 for the best, `[len(passages)]`.
-
-    Args:
-        index: The arrays.
-        passages: Numbers of the passages.
-        scores: Score of every passage of the index, `[passages]`.
-        allowed: Passages that count, `[passages]`; None for all.
-    """
-    sources = np.unique(index.source[passages])
-    owners, members = index.members.take(sources)
-    if allowed is not None:
-        owners, members = owners[allowed[members]], members[allowed[members]]
-    order = np.lexsort((-scores[members], owners))
-    first = np.searchsorted(owners[order], np.arange(len(sources)))
-    ranks = np.zeros(len(index.chunks))
-    ranks[members[order]] = np.arange(len(order)) - first[owners[order]]
-    return ranks[passages]
-
-
 def _counted(passages: Ints, score: Score, allowed: BoolArray | None) -> Floats:
     """Scores of some passages, 0 at least; those that are not allowed have none."""
     found = np.maximum(score(passages), 0.0)
@@ -393,6 +379,7 @@ class QuestionEvidence:
     """A question against the passages of an index.
 
     Attributes:
+        unit: What 1 in the scores of parts of documents is on the scale of the others; see `alone`.
         known: Share of the question whose words the passages have; at least the rarity of a name in both.
 
     Args:
@@ -421,7 +408,8 @@ class QuestionEvidence:
         self.texts = QuestionWords(question, index)
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
-        self._scale: tuple[float, float, float, float] | None = None
+        self.unit = 1.0
+        self._scale: float | None = None
         self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._words = self.texts.bm25()
         self._titled, self._names, self._rarest = self._links()
@@ -479,29 +467,23 @@ class QuestionEvidence:
     def alone(self, passages: Ints, own: Floats, weights: Weights) -> Floats:
         """Scores of passages by their own evidence, `[len(passages)]`.
 
-        Passages that are documents by themselves are scored by `weights`. Of passages that a longer document was cut
-        into, names and titles say little: they are scored mostly by BM25, cosine and their rank within the document, on
-        the scale that the other scores have among the candidates.
+        Passages that are documents by themselves are scored by `weights.own`. Of passages that a longer document was
+        cut into, names and titles say little: `weights.document` scores them, on the scale that the former have among
+        the candidates.
         """
         scores = np.asarray(own @ weights.own)
         if len(self.index.members) == len(self.index.chunks):  # every passage is a document
             return scores
-        of_document = self._of_document(passages, weights.document)
+        of_document = own @ weights.document.own + weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
-            self._scale = (*_moments(scores), *_moments(of_document))
-        mean, spread, mean_of_document, spread_of_document = self._scale
-        standard = mean + spread * (of_document - mean_of_document) / spread_of_document
-        share = weights.document.features
-        return np.where(self.is_cut(passages), share * scores + (1.0 - share) * standard, scores)
+            (mean, spread), (mean_of_document, spread_of_document) = _moments(scores), _moments(of_document)
+            self.unit = spread / spread_of_document
+            self._scale = mean - self.unit * mean_of_document
+        return np.where(self.is_cut(passages), self._scale + self.unit * of_document, scores)
 
     def is_cut(self, passages: Ints) -> BoolArray:
         """Whether passages are parts of documents that have several."""
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
-
-    def _of_document(self, passages: Ints, weights: DocumentWeights) -> Floats:
-        """Score of passages of longer documents: BM25, cosine and the rank within the document."""
-        ranks = source_ranks(self.index, passages, self._words, self._allowed)
-        return self._bm25(passages) + weights.cosine * self._vector(passages) + weights.first / (1.0 + ranks)
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""

@@ -135,6 +135,7 @@ class EvidenceReasons:
         return str(self._view.ids[position].decode())
 
 
+_SHOWN_LIFT = 1.0
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
@@ -266,8 +267,9 @@ class _Ways:
         alone: Scores of the passages by themselves, `[passages]`.
         leads: The steps.
         target: Row of `passages` at the end of each step, `[steps]`.
-        steps: Scores of the steps, `[steps]`.
+        steps: Scores of the steps, `[steps]`; those to parts of documents include the passage's own.
         repeat: What a passage loses for every passage of its document that ranks before it.
+        shown: What a step to a part of a document has to add to be named as the reason.
     """
 
     evidence: QuestionEvidence
@@ -277,6 +279,7 @@ class _Ways:
     target: Ints
     steps: Floats
     repeat: float
+    shown: float
 
     @classmethod
     def of(cls, evidence: QuestionEvidence, passages: Ints, own: Floats, leads: Leads, weights: Weights) -> _Ways:
@@ -287,21 +290,23 @@ class _Ways:
             begun = evidence.texts.share(evidence.texts.passages[leads.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
-        steps -= weights.document.step * evidence.is_cut(passages)[target]
-        return cls(
-            evidence, passages, evidence.alone(passages, own, weights), leads, target, steps, weights.document.repeat
-        )
+        alone = evidence.alone(passages, own, weights)
+        lifted = alone[target] + evidence.unit * weights.document.lift(leads.features)
+        steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
+        repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
+        return cls(evidence, passages, alone, leads, target, steps, repeat, shown)
 
     def scores(self) -> Floats:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
 
+        Parts of documents have the score of the best step instead, where any leads to them.
         Of a question that is mostly in words that the corpus lacks, hybrid search has a share in the sum.
         """
         most = self.alone.copy()
         np.maximum.at(most, self.target, self.steps)
         total = np.exp(self.alone - most)
         total += np.bincount(self.target, np.exp(self.steps - most[self.target]), minlength=len(most))
-        found: Floats = most + np.log(total)
+        found: Floats = np.where(self.evidence.is_cut(self.passages), most, most + np.log(total))
         share = max(_LEAST_KNOWN, self.evidence.known / _ENOUGH)
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
@@ -321,9 +326,10 @@ class _Ways:
         most = self.alone.copy()
         np.maximum.at(most, self.target, self.steps)
         leads = self.leads
+        least = self.alone + np.where(self.evidence.is_cut(self.passages), self.shown, 0.0)
         return {
             int(leads.targets[i]): (int(leads.sources[i]), int(leads.sentences[i]), int(leads.entities[i]))
-            for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > self.alone[self.target])).tolist()
+            for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > least[self.target])).tolist()
         }
 
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None) -> Ranking:

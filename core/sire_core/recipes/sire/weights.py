@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "DOCUMENT",
-    "NEURAL_DOCUMENT",
+    "DOCUMENT_WEIGHTS",
+    "NEURAL_DOCUMENT_WEIGHTS",
     "NEURAL_OWN",
     "NEURAL_TARGET",
     "OWN_WEIGHTS",
@@ -142,28 +142,37 @@ NEURAL_TARGET: Mapping[str, float] = {
 """Added to `TARGET_WEIGHTS` there."""
 
 
+DOCUMENT_WEIGHTS: Mapping[str, float] = {"words": 0.78, "fused": 1.0, "coverage": 2.2}
+"""A passage that a longer document was cut into."""
+
+NEURAL_DOCUMENT_WEIGHTS: Mapping[str, float] = {"vector": 0.78}
+"""Added to `DOCUMENT_WEIGHTS` where the vectors come from a neural embedder."""
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentWeights:
-    """Weights of passages that longer documents were cut into; chosen by `benchmarks/left_out.py`.
+    """Weights of passages that longer documents were cut into; learned by `benchmarks/document_weights.py`.
 
     Attributes:
-        cosine: Of the cosine beside BM25, both as standard scores among the candidates.
-        features: Share of the score by `OWN_WEIGHTS` in the mixture with BM25 and cosine.
-        first: Of being the best passage of its document by BM25; the second best counts half, and so on.
-        step: What a step to such a passage loses.
+        own: Of their evidence by themselves, `[len(OWN)]`.
+        path: Of the share of the question in the path, file name or address of the document.
+        step: Of the best step to a passage: what its best sentence adds to the question, and how few passages have the
+            name.
         repeat: What a passage loses for every passage of its document that ranks before it.
     """
 
-    cosine: float = 0.15
-    features: float = 0.3
-    first: float = 0.5
-    step: float = 3.0
+    own: NDArray[np.float64]
+    path: float = 7.5
+    step: float = 3.2
     repeat: float = 0.3
 
+    def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What steps with some features add to the passages they lead to, `[steps]`."""
+        return self.step * (features[:, _NEW] + _FEW_HOLDERS * features[:, _FEW])
 
-DOCUMENT = DocumentWeights()
-NEURAL_DOCUMENT = DocumentWeights(cosine=1.0)
-"""Where the vectors come from a neural embedder."""
+
+_NEW, _FEW = STEP.index("new in sentence"), STEP.index("few holders")
+_FEW_HOLDERS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +189,7 @@ class Weights:
     own: NDArray[np.float64]
     step: NDArray[np.float64]
     target: NDArray[np.float64]
-    document: DocumentWeights = DOCUMENT
+    document: DocumentWeights
 
     @classmethod
     def of(cls, embedder: str) -> Weights:
@@ -191,10 +200,12 @@ class Weights:
 @cache
 def weights_of(*, neural: bool) -> Weights:
     """Return the weights, once for each kind of embedder."""
-    own, target = (
-        np.array([first[name] + (more.get(name, 0.0) if neural else 0.0) for name in OWN])
-        for first, more in ((OWN_WEIGHTS, NEURAL_OWN), (TARGET_WEIGHTS, NEURAL_TARGET))
+    own, target, document = (
+        np.array([first.get(name, 0.0) + (more.get(name, 0.0) if neural else 0.0) for name in OWN])
+        for first, more in (
+            (OWN_WEIGHTS, NEURAL_OWN),
+            (TARGET_WEIGHTS, NEURAL_TARGET),
+            (DOCUMENT_WEIGHTS, NEURAL_DOCUMENT_WEIGHTS),
+        )
     )
-    return Weights(
-        own, np.array([STEP_WEIGHTS[name] for name in STEP]), target, NEURAL_DOCUMENT if neural else DOCUMENT
-    )
+    return Weights(own, np.array([STEP_WEIGHTS[name] for name in STEP]), target, DocumentWeights(document))
