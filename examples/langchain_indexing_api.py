@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, index
 
-from langchain_sire import SireDocumentIndex, create_sire_tool
+from langchain_sire import SireRetriever, create_sire_tool
 from sire_core.data import demo_documents
 
-store = SireDocumentIndex.open(k=4)  # path="folder" keeps it; what is not indexed yet waits on disk in it
+store = SireRetriever.open(k=4)  # path="folder" keeps it; what is not indexed yet waits on disk in it
 records = InMemoryRecordManager("demo")  # a SQLRecordManager outlives the process
 records.create_schema()
 

@@ -1,4 +1,4 @@
-"""LangChain components over `sire_core`: retrievers, chains, document index, transformer, vector stores, tool, models.
+"""LangChain components over `sire_core`: retrievers, chains, transformer, vector stores, tool, models.
 
 Nothing here knows an algorithm; everything converts between LangChain's types and the core's. See `SireRetriever`.
 """
@@ -15,7 +15,6 @@ except ModuleNotFoundError as error:
     raise ImportError('langchain_sire needs LangChain: pip install "sire-rag[langchain]"') from error
 
 from langchain_sire.chat import LangChainChat
-from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.embeddings import LangChainEmbedder
 from langchain_sire.graph_state import ReasoningState
 from langchain_sire.reasoner import IRCoTRetriever, SelfAskRetriever
@@ -37,7 +36,6 @@ __all__ = [
     "ReasoningChain",
     "ReasoningState",
     "SelfAskRetriever",
-    "SireDocumentIndex",
     "SireDocumentTransformer",
     "SireRetriever",
     "SireVectorStore",

@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, SireError
-from sire_core.models.embedders import answer_text, under_fingerprint
+from sire_core.models.embedders import answer_text, resolve_embedder, under_fingerprint
 from sire_core.models.vector_checks import TextError, check_vectors
 
 if TYPE_CHECKING:
@@ -206,4 +206,6 @@ def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | N
             f"embedding is {type(given).__name__}, a vector store: pass it as vector_store=..., and its embeddings are "
             "used."
         )
-    return LangChainEmbedder(given) if isinstance(given, Embeddings) else given
+    if isinstance(given, Embeddings):
+        return LangChainEmbedder(given)
+    return given if given is None or isinstance(given, str) else resolve_embedder(given)

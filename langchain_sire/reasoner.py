@@ -20,7 +20,6 @@ from typing_extensions import Self
 
 from langchain_sire.any_retriever import retriever_source, to_document
 from langchain_sire.chat import as_language_model
-from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.steps import atraced, step_to_dict, traced
@@ -127,8 +126,7 @@ class Reasoner:
                 f"{self.strategy} needs a language model: pass llm=..., for example ChatOpenAI(model='gpt-4o-mini'). "
                 "The retriever alone finds evidence without one."
             )
-        if isinstance(self.retriever, SireDocumentIndex):
-            await self.retriever.aflush()
+        may_be_empty = isinstance(self.retriever, SireRetriever) and await self.retriever.prepare_search()
         settings = {} if self.strategy == "single" else {"config": self.config, "edits": edits}
         steps = reason(
             self.strategy,
@@ -149,7 +147,7 @@ class Reasoner:
                         check_answered(step, to_document)
                     yield step
         except IndexMissingError:  # an empty store finds nothing
-            if not isinstance(self.retriever, SireDocumentIndex):
+            if not may_be_empty:
                 raise
             yield Answer("", "empty_index")
 
@@ -232,16 +230,16 @@ class ReasoningRetriever(SireRetriever):
     options: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
+    def _over(cls, called: str, given: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         """Open an index with `extraction_llm`; `llm` reasons only."""
         reasons = {word for word in given if SPELLINGS.get(word, word) == "llm" and word != "extraction_llm"}
         models = [given[word] for word in given if word in reasons and given[word] is not None]
         if len(models) > 1:
-            raise TypeError(
-                f"{cls.__name__}.{called}() got {' and '.join(sorted(reasons))}: two words for one argument."
-            )
-        retriever = super()._over(called, {word: value for word, value in given.items() if word not in reasons})
+            raise TypeError(f"{called}() got {' and '.join(sorted(reasons))}: two words for one argument.")
+        others = {word: value for word, value in given.items() if word not in reasons}
+        retriever = super()._over(called, others, is_writer=is_writer)
         retriever.llm = models[0] if models else None
+        as_language_model(retriever.llm)  # says what is none
         return retriever
 
     @model_validator(mode="after")

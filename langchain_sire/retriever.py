@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
+from langchain_core.indexing import UpsertResponse
+from langchain_core.indexing.base import DeleteResponse, DocumentIndex
+from langchain_core.retrievers import LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from langchain_sire.callbacks import child_runs
-from langchain_sire.document_changes import DocumentChanges
-from langchain_sire.documents import from_texts, hit_to_langchain
-from langchain_sire.opening import SPELLINGS, open_index, read_settings, refuse_store_searches, write_settings
+from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain, to_langchain, with_ids
+from langchain_sire.opening import (
+    SPELLINGS,
+    open_index,
+    read_settings,
+    refuse_store_searches,
+    remember_title_key,
+    write_settings,
+)
 from sire_core.arguments import named
-from sire_core.errors import IndexMissingError, SireError
+from sire_core.corpus.document_export import filter_fields
+from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
+from sire_core.filters.conditions import passes
 from sire_core.index import Index
+from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
+from sire_core.search.filter_hint import unknown_keys
 from sire_core.search.passages import check_returns
+from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -32,17 +48,25 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Recipe
     from sire_core.types import Hit
 
-__all__ = ["SireRetriever"]
+__all__ = ["SEARCH", "SireRetriever"]
 
-_SEARCH = ("k", "filter", "returns", "recipe")
+_logger = logging.getLogger(__name__)
+
+SEARCH = ("k", "filter", "returns", "recipe")
 """What one call may set, and `search_kwargs` for all calls."""
 
 
-class SireRetriever(DocumentChanges, BaseRetriever):
-    """A LangChain retriever over an index, with any recipe, sync and async.
+class SireRetriever(DocumentIndex):
+    """A LangChain retriever over an index, with any recipe, sync and async, and a `DocumentIndex` for `index()`.
 
-    Documents come back as they were added, with their ids and metadata; `metadata["sire"]` adds scores and paths, see
-    `hit_to_langchain`. `invoke` and `ainvoke` take `k`, `filter`, `returns` and `recipe` for one call.
+    Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
+    ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
+    `filter`, `returns` and `recipe` for one call.
+
+    `add_documents`, `delete_documents` and `replace_all` index at once. `upsert` and `delete`, which LangChain's
+    `index()` calls with batches, store changes first (on disk, if the index has a folder), as trees and aggregates
+    depend on the whole corpus; the next search of any object in any process indexes them, or `flush`, or the end of
+    `with retriever.bulk():`. The first documents of a new folder are indexed at once.
 
     Attributes:
         index: The index.
@@ -65,6 +89,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     title_key: str | list[str] = "title"
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
+    _is_writer: bool = PrivateAttr(default=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -93,7 +118,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
         refuse_store_searches(value)
-        return named("search_kwargs", value, _SEARCH, SPELLINGS)
+        return named("search_kwargs", value, SEARCH, SPELLINGS)
 
     # --- making -----------------------------------------------------------------------------------------------------
 
@@ -135,7 +160,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
             TypeError: An argument is unknown.
         """
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over("from_documents", given)
+        retriever = cls._over(f"{cls.__name__}.from_documents", given)
         retriever.add_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -154,7 +179,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
     ) -> Self:
         """See `from_documents`."""
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over("afrom_documents", given)
+        retriever = cls._over(f"{cls.__name__}.afrom_documents", given)
         await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -221,7 +246,7 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         from sire_core.build.mirroring import catch_up
 
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over("load", given)
+        retriever = cls._over(f"{cls.__name__}.load", given)
         try:
             retriever.index.snapshot()
         except IndexMissingError as error:
@@ -232,11 +257,36 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         return retriever
 
     @classmethod
-    def _over(cls, called: str, given: Mapping[str, Any]) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        embedding: Embeddings | Embedder | str | None = None,
+        *,
+        llm: BaseChatModel | LanguageModel | None = None,
+        recipe: Recipe | str | None = None,
+        **options: Any,
+    ) -> Self:
+        """A retriever over a new or existing folder, or in memory, to add documents to.
+
+        Args:
+            path: The folder; None keeps everything in memory.
+            embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the
+                default, which needs no download.
+            llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
+            recipe: A name or a `Recipe`; None means the folder's latest, or the default.
+            **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` to split whole documents.
+        """
+        given = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options}
+        return cls._over(f"{cls.__name__}.open", given, is_writer=True)
+
+    @classmethod
+    def _over(cls, called: str, given: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
-        index, fields = open_index(f"{cls.__name__}.{called}", given, own)
+        index, fields = open_index(called, given, own)
         saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
-        return cls(index=index, **{**saved, **fields})
+        retriever = cls(index=index, **{**saved, **fields})
+        retriever._is_writer = is_writer
+        return retriever
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -258,7 +308,19 @@ class SireRetriever(DocumentChanges, BaseRetriever):
         """Search as a call, `search_kwargs` and the fields say, in this order."""
         asked = self.asked(options)
         index = self.searched(asked)
-        return await index.asearch(query, asked["k"], filter=asked["filter"], returns=asked["returns"])
+        await self.prepare_search()
+        try:
+            return await index.asearch(query, asked["k"], filter=asked["filter"], returns=asked["returns"])
+        except IndexMissingError:
+            if not self._is_writer:
+                raise
+            return []  # nothing was added yet
+
+    async def prepare_search(self) -> bool:
+        """Index what this object was given, with its own settings; returns whether the index may still be empty."""
+        if self._is_writer:
+            await self.aflush()
+        return self._is_writer
 
     def searched(self, asked: Mapping[str, Any]) -> Index:
         """The index, with the recipe that was asked for."""
@@ -266,20 +328,227 @@ class SireRetriever(DocumentChanges, BaseRetriever):
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
-        general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        general = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
         own = self.called(options)
         where = self.narrowed(own.get("filter"))
         return {"k": self.k, "returns": self.returns, **general, **own, "filter": where}
 
+    def as_retriever(self, **fields: Any) -> Self:
+        """This retriever with other fields: `k`, `returns`, `search_kwargs` and others; a filter can only narrow it."""
+        known = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
+        mine = {name: getattr(self, name) for name in type(self).model_fields}
+        made = type(self)(**{**mine, **known, "filter": self.narrowed(known.get("filter"))})
+        made._is_writer = self._is_writer  # noqa: SLF001 - its own
+        return made
+
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
         given = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", given, _SEARCH, SPELLINGS)
+        return named(f"{type(self).__name__}.invoke", given, SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        own = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        own = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
         return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
+
+    # --- changing ---------------------------------------------------------------------------------------------------
+
+    def add_documents(self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None) -> list[str]:
+        """Add documents, or replace those with the same id, like a vector store; returns their ids.
+
+        Args:
+            documents: Not modified.
+            ids: Replace the documents' own ids; a list as long as that of the documents.
+
+        Raises:
+            CorpusError: Documents contradict each other, or have metadata that is not JSON; nothing is added.
+            BuildError: Too many passages failed.
+        """
+        return run_sync(self.aadd_documents(documents, ids=ids))
+
+    async def aadd_documents(
+        self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None
+    ) -> list[str]:
+        """See `add_documents`."""
+        given = self._given(documents if ids is None else with_ids(documents, ids))
+        await self._follow(await self.index.aupdate(given))
+        return [document.id for document in given]
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+    ) -> list[str]:
+        """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `add_documents`."""
+        return self.add_documents(from_texts(texts, metadatas, ids))
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+    ) -> list[str]:
+        """See `add_texts`."""
+        return await self.aadd_documents(from_texts(texts, metadatas, ids))
+
+    def replace_all(self, documents: Iterable[Document]) -> list[str]:
+        """Make the index contain exactly these documents; all others are deleted. Returns their ids."""
+        return run_sync(self.areplace_all(documents))
+
+    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
+        """See `replace_all`."""
+        given = self._given(documents)
+        await self._follow(await self.index.abuild(given))
+        return [document.id for document in given]
+
+    def delete_documents(
+        self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
+    ) -> BuildReport:
+        """Delete documents, by ids or by a filter, and everything derived from them.
+
+        Args:
+            ids: Ids of the documents.
+            filter: A metadata filter, instead of ids: deletes every matching document that this retriever can find.
+                What `allow` hides stays.
+            missing_ok: Ignore unknown ids.
+
+        Returns:
+            A report of the change; `BuildReport()` if there was nothing to delete.
+
+        Raises:
+            ConfigurationError: Neither ids nor a filter, or both, or a filter on a key that no document has.
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        return run_sync(self.adelete_documents(ids, filter=filter, missing_ok=missing_ok))
+
+    async def adelete_documents(
+        self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
+    ) -> BuildReport:
+        """See `delete_documents`."""
+        if (ids is None) == (filter is None):
+            raise ConfigurationError(
+                "delete_documents takes ids or a filter, one of the two: delete_documents(['a', 'b']), or "
+                "delete_documents(filter='source=manual.md')."
+            )
+        if ids is None:
+            gone = await self._passing(filter)
+        else:
+            gone = [ids] if isinstance(ids, str) else list(ids)
+        if not gone:
+            return BuildReport()
+        seen = ids is None  # then what is hidden had no part in the choice
+        report = await self.index.adelete(gone, missing_ok=missing_ok or seen, visible_only=seen)
+        await self._follow(report)
+        return report
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Documents as they were added, in the order of the ids; unknown ids are ignored."""
+        wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+        try:
+            found = {document.id: document for document in self.index.documents(wanted)}
+        except IndexMissingError:
+            return []
+        return [to_langchain(found[name]) for name in wanted if name in found]
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """See `get_by_ids`."""
+        return await asyncio.to_thread(self.get_by_ids, ids)
+
+    async def _passing(self, where: FilterLike) -> list[str]:
+        """Ids of the documents of which every passage passes a filter."""
+        wanted = self.narrowed(where)
+        assert wanted is not None
+        found: list[str] = []
+        seen: set[str] = set()
+        for document in await asyncio.to_thread(self.index.documents):
+            asked = filter_fields(document)
+            seen.update(key for passage in asked for key in passage[0])
+            if all(passes(wanted, asked)):
+                found.append(document.id)
+        if hint := unknown_keys(wanted, seen):  # everything passes a "not" on a key that nothing has
+            raise ConfigurationError(f"Nothing was deleted. {hint}")
+        if not found:
+            _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
+        return found
+
+    def _given(self, documents: Iterable[Document]) -> list[Any]:
+        given = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+        warn_of_first_cost(self.index, len(given))
+        return given
+
+    async def _follow(self, report: BuildReport) -> None:
+        remember_title_key(self.index.path, self.title_key)
+        if report.failures:
+            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
+                await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
+
+    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:  # noqa: ARG002 - the interface's
+        """Add documents, or replace those with the same id. Without an id, one is computed from the content.
+
+        Raises:
+            CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
+        """
+        names = self.index.defer(self._given(items))
+        self._is_writer = True
+        remember_title_key(self.index.path, self.title_key)
+        return UpsertResponse(succeeded=names, failed=[])
+
+    async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+        """See `upsert`."""
+        return await asyncio.to_thread(self.upsert, items, **kwargs)
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - the interface's
+        """Delete documents and everything derived from them. Unknown ids are ignored.
+
+        With `allow`, only the visible passages are deleted, and at once.
+
+        Raises:
+            ValueError: No ids were given.
+        """
+        if ids is None:
+            raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
+        ids = [ids] if isinstance(ids, str) else ids
+        self._is_writer = True
+        gone = [str(document.id) for document in self.get_by_ids(ids)]
+        if gone and self.index.allow is not None:
+            self.index.delete(gone, missing_ok=True, visible_only=True)
+        else:
+            self.index.defer(delete=gone)
+        return DeleteResponse(num_deleted=len(gone), num_failed=0, succeeded=gone, failed=[])
+
+    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
+        """See `delete`."""
+        return await asyncio.to_thread(self.delete, ids, **kwargs)
+
+    def flush(self) -> None:
+        """Index pending changes. If this fails, nothing is lost: the next search or flush tries again.
+
+        Raises:
+            BuildError: Too many passages failed.
+            IndexLockedError: Another process is writing.
+        """
+        self.index.flush()
+
+    async def aflush(self) -> None:
+        """See `flush`."""
+        await self.index.aflush()
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """All changes within the block are indexed together at its end."""
+        yield
+        self.flush()
+
+    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
+        """Documents by id, including pending ones; unknown ids are ignored."""
+        return self.get_by_ids(ids)
+
+    async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
+        """See `get`."""
+        return await asyncio.to_thread(self.get, ids, **kwargs)
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
         """What a trace says of this retriever."""

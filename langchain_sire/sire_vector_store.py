@@ -12,9 +12,11 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from langchain_sire.document_index import SireDocumentIndex
 from langchain_sire.documents import from_texts, hit_to_langchain, with_ids
 from langchain_sire.embeddings import LangChainEmbedder
+from langchain_sire.opening import SPELLINGS
+from langchain_sire.retriever import SEARCH, SireRetriever
+from sire_core.arguments import named
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
@@ -43,7 +45,7 @@ class SireVectorStore(VectorStore):
             which needs no download.
         path: Folder of a new or existing index; None keeps it in memory.
         documents: An existing document index, instead of all other arguments.
-        **options: As in `SireDocumentIndex.open`: `recipe`, `llm`, `chunker` and others.
+        **options: As in `SireRetriever.open`: `recipe`, `llm`, `chunker` and others.
 
     Raises:
         TypeError: An argument is unknown, or was given together with `documents`.
@@ -54,12 +56,14 @@ class SireVectorStore(VectorStore):
         embedding: Embeddings | Any = None,
         *,
         path: str | os.PathLike[str] | None = None,
-        documents: SireDocumentIndex | None = None,
+        documents: SireRetriever | None = None,
         **options: Any,
     ) -> None:
         if documents is not None and (embedding is not None or path is not None or options):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
-        self.documents = SireDocumentIndex.open(path, embedding, **options) if documents is None else documents
+        given = {"path": path, "embedding": embedding, **options}
+        made = SireRetriever._over("SireVectorStore", given, is_writer=True) if documents is None else documents  # noqa: SLF001 - `open`, under this name
+        self.documents = made
         self._embedding = embedding if documents is None else None
 
     @property
@@ -197,14 +201,15 @@ class SireVectorStore(VectorStore):
 
     async def asimilarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
         """See `similarity_search_by_vector`."""
-        asked = self.documents.asked({**kwargs, "k": k})
+        known = named("SireVectorStore.similarity_search_by_vector", kwargs, SEARCH, SPELLINGS)
+        asked = self.documents.asked({**known, "k": k})
         check_returns(asked["returns"])
         if asked["returns"] == "units":
             raise ConfigurationError(
                 'similarity_search_by_vector finds passages: leave out returns="units" or pass returns="passages". '
                 "similarity_search finds units by a question."
             )
-        await self.documents.aflush()
+        await self.documents.prepare_search()
         try:
             pinned = await self.documents.searched(asked).asnapshot(filter=asked["filter"])
         except IndexMissingError:
@@ -245,7 +250,8 @@ class SireVectorStore(VectorStore):
         return [hit_to_langchain(hits[place], plain=True) for place in chosen]
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
-        return await self.documents._hits(query, {**options, "k": k})  # noqa: SLF001 - the same search, before it becomes documents
+        known = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)
+        return await self.documents._hits(query, {**known, "k": k})  # noqa: SLF001 - the same search, before it becomes documents
 
     async def _vectors(
         self, query: str, hits: Sequence[Hit], options: Mapping[str, Any]

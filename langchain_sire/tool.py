@@ -15,11 +15,11 @@ from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from sire_core.errors import ConfigurationError, IndexMissingError, SireError
+from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.serve.arguments import SearchArguments, explain_mistakes, with_known_keys
+from sire_core.serve.arguments import explain_filter, explain_mistakes, search_arguments
 from sire_core.serve.citations import check_cite_key, citation, cited_names
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def create_sire_tool(
         description=description,
         func=searcher.search,
         coroutine=searcher.asearch,
-        args_schema=searcher.schema(),
+        args_schema=search_arguments(retriever.index, retriever.narrowed()),
         response_format="content_and_artifact",
         handle_tool_error=True,
         handle_validation_error=explain_mistakes,
@@ -86,14 +86,6 @@ class _Searcher:
     def __init__(self, retriever: SireRetriever, cite_key: str) -> None:
         self._retriever = retriever
         self._cite_key = cite_key
-
-    def schema(self) -> type[BaseModel]:
-        """The arguments, with the metadata keys that can be seen now."""
-        try:
-            snapshot = self._retriever.index.snapshot(filter=self._retriever.narrowed())
-        except SireError:  # nothing was built yet
-            return SearchArguments
-        return with_known_keys(SearchArguments, snapshot.metadata())
 
     def search(
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
@@ -112,14 +104,7 @@ class _Searcher:
             return self._told(found, "" if found else await self._hint(filter))
 
     async def _hint(self, filter: Any) -> str:
-        """What may be wrong with a call's filter, said of what the retriever shows only."""
-        wanted = parse_filter(filter)
-        if wanted is None:
-            return ""
-        try:
-            return (await self._retriever.index.asnapshot(filter=self._retriever.narrowed())).filter_hint(wanted)
-        except IndexMissingError:
-            return ""
+        return await explain_filter(self._retriever.index, self._retriever.narrowed(), parse_filter(filter))
 
     def _told(self, found: list[Document], hint: str) -> tuple[str, list[Document]]:
         return f"{cite(found, self._cite_key)} {hint}".rstrip(), found

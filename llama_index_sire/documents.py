@@ -84,6 +84,17 @@ class HitMetadata(dict[str, Any]):
         return type(self)(copy.deepcopy(dict(self), memo), copy.deepcopy(self._about, memo))
 
 
+def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
+    """Copies of documents or nodes with other ids.
+
+    Raises:
+        CorpusError: There are more or fewer ids than nodes.
+    """
+    if isinstance(ids, str) or len(ids) != len(nodes):
+        raise CorpusError(f"There are {len(nodes)} documents or nodes but {len(ids)} ids; give one for each, or none.")
+    return [node.model_copy(update={"id_": str(name)}) for node, name in zip(nodes, ids, strict=True)]
+
+
 def to_documents(
     nodes: BaseNode | Iterable[BaseNode],
     title_key: str | Sequence[str] = "title",

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TransformComponent
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
+from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.cutting import fingerprint
-from llama_index_sire.document_changes import DocumentChanges, Nodes
+from llama_index_sire.cutting import cut, fingerprint
+from llama_index_sire.documents import with_ids
 from llama_index_sire.embedding import known_query
-from llama_index_sire.engines import Engines
-from llama_index_sire.filters import FilterLike, both_filters, to_filter, within
+from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
+from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.nodes import to_scored_node
 from llama_index_sire.opening import (
     CUT_BY,
     FIELDS,
+    RECIPE,
+    SEARCH_FIELDS,
+    SPELLINGS,
+    TITLE,
     TOP_K,
     open_index,
     read_arguments,
@@ -29,23 +39,40 @@ from llama_index_sire.opening import (
     saved_titles,
     write_settings,
 )
-from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
+from sire_core.arguments import named, parameters
+from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
 from sire_core.index import Index
+from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
+from sire_core.storage.uuids import to_uuid
 
 if TYPE_CHECKING:
-    from sire_core.types import Hit
+    from llama_index.core.chat_engine.types import BaseChatEngine
+
+    from sire_core.types import BuildReport, Document, Hit
 
 __all__ = ["SireRetriever"]
 
 SCORES = ("recipe", "similarity")
 """What scores of nodes say."""
 
+Nodes = BaseNode | Sequence[BaseNode]
+
+_CHAT_ENGINES = {
+    "condense_plus_context": "CondensePlusContextChatEngine",
+    "best": "CondensePlusContextChatEngine",
+    "context": "ContextChatEngine",
+    "condense_question": "CondenseQuestionChatEngine",
+}
+"""Classes of LlamaIndex by mode."""
+
 dispatcher = get_dispatcher(__name__)
 
+_log = logging.getLogger(__name__)
 
-class SireRetriever(DocumentChanges, Engines):
+
+class SireRetriever(BaseRetriever):
     """A LlamaIndex retriever over an index; use it instead of `index.as_retriever()`.
 
     Nodes come back as they were added, with their classes, ids, metadata, character offsets and relationships; whole
@@ -133,7 +160,8 @@ class SireRetriever(DocumentChanges, Engines):
 
         Args:
             documents: Documents, or nodes from a splitter, which are not split again.
-            **options: `persist_dir` (the index folder; without it, the index is in memory), `recipe` (a name or a
+            **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
+                index is in memory), `recipe` (a name or a
                 `Recipe`; by default the recipe saved with the retriever, the folder's latest or the default), `llm`
                 (also `extraction_llm`, see `resolve_llm`; without one, no model is called), settings of the recipe
                 (`ranker="hybrid"`, or all in `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`),
@@ -155,9 +183,10 @@ class SireRetriever(DocumentChanges, Engines):
 
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
-        settings, fields = read_arguments(f"{cls.__name__}.{called}", options)
+        given = {word: value for word, value in options.items() if word != "ids"}
+        settings, fields = read_arguments(f"{cls.__name__}.{called}", given)
         retriever = cls(open_index(**settings), **fields)
-        await retriever.arefresh(documents)
+        await retriever.arefresh(documents, ids=options.get("ids"))
         if retriever.index.path is not None:
             retriever._save_settings(retriever.index.path)
         return retriever
@@ -268,6 +297,243 @@ class SireRetriever(DocumentChanges, Engines):
         """This retriever with other settings: `similarity_top_k`, `recipe`, `returns`, `scores`; filters narrow it."""
         _, fields = read_arguments("SireRetriever.as_retriever", options, fields_only=True)
         return self.narrowed(fields.pop("similarity_top_k", None), fields.pop("filters", None), **fields)
+
+    # --- engines ----------------------------------------------------------------------------------------------------
+
+    def as_query_engine(self, *, similarity_top_k: int | None = None, **kwargs: Any) -> RetrieverQueryEngine:
+        """A query engine over this retriever.
+
+        Args:
+            similarity_top_k: How many nodes; None takes the retriever's.
+            **kwargs: `filters`, `doc_ids` and `node_ids`, which narrow the retriever's, `recipe`, `returns`, `scores`,
+                and arguments of `RetrieverQueryEngine.from_args`. Without an `llm`, the model of the index answers, if
+                it is a LlamaIndex LLM.
+
+        Raises:
+            TypeError: An argument is unknown, or was given twice.
+        """
+        make = RetrieverQueryEngine.from_args
+        retriever, given = self._parted("as_query_engine", similarity_top_k, kwargs, parameters(make))
+        return make(retriever, **given)
+
+    def as_chat_engine(
+        self,
+        chat_mode: str = "condense_plus_context",
+        *,
+        similarity_top_k: int | None = None,
+        **kwargs: Any,
+    ) -> BaseChatEngine:
+        """A chat engine over this retriever.
+
+        Args:
+            chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`.
+            similarity_top_k: How many nodes; None takes the retriever's.
+            **kwargs: `filters` and the like, as in `as_query_engine`, and arguments of the engine's `from_defaults`:
+                `llm`, `memory`, `system_prompt` and others; of `condense_question` those of its query engine, too.
+
+        Raises:
+            ConfigurationError: There is no such mode.
+            TypeError: An argument is unknown in this mode, or was given twice.
+        """
+        from llama_index.core import chat_engine
+
+        mode = str(getattr(chat_mode, "value", chat_mode))
+        if mode not in _CHAT_ENGINES:
+            raise ConfigurationError(
+                "chat_mode is 'condense_plus_context', 'context' or 'condense_question', not "
+                f"{chat_mode!r}. For agents there is create_sire_tool."
+            )
+        make = getattr(chat_engine, _CHAT_ENGINES[mode]).from_defaults
+        chats, queries = parameters(make), parameters(RetrieverQueryEngine.from_args)
+        over_queries = "query_engine" in chats
+        retriever, given = self._parted(
+            "as_chat_engine", similarity_top_k, kwargs, (*chats, *queries) if over_queries else chats
+        )
+        if not over_queries:
+            return cast("BaseChatEngine", make(retriever=retriever, **given))
+        asked = RetrieverQueryEngine.from_args(retriever, **{k: v for k, v in given.items() if k in queries})
+        return cast("BaseChatEngine", make(query_engine=asked, **{k: v for k, v in given.items() if k in chats}))
+
+    def _parted(
+        self, called: str, similarity_top_k: int | None, options: Mapping[str, Any], of_engine: Sequence[str]
+    ) -> tuple[SireRetriever, dict[str, Any]]:
+        """This retriever as some options say, and those of the engine; the engines themselves drop what is unknown."""
+        of_engine = [name for name in of_engine if name not in ("retriever", "query_engine")]
+        if similarity_top_k is not None:
+            options = {"similarity_top_k": similarity_top_k, **options}
+        found = named(called, options, ("similarity_top_k", "verbose", *SEARCH_FIELDS, *of_engine), SPELLINGS)
+        given = {name: found.pop(name) for name in of_engine if name in found}
+        model = self.index.language_model
+        if isinstance(model, LlamaIndexModel):
+            given.setdefault("llm", model.llm)
+        return (self.as_retriever(**found) if found else self), given
+
+    # --- changing ---------------------------------------------------------------------------------------------------
+
+    def insert(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
+        """Add documents; unchanged documents are skipped. `ids` replace their own ids, of nodes those of the nodes.
+
+        Raises:
+            KnownDocumentError: A document with the same id and a different text exists; use `refresh_ref_docs`.
+        """
+        return run_sync(self.ainsert(documents, ids=ids))
+
+    async def ainsert(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
+        """See `insert`."""
+        given, same = self._given(documents, ids)
+        try:
+            return await self._follow(lambda: self.index.aadd(given), len(same))
+        except KnownDocumentError as error:
+            names = ", ".join(error.ids[:10])
+            raise KnownDocumentError(
+                f"In the index already with another text: {names}. To replace a document call update_ref_doc(document) "
+                "or refresh_ref_docs(documents), with all of its nodes where it was given in nodes. To keep both give "
+                "the new one another id.",
+                error.ids,
+            ) from error
+
+    insert_nodes = insert
+    ainsert_nodes = ainsert
+
+    def refresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
+        """Add new documents and replace changed ones; unchanged documents are skipped. `ids` as in `insert`."""
+        return run_sync(self.arefresh(documents, ids=ids))
+
+    async def arefresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
+        """See `refresh`."""
+        given, same = self._given(documents, ids)
+        return await self._follow(lambda: self.index.aupdate(given), len(same))
+
+    update_ref_doc = refresh
+    aupdate_ref_doc = arefresh
+
+    def refresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+        """Like `refresh`, as in LlamaIndex: returns for each document whether it was new or changed."""
+        return run_sync(self.arefresh_ref_docs(documents))
+
+    async def arefresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+        """See `refresh_ref_docs`."""
+        names = [document.ref_doc_id or document.node_id for document in documents]
+        before = self._stored(names)
+        await self.arefresh(documents)
+        after = self._stored(names)
+        return [before.get(name) != after.get(name) for name in names]
+
+    def _stored(self, names: Collection[str] | None) -> dict[str, Document]:
+        try:
+            return {document.id: document for document in self.index.documents(names)}
+        except StorageError:  # nothing was built yet
+            return {}
+
+    def replace_all(self, documents: Nodes) -> BuildReport:
+        """Make the index contain exactly these documents; all others are deleted."""
+        return run_sync(self.areplace_all(documents))
+
+    async def areplace_all(self, documents: Nodes) -> BuildReport:
+        """See `replace_all`."""
+        given, same = self._given(documents, everything=True)
+        return await self._follow(lambda: self.index.abuild(given, keep=same))
+
+    def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
+        """Remove documents and everything derived from them.
+
+        Raises:
+            CorpusError: An id is unknown; nothing is deleted.
+        """
+        return run_sync(self.adelete(ref_doc_ids))
+
+    async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
+        """See `delete`."""
+        given = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
+        return await self._follow(lambda: self.index.adelete(given))
+
+    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
+        """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
+        run_sync(self.adelete_ref_doc(ref_doc_id))
+
+    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """See `delete_ref_doc`."""
+        if await asyncio.to_thread(self._stored, [ref_doc_id]):
+            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True))
+        else:
+            _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
+
+    def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """Remove single nodes and everything derived from them; a document without any remaining node is removed, too.
+
+        Unknown ids are logged.
+
+        Raises:
+            CorpusError: A node was split from a whole document by the index, so an update of the document would restore
+                it.
+        """
+        run_sync(self.adelete_nodes(node_ids))
+
+    async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+        """See `delete_nodes`."""
+        wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
+        there = {node for nodes in (await self._nodes()).values() for node in nodes}
+        for node in wanted:
+            if node not in there:
+                _log.warning("node_id %s not found, nothing deleted.", node)
+        if found := passage_ids(node for node in wanted if node in there):
+            await self._follow(lambda: self.index.adelete_passages(found))
+
+    @property
+    def ref_doc_info(self) -> dict[str, RefDocInfo]:
+        """Node ids and metadata of every document, by document id, as in LlamaIndex."""
+        nodes = run_sync(self._nodes())
+        return {
+            name: RefDocInfo(node_ids=nodes.get(name, []), metadata=dict(document.metadata))
+            for name, document in self._stored(None).items()
+        }
+
+    async def _nodes(self) -> dict[str, list[str]]:
+        """Ids of the nodes of every document."""
+        found: dict[str, list[str]] = {}
+        try:
+            snapshot = await self.index.asnapshot()
+        except IndexMissingError:  # nothing was built yet
+            return found
+        ours = {own.decode() for own in snapshot.view.pool.chunk_ids.tolist()}
+        for document, name in snapshot.passage_ids():
+            found.setdefault(document, []).append(to_uuid(name) if name in ours else name)
+        return found
+
+    def _given(
+        self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
+    ) -> tuple[list[Document], list[str]]:
+        nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
+        nodes = nodes if ids is None else with_ids(nodes, ids)
+        warn_of_first_cost(self.index, len(nodes))
+        return cut(
+            nodes,
+            self.index,
+            self.title_key,
+            self.transformations,
+            saved=read_settings(self.index.path).get(CUT_BY),
+            stored=self._stored,
+            everything=everything,
+        )
+
+    async def _follow(self, change: Callable[[], Awaitable[BuildReport]], same: int = 0) -> BuildReport:
+        """Make a change, and what follows; so many documents more were given and are the same."""
+        report = await change()
+        report = replace(report, unchanged=report.unchanged + same)
+        if self.index.path is not None:
+            self._remember(self.index.path)
+        if report.failures:
+            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
+                await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
+        return report
+
+    def _remember(self, place: Path) -> None:
+        """Save how documents were cut, and the key of their titles where the folder has none."""
+        saved, mine = read_settings(place), fingerprint(self.transformations)
+        before, title_key = saved.get(CUT_BY, []), saved.get(TITLE, self.title_key)
+        cut_by = before if mine is None else mine
+        if cut_by != before or (TITLE not in saved and title_key != "title"):
+            write_settings(place, saved.get(TOP_K, self.similarity_top_k), cut_by, saved.get(RECIPE, ""), title_key)
 
 
 def _state(place: Path) -> object:

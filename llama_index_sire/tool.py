@@ -16,11 +16,17 @@ from llama_index_sire.events import add_step, empty_response
 from llama_index_sire.filters import to_filter
 from llama_index_sire.query_engines import IRCoTQueryEngine, ReasoningQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.retriever import SireRetriever
-from sire_core.errors import ConfigurationError, NoAnswerError, SireError
+from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-from sire_core.serve.arguments import AnswerArguments, SearchArguments, read_arguments, with_known_keys
+from sire_core.serve.arguments import (
+    AnswerArguments,
+    SearchArguments,
+    explain_filter,
+    read_arguments,
+    search_arguments,
+)
 from sire_core.serve.citations import check_cite_key, citation, cited_names
 from sire_core.serve.outputs import answer_text
 
@@ -59,45 +65,47 @@ def create_sire_tool(
     if not isinstance(retriever, SireRetriever):
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
 
-    check_cite_key(cite_key)
-    own = to_filter(retriever.filters)
-
-    async def hint(filters: Any) -> str:
-        """What may be wrong with a call's filter, said of what the retriever shows only."""
-        wanted = to_filter(filters)
-        return "" if wanted is None else (await retriever.index.asnapshot(filter=own)).filter_hint(wanted)
-
-    def asked(given: Mapping[str, Any]) -> tuple[str, SireRetriever, Any]:
-        """The question, and the retriever as one call wants it; shared state is not touched."""
-        arguments = read_arguments(SearchArguments, given)
-        return arguments.query, retriever.narrowed(arguments.k, arguments.filter), arguments.filter
-
-    def search(**given: Any) -> list[NodeWithScore]:
-        query, narrowed, filters = asked(given)
-        found = narrowed.retrieve(query)
-        return found or _Nothing(run_sync(hint(filters)))
-
-    async def asearch(**given: Any) -> list[NodeWithScore]:
-        query, narrowed, filters = asked(given)
-        found = await narrowed.aretrieve(query)
-        return found or _Nothing(await hint(filters))
-
-    async def acite(nodes: Sequence[NodeWithScore]) -> str:
-        return cite(nodes, cite_key)
-
-    try:
-        schema = with_known_keys(SearchArguments, retriever.index.snapshot(filter=own).metadata())
-    except SireError:  # nothing was built yet
-        schema = SearchArguments
+    searcher = _Searcher(retriever, check_cite_key(cite_key))
     return FunctionTool.from_defaults(
-        fn=search,
-        async_fn=asearch,
+        fn=searcher.search,
+        async_fn=searcher.asearch,
         name=name,
         description=description,
-        fn_schema=schema,
-        callback=lambda nodes: cite(nodes, cite_key),
-        async_callback=acite,
+        fn_schema=search_arguments(retriever.index, to_filter(retriever.filters)),
+        callback=searcher.cite,
+        async_callback=searcher.acite,
     )
+
+
+class _Searcher:
+    """The tool's functions."""
+
+    def __init__(self, retriever: SireRetriever, cite_key: str) -> None:
+        self._retriever = retriever
+        self._cite_key = cite_key
+
+    def search(self, **given: Any) -> list[NodeWithScore]:
+        """Search, from sync code."""
+        asked = read_arguments(SearchArguments, given)
+        found = self._retriever.narrowed(asked.k, asked.filter).retrieve(asked.query)
+        return found or _Nothing(run_sync(self._hint(asked.filter)))
+
+    async def asearch(self, **given: Any) -> list[NodeWithScore]:
+        """Search."""
+        asked = read_arguments(SearchArguments, given)
+        found = await self._retriever.narrowed(asked.k, asked.filter).aretrieve(asked.query)
+        return found or _Nothing(await self._hint(asked.filter))
+
+    def cite(self, nodes: Sequence[NodeWithScore]) -> str:
+        """What the model reads."""
+        return cite(nodes, self._cite_key)
+
+    async def acite(self, nodes: Sequence[NodeWithScore]) -> str:
+        """See `cite`."""
+        return cite(nodes, self._cite_key)
+
+    async def _hint(self, filters: Any) -> str:
+        return await explain_filter(self._retriever.index, to_filter(self._retriever.filters), to_filter(filters))
 
 
 class _Nothing(list[NodeWithScore]):

@@ -23,7 +23,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
-from langchain_sire import SireDocumentIndex, SireMiddleware, create_ircot_chain, create_sire_tool
+from langchain_sire import SireMiddleware, SireRetriever, create_ircot_chain, create_sire_tool
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -57,7 +57,7 @@ class Library:
 
     def __init__(self, folder: Path, store: Path) -> None:
         self.loader = MarkdownFolder(folder)
-        self.documents = SireDocumentIndex.open(store, title_key=HEADINGS, k=4)
+        self.documents = SireRetriever.open(store, title_key=HEADINGS, k=4)
         self.records = InMemoryRecordManager("library")
         self.records.create_schema()
 

@@ -14,7 +14,7 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from pydantic import BaseModel
 
 import llama_index_sire
-from langchain_sire import IRCoTRetriever, SelfAskRetriever, SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire import IRCoTRetriever, SelfAskRetriever, SireRetriever, SireVectorStore
 from sire_core.errors import ConfigurationError, CorpusError
 
 DOCUMENTS = [Document(page_content="Petra Quillon sails."), Document(page_content="Otto Brack walks.", id="own")]
@@ -34,7 +34,7 @@ def model():
     return Counted(responses=['{"entities": [], "facts": []}'])
 
 
-@pytest.mark.parametrize("kind", [SireRetriever, SireDocumentIndex, SireVectorStore])
+@pytest.mark.parametrize("kind", [SireRetriever, SireVectorStore])
 async def test_ids(kind):
     made = kind.from_documents(DOCUMENTS, recipe="flat", ids=["a", "b"])
     assert [d.id for d in made.get_by_ids(["b", "none", "a"])] == ["b", "a"]
@@ -44,6 +44,62 @@ async def test_ids(kind):
     with pytest.raises(CorpusError, match="1 documents but 2 ids"):
         made.add_documents([Document(page_content="New.")], ids=["a", "b"])
     assert DOCUMENTS[1].id == "own"
+
+
+def test_words_of_stores_in_a_retriever():
+    retriever = SireRetriever.open(recipe="flat", k=1)
+    assert retriever.invoke("Petra") == []
+    assert retriever.add_texts(["Petra sails.", "Otto walks."], [{"n": 1}, {"n": 2}], ids=["p", "o"]) == ["p", "o"]
+    narrow = retriever.as_retriever(filter={"n": 2}, top_k=5)
+    assert [d.id for d in narrow.invoke("Petra")] == ["o"]
+    assert narrow.as_retriever(filter={"n": 1}).invoke("Petra") == []
+    with pytest.raises(TypeError, match=r"SireRetriever.as_retriever\(\) has no argument 'kk'"):
+        retriever.as_retriever(kk=2)
+    assert retriever.delete(["p", "unknown"])["num_deleted"] == 1
+    assert [d.id for d in retriever.invoke("Petra")] == ["o"]
+
+
+@pytest.mark.parametrize("kind", [TextNode, LlamaDocument])
+async def test_ids_of_nodes(kind):
+    given = [kind(text="Petra sails."), kind(text="Otto walks.")]
+    before = [node.node_id for node in given]
+    retriever = llama_index_sire.SireRetriever.from_documents(given, recipe="flat", ids=["p", "o"])
+    assert set(retriever.ref_doc_info) == {"p", "o"}
+    retriever.insert(kind(text="Mira runs."), ids=["m"])
+    await retriever.arefresh([kind(text="Mira rests.")], ids=["m"])
+    assert retriever.retrieve("Mira")[0].node.text == "Mira rests."
+    assert retriever.retrieve("Mira")[0].node.ref_doc_id == "m"
+    assert [node.node_id for node in given] == before
+    for refused in (["a"], "ab"):
+        with pytest.raises(CorpusError, match="2 documents or nodes but"):
+            retriever.insert(given, ids=refused)
+
+
+MISTAKES = {
+    "SireVectorStore": lambda: SireVectorStore.from_texts(["a"], recip="flat"),
+    "SireVectorStore.similarity_search": lambda: SireVectorStore().similarity_search("a", kk=1),
+    "SireRetriever.open": lambda: SireRetriever.open(recip="flat"),
+    "IRCoTRetriever.load": lambda: IRCoTRetriever.load("nowhere", recip="flat"),
+    "SireRetriever.insert": lambda: llama_index_sire.SireRetriever.from_documents([], recipe="flat").insert(
+        [], idz=[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("called", MISTAKES)
+def test_mistakes_are_said_of_what_was_called(called):
+    with pytest.raises(TypeError, match=rf"^{called}\(\) "):
+        MISTAKES[called]()
+
+
+@pytest.mark.parametrize("kind", [SireRetriever, SireVectorStore, IRCoTRetriever])
+def test_what_is_no_model_is_refused_when_it_is_given(kind):
+    with pytest.raises(ConfigurationError, match="int is no embedder"):
+        kind.from_documents([], 3)
+    with pytest.raises(ConfigurationError, match="int is no language model"):
+        kind.from_documents([], llm=3)
+    with pytest.raises(ConfigurationError, match="recipe_settings is a mapping"):
+        kind.from_documents([], recipe_settings=[1])
 
 
 @pytest.mark.parametrize("given", [{"ranker": "hybrid"}, {"recipe_settings": {"ranker": "hybrid"}}])

@@ -47,7 +47,7 @@ def test_a_cite_key_that_cannot_be_read_is_refused_at_once(cite_key):
 
 @pytest.fixture(scope="module")
 def langchain_index():
-    documents = langchain_sire.SireDocumentIndex.open(recipe="flat")
+    documents = langchain_sire.SireRetriever.open(recipe="flat")
     records = InMemoryRecordManager("docs")
     records.create_schema()
     rows = [("Petra Quillon sails.", "a.md", "x"), ("Otto Brack walks.", "b.md", "y"), ("Salt lanterns.", "a.md", "x")]

@@ -6,7 +6,7 @@ from langchain_core.documents.compressor import BaseDocumentCompressor
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_sire import SireDocumentIndex, SireRetriever
+from langchain_sire import SireRetriever
 
 retrievers = pytest.importorskip("langchain_classic.retrievers", reason="langchain-classic is a development dependency")
 DOCUMENTS = [
@@ -70,7 +70,7 @@ def test_merged_and_compressed_documents_keep_what_they_are(ours):
 
 
 def test_a_tenant_stays_apart_through_an_ensemble_and_pending_changes(tmp_path):
-    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents = SireRetriever.open(tmp_path / "i", recipe="flat")
     documents.upsert(DOCUMENTS)
     documents.upsert([Document(id="late", page_content="Otto Brack was late.", metadata={"tenant": "b"})])
     mine = SireRetriever.load(tmp_path / "i", allow="tenant=a", k=9)

@@ -9,7 +9,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireDocumentIndex, SireDocumentTransformer, SireRetriever, SireVectorStore
+from langchain_sire import SireDocumentTransformer, SireRetriever, SireVectorStore
 from sire_core.index import Index
 
 
@@ -42,7 +42,7 @@ class Both:
 
 @pytest.fixture(params=[False, True], ids=["index", "aindex"])
 def run(request):
-    return Both(request.param, SireDocumentIndex.open(recipe="sirerag", k=50))
+    return Both(request.param, SireRetriever.open(recipe="sirerag", k=50))
 
 
 def _texts(store):
@@ -113,14 +113,14 @@ async def test_trap_a_retrieved_document_is_json_and_can_be_indexed_again(run):
     await run([PETRA, OTTO], "full")
     again = run.store.invoke("Who?")
     assert json.dumps([d.metadata for d in again])
-    other = Both(run.native, SireDocumentIndex.open(recipe="flat"))
+    other = Both(run.native, SireRetriever.open(recipe="flat"))
     assert (await other(again, "full", source_id_key=None))[0] == len(again)
 
 
 async def test_a_folder_and_a_record_manager_agree_after_a_crash(run, tmp_path):
-    run.store = SireDocumentIndex.open(tmp_path / "i", recipe="flat", k=9)
+    run.store = SireRetriever.open(tmp_path / "i", recipe="flat", k=9)
     await run([PETRA, OTTO], "incremental")  # the process dies before the first search
-    run.store = SireDocumentIndex(index=Index(tmp_path / "i", recipe="flat", chunker=None), k=9)
+    run.store = SireRetriever(index=Index(tmp_path / "i", recipe="flat", chunker=None), k=9)
     assert await run([PETRA, OTTO], "incremental") == (0, 0, 2, 0)
     assert _texts(run.store) == {PETRA.page_content, OTTO.page_content}
 

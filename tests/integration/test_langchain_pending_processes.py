@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever, SireVectorStore
 from sire_core.errors import StorageError
 from sire_core.index import Index
 from sire_core.types import Document as SireDocument
@@ -48,7 +48,7 @@ def command_line(path):
 def test_index_and_a_server_that_runs_all_the_time(tmp_path):
     records = InMemoryRecordManager("docs")
     records.create_schema()
-    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents = SireRetriever.open(tmp_path / "i", recipe="flat")
     index(DOCUMENTS, records, documents, cleanup="full", key_encoder="sha256")
     with subprocess.Popen(
         [sys.executable, "-c", _LIBRARY, str(tmp_path / "i")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -86,7 +86,7 @@ def test_a_vector_store_in_another_process(tmp_path):
 
 @pytest.mark.parametrize("look", ["view", "snapshot", "explain", "documents", "search_many", "save"])
 def test_every_way_to_read_sees_what_waits(tmp_path, look):
-    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents = SireRetriever.open(tmp_path / "i", recipe="flat")
     documents.upsert(DOCUMENTS)
     documents.delete(["one"])
     other = Index(tmp_path / "i")
@@ -107,7 +107,7 @@ def test_every_way_to_read_sees_what_waits(tmp_path, look):
 
 
 def test_later_changes_of_others_stand_above_what_waited(tmp_path):
-    documents = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    documents = SireRetriever.open(tmp_path / "i", recipe="flat")
     documents.upsert(DOCUMENTS)
     documents.upsert([doc("one", "Text of the document old.")])
     documents.delete(["two"])
@@ -121,7 +121,7 @@ def test_later_changes_of_others_stand_above_what_waited(tmp_path):
 
 def test_who_cannot_index_what_waits_refuses_and_says_how_much(tmp_path):
     model = FakeListChatModel(responses=['{"entities": [], "facts": []}'])
-    documents = SireDocumentIndex.open(tmp_path / "i", llm=model, recipe="sirerag")
+    documents = SireRetriever.open(tmp_path / "i", llm=model, recipe="sirerag")
     documents.upsert(DOCUMENTS)
     documents.delete(["one", "two"])
     for ask in (lambda: SireRetriever.load(tmp_path / "i").invoke("document"), lambda: Index(tmp_path / "i").view()):

@@ -70,7 +70,7 @@ def test_langchain(folder, tmp_path_factory):
     (folder / "otto.md").unlink()
     (folder / "petra.md").write_text("# Petra Quillon\n\nNothing is known.")
     assert library.sync()["num_deleted"] == 3
-    other = app("langchain_library")["SireDocumentIndex"].open(library.documents.index.path, k=9)
+    other = app("langchain_library")["SireRetriever"].open(library.documents.index.path, k=9)
     assert [d.page_content for d in other.invoke("Otto Brack Petra Quillon")] == [
         "# Petra Quillon  \nNothing is known."
     ]

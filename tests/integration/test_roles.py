@@ -12,7 +12,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_sire import (
     IRCoTRetriever,
     SelfAskRetriever,
-    SireDocumentIndex,
+    SireRetriever,
     SireVectorStore,
     create_ircot_chain,
     create_sire_answer_tool,
@@ -197,10 +197,10 @@ def test_stores_and_reasoning_of_langchain(folders, recipe, tmp_path):
     shutil.copytree(folders[recipe], tmp_path / "i")
     with Index(tmp_path / "i", recipe=recipe, embedder=HashEmbedder()) as everything:
         waits = LangChainDocument(id="b9", page_content=f"Cili {CANARY}", metadata={"tenant": "b"})
-        SireDocumentIndex(index=everything).upsert([waits])
+        SireRetriever(index=everything).upsert([waits])
     model = ScriptedModel()
     with opened(tmp_path / "i", recipe) as index:
-        documents = SireDocumentIndex(index=index, k=50)
+        documents = SireRetriever(index=index, k=50)
         assert documents.get(["b0", "b9"]) == []
         assert documents.delete(["b0", "b9"])["num_deleted"] == 0
         store = SireVectorStore(documents=documents)

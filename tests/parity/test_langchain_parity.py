@@ -6,7 +6,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sire import LangChainEmbedder, SireDocumentIndex, SireRetriever, create_sire_tool
+from langchain_sire import LangChainEmbedder, SireRetriever, create_sire_tool
 from sire_core import Document as SireDocument
 from sire_core import recipes
 from sire_core.data import demo_documents, demo_questions
@@ -115,7 +115,7 @@ def test_a_folder_built_by_one_is_searched_by_the_other(tmp_path):
 
 
 def test_a_document_index_filled_piece_by_piece_equals_one_build():
-    store = SireDocumentIndex.open(recipe="flat", k=10, embedding=LangChainEmbedder(Hashed()))
+    store = SireRetriever.open(recipe="flat", k=10, embedding=LangChainEmbedder(Hashed()))
     documents = as_langchain()
     for start in range(0, len(documents), 7):
         store.upsert(documents[start : start + 7])

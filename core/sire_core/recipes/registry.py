@@ -227,7 +227,10 @@ def take_settings(
         ConfigurationError: There is no such recipe or setting, or settings were given beside a `Recipe`.
     """
     rest = {key: value for key, value in arguments.items() if key != "recipe_settings"}
-    settings, given = dict(arguments.get("recipe_settings") or {}), rest.get("recipe")
+    settings, given = arguments.get("recipe_settings") or {}, rest.get("recipe")
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"recipe_settings is a mapping of settings of the recipe, not {settings!r}.")
+    settings = dict(settings)
     others = [key for key in rest if key not in known]
     if not (settings or others):
         return rest

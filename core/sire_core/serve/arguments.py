@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from sire_core.clean_text import clean_value
-from sire_core.errors import QueryError
+from sire_core.errors import IndexMissingError, QueryError, SireError
+
+if TYPE_CHECKING:
+    from sire_core import filters
+    from sire_core.index import Index
 
 __all__ = [
     "AnswerArguments",
@@ -17,8 +21,10 @@ __all__ = [
     "ExplainArguments",
     "FetchArguments",
     "SearchArguments",
+    "explain_filter",
     "explain_mistakes",
     "read_arguments",
+    "search_arguments",
     "with_known_keys",
     "without_blank_filter",
 ]
@@ -134,6 +140,22 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
     keys = [f"{key} ({', '.join(samples)}, ...)" if samples else key for key, samples in sorted(values.items())]
     field = Field(default=None, description=f"{_CONDITIONS} Metadata keys here: {'; '.join(keys[:_KEYS])}.")
     return create_model(schema.__name__, __base__=schema, __doc__=schema.__doc__, filter=(Filter, field))
+
+
+def search_arguments(index: Index, shown: filters.Filter | None) -> type[BaseModel]:
+    """`SearchArguments` with the metadata keys of what a filter shows; without them while nothing is built."""
+    try:
+        return with_known_keys(SearchArguments, index.snapshot(filter=shown).metadata())
+    except SireError:
+        return SearchArguments
+
+
+async def explain_filter(index: Index, shown: filters.Filter | None, wanted: filters.Filter | None) -> str:
+    """What may be wrong with the filter of a call, said of what a filter shows only; empty if there is nothing."""
+    try:
+        return "" if wanted is None else (await index.asnapshot(filter=shown)).filter_hint(wanted)
+    except IndexMissingError:
+        return ""
 
 
 def explain_mistakes(error: Any) -> str:

@@ -329,7 +329,7 @@ def test_a_folder_with_another_embedder_follows_its_sources(tmp_path, source, fo
 
 @pytest.mark.parametrize("to", [False, True])
 def test_another_embedder_keeps_what_adapters_and_others_have_in_the_folder(tmp_path, to):
-    document_index = pytest.importorskip("langchain_sire").SireDocumentIndex
+    document_index = pytest.importorskip("langchain_sire").SireRetriever
     folder, new = tmp_path / "ix", tmp_path / ("new" if to else "ix")
     documents = [
         langchain_document("1", "Ada Holm founded Brackwater Press."),

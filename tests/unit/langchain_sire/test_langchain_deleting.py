@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import types
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
@@ -18,7 +18,7 @@ def texts(retriever):
     return sorted(found.page_content for found in retriever.invoke("text", k=50))
 
 
-@pytest.mark.parametrize("make", [SireRetriever, SireDocumentIndex])
+@pytest.mark.parametrize("make", [SireRetriever])
 def test_the_chunks_of_one_source_are_replaced(make, caplog):
     retriever = make.from_documents(chunks("One.", "Two.") + chunks("Other.", source="o.md"), recipe="flat")
     assert retriever.delete_documents(filter="source=m.md").removed == 2
@@ -79,7 +79,7 @@ async def test_what_a_reader_may_not_see_outlives_his_deletions(part_hidden):
 
 @pytest.mark.parametrize("make", [lambda documents: documents, lambda documents: SireVectorStore(documents=documents)])
 def test_by_id_a_store_deletes_what_its_reader_sees(part_hidden, make):
-    reader = SireDocumentIndex.open(part_hidden, allow="level=public")
+    reader = SireRetriever.open(part_hidden, allow="level=public")
     reader.upsert([Document("Text g.", id="g", metadata={"level": "public"})])
     make(reader).delete(["d", "e", "g", "never"])
     assert passages(part_hidden) == ["d2", "e1", "f1", "f2"]

@@ -1,4 +1,4 @@
-"""`SireDocumentIndex`: documents in and out by id, indexed lazily, never lost."""
+"""`SireRetriever`: documents in and out by id, indexed lazily, never lost."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from langchain_core.indexing.base import DocumentIndex
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField
 
-from langchain_sire import SireDocumentIndex, SireRetriever
+from langchain_sire import SireRetriever
 from sire_core.errors import BuildError, CorpusError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
@@ -40,14 +40,14 @@ def generation(documents):
 
 
 def test_it_is_a_retriever_and_a_document_index():
-    index = SireDocumentIndex.open()
+    index = SireRetriever.open()
     assert isinstance(index, DocumentIndex)
     assert isinstance(index, SireRetriever)
     assert index.invoke("Anything?") == []
 
 
 async def test_documents_are_found_after_upsert_and_gone_after_delete():
-    index = SireDocumentIndex.open(k=10)
+    index = SireRetriever.open(k=10)
     await index.aupsert([PETRA, OTTO])
     found = await index.ainvoke("Who directed The Salt Lantern?")
     assert found[0].metadata["sire"]["doc_ids"] == ["petra"]
@@ -57,7 +57,7 @@ async def test_documents_are_found_after_upsert_and_gone_after_delete():
 
 
 def test_trap_derived_units_do_not_survive_their_documents():
-    index = SireDocumentIndex.open(k=50)
+    index = SireRetriever.open(k=50)
     index.upsert([PETRA, LANTERN, OTTO])
     assert any(len(d.metadata["sire"]["doc_ids"]) > 1 for d in index.invoke("Petra Quillon", returns="units"))
     index.delete(["petra", "lantern"])
@@ -67,7 +67,7 @@ def test_trap_derived_units_do_not_survive_their_documents():
 
 
 def test_trap_slices_are_indexed_together_before_the_next_search():
-    index = SireDocumentIndex(index=Index(recipe="flat", chunker=None))
+    index = SireRetriever(index=Index(recipe="flat", chunker=None))
     for start in range(0, 300, 100):
         index.upsert([doc(str(n), f"Passage number {n}.") for n in range(start, start + 100)])
     index.delete(["0", "1"])
@@ -80,7 +80,7 @@ def test_trap_slices_are_indexed_together_before_the_next_search():
 
 
 def test_bulk_indexes_once_at_its_end():
-    index = SireDocumentIndex(index=Index(recipe="flat"))
+    index = SireRetriever(index=Index(recipe="flat"))
     with index.bulk():
         index.upsert([PETRA])
         index.upsert([OTTO])
@@ -90,7 +90,7 @@ def test_bulk_indexes_once_at_its_end():
 
 
 def test_a_block_that_fails_keeps_what_came_in():
-    index = SireDocumentIndex.open()
+    index = SireRetriever.open()
 
     def fail():
         with index.bulk():
@@ -103,7 +103,7 @@ def test_a_block_that_fails_keeps_what_came_in():
 
 
 def test_get_sees_what_waits_and_what_is_stored():
-    index = SireDocumentIndex.open()
+    index = SireRetriever.open()
     index.upsert([PETRA, OTTO])
     assert index.get(["otto", "nobody", "petra"]) == [OTTO, PETRA]
     index.flush()
@@ -116,7 +116,7 @@ def test_get_sees_what_waits_and_what_is_stored():
 
 
 def test_the_last_word_counts():
-    index = SireDocumentIndex.open(k=10)
+    index = SireRetriever.open(k=10)
     index.upsert([PETRA])
     index.delete(["petra"])
     index.upsert([doc("petra", "Petra returned.")])
@@ -129,11 +129,11 @@ def test_the_last_word_counts():
 
 def test_trap_delete_without_arguments_is_an_error():
     with pytest.raises(ValueError, match="Name the ids"):
-        SireDocumentIndex.open().delete()
+        SireRetriever.open().delete()
 
 
 def test_bad_documents_are_refused_and_nothing_is_added():
-    index = SireDocumentIndex.open()
+    index = SireRetriever.open()
     with pytest.raises(CorpusError, match="JSON"):
         index.upsert([OTTO, doc("a", "x", tags=object())])
     with pytest.raises(CorpusError, match="'a'"):
@@ -142,7 +142,7 @@ def test_bad_documents_are_refused_and_nothing_is_added():
 
 
 def test_without_ids_the_content_names_the_document():
-    index = SireDocumentIndex.open()
+    index = SireRetriever.open()
     (one,) = index.upsert([Document(page_content="Same.")])["succeeded"]
     assert index.upsert([Document(page_content="Same.")])["succeeded"] == [one]
     index.flush()
@@ -150,49 +150,49 @@ def test_without_ids_the_content_names_the_document():
 
 
 def test_trap_what_waits_survives_the_process(tmp_path):
-    first = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    first = SireRetriever.open(tmp_path / "i", recipe="flat")
     first.upsert([PETRA, OTTO])
     first.flush()
     first.upsert([LANTERN])
     first.delete(["otto"])
     del first  # the process ends without a search; a record manager believes that all is indexed
-    second = SireDocumentIndex(index=Index(tmp_path / "i", chunker=None), k=10)
+    second = SireRetriever(index=Index(tmp_path / "i", chunker=None), k=10)
     second.index.close()
     assert {name for d in second.invoke("Who?") for name in d.metadata["sire"]["doc_ids"]} == {"petra", "lantern"}
     assert not (tmp_path / "i" / "pending").exists()
 
 
 def test_a_reader_that_sees_less_indexes_every_change(tmp_path):
-    writer = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    writer = SireRetriever.open(tmp_path / "i", recipe="flat")
     writer.upsert([doc("a0", "Text of a.", tenant="a"), doc("b0", "Text of b.", tenant="b")])
     writer.flush()
     writer.delete(["b0"])
-    reader = SireDocumentIndex.open(tmp_path / "i", allow="tenant=a")
+    reader = SireRetriever.open(tmp_path / "i", allow="tenant=a")
     assert [d.id for d in reader.invoke("Text")] == ["a0"]
-    assert [d.id for d in SireDocumentIndex.open(tmp_path / "i").invoke("Text")] == ["a0"]
+    assert [d.id for d in SireRetriever.open(tmp_path / "i").invoke("Text")] == ["a0"]
     writer.upsert([doc("b1", "Text of b.", tenant="b")])
     writer.flush()
     reader.delete_documents(["b1", "never"], missing_ok=True)
-    assert [d.id for d in SireDocumentIndex.open(tmp_path / "i").invoke("Text")] == ["a0"]
+    assert [d.id for d in SireRetriever.open(tmp_path / "i").invoke("Text")] == ["a0"]
 
 
 @pytest.mark.parametrize("allow", ["title!=Secret", "doc_id!=b0", "id in [a0]"])
 def test_what_waits_is_hidden_by_ids_and_titles_as_what_is_stored(tmp_path, allow):
-    SireDocumentIndex.open(tmp_path / "i", recipe="flat", title_key="about").upsert(
+    SireRetriever.open(tmp_path / "i", recipe="flat", title_key="about").upsert(
         [doc("a0", "Text of a.", about="Open"), doc("b0", "Text of b.", about="Secret")]
     )
-    reader = SireDocumentIndex.open(tmp_path / "i", allow=allow)
+    reader = SireRetriever.open(tmp_path / "i", allow=allow)
     assert [d.id for d in reader.get(["a0", "b0"])] == ["a0"]
     assert [d.id for d in reader.invoke("Text")] == ["a0"]
     assert [d.id for d in reader.get(["a0", "b0"])] == ["a0"]
 
 
 def test_a_deletion_where_nothing_was_built_makes_no_index(tmp_path):
-    index = SireDocumentIndex.open(tmp_path / "i", recipe="flat")
+    index = SireRetriever.open(tmp_path / "i", recipe="flat")
     assert index.delete(["petra"])["num_deleted"] == 0
     assert index.invoke("Petra?") == []
     assert not (tmp_path / "i" / "index.sqlite").exists()
-    index = SireDocumentIndex.open(recipe="flat")
+    index = SireRetriever.open(recipe="flat")
     index.upsert([PETRA])
     index.delete(["petra"])
     assert index.invoke("Petra?") == []
@@ -201,14 +201,14 @@ def test_a_deletion_where_nothing_was_built_makes_no_index(tmp_path):
 def test_an_index_begins_without_documents_in_any_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     for place in (tmp_path / "empty", tmp_path / "new" / "i"):
-        index = SireDocumentIndex.from_documents([], path=place, recipe="flat", k=7)
+        index = SireRetriever.from_documents([], path=place, recipe="flat", k=7)
         index.add_documents([PETRA])
-        assert [d.id for d in SireDocumentIndex.open(place).invoke("Petra?")] == ["petra"]
-        assert SireDocumentIndex.open(place).k == 7
+        assert [d.id for d in SireRetriever.open(place).invoke("Petra?")] == ["petra"]
+        assert SireRetriever.open(place).k == 7
 
 
 def _add(path, name):
-    store = SireDocumentIndex.open(path, recipe="flat")
+    store = SireRetriever.open(path, recipe="flat")
     for number in range(20):
         store.upsert([doc(f"{name}{number}", f"Text {name} {number}.")])
 
@@ -218,27 +218,27 @@ _PROCESSES = partial(ProcessPoolExecutor, mp_context=get_context("spawn"))
 
 @pytest.mark.parametrize("workers", [ThreadPoolExecutor, pytest.param(_PROCESSES, marks=pytest.mark.slow)])
 def test_trap_no_document_is_lost_where_several_write_to_one_folder(tmp_path, workers):
-    SireDocumentIndex.open(tmp_path / "i", recipe="flat").flush()
+    SireRetriever.open(tmp_path / "i", recipe="flat").flush()
     with workers(2) as pool:
         for done in [pool.submit(_add, tmp_path / "i", name) for name in "ab"]:
             done.result()
     names = [f"{name}{number}" for name in "ab" for number in range(20)]
-    index = SireDocumentIndex.open(tmp_path / "i", recipe="flat", k=50)
+    index = SireRetriever.open(tmp_path / "i", recipe="flat", k=50)
     assert {d.id for d in index.get(names)} == set(names)
     assert {d.id for d in index.invoke("Text")} == set(names)
 
 
 def test_the_first_documents_of_a_folder_are_indexed_with_what_they_were_given_to(tmp_path):
-    SireDocumentIndex.open(tmp_path / "new" / "i", HashEmbedder(), recipe="flat").upsert([PETRA])
+    SireRetriever.open(tmp_path / "new" / "i", HashEmbedder(), recipe="flat").upsert([PETRA])
     retriever = SireRetriever.load(tmp_path / "new" / "i", HashEmbedder())
     assert [d.id for d in retriever.invoke("Petra?")] == ["petra"]
     assert retriever.index.recipe_name == "flat"
 
 
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
-    SireDocumentIndex.open(tmp_path / "i", recipe="flat").upsert([PETRA])
+    SireRetriever.open(tmp_path / "i", recipe="flat").upsert([PETRA])
     shutil.rmtree(tmp_path / "i")
-    assert SireDocumentIndex.open(tmp_path / "i", recipe="flat").get(["petra"]) == []
+    assert SireRetriever.open(tmp_path / "i", recipe="flat").get(["petra"]) == []
 
 
 def test_a_failed_build_loses_nothing():
@@ -251,7 +251,7 @@ def test_a_failed_build_loses_nothing():
             return await super().embed(texts, kind)
 
     embedder = Failing()
-    index = SireDocumentIndex.open(embedding=embedder, recipe="flat")
+    index = SireRetriever.open(embedding=embedder, recipe="flat")
     index.upsert([PETRA])
     with pytest.raises(BuildError):
         index.invoke("Petra?")
@@ -260,7 +260,7 @@ def test_a_failed_build_loses_nothing():
 
 
 def test_trap_configured_copies_share_what_waits():
-    index = SireDocumentIndex.open(recipe="flat", k=1)
+    index = SireRetriever.open(recipe="flat", k=1)
     index.upsert([PETRA, OTTO])
     copy = index.configurable_fields(k=ConfigurableField(id="k"))
     assert len(copy.invoke("Who?", {"configurable": {"k": 2}})) == 2
@@ -279,9 +279,7 @@ async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
             self.models.append(parent_run_id)
 
     for number in range(2):
-        index = SireDocumentIndex.open(
-            llm=FakeListChatModel(responses=['{"entities": [], "facts": []}']), recipe="sirerag"
-        )
+        index = SireRetriever.open(llm=FakeListChatModel(responses=['{"entities": [], "facts": []}']), recipe="sirerag")
         index.upsert([PETRA])
         runs = Runs()
         if number:
@@ -293,14 +291,14 @@ async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
 
 
 def test_save_indexes_what_waits(tmp_path):
-    index = SireDocumentIndex.open(recipe="flat")
+    index = SireRetriever.open(recipe="flat")
     index.upsert([PETRA])
     index.save(tmp_path / "copy")
     assert SireRetriever.load(tmp_path / "copy").invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
 
 
 def test_documents_that_were_cut_come_back_whole():
-    index = SireDocumentIndex.open(chunker="sentences", recipe="flat")
+    index = SireRetriever.open(chunker="sentences", recipe="flat")
     long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
     index.upsert([doc("long", long)])
     index.flush()
@@ -341,8 +339,8 @@ def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
 
 @pytest.mark.parametrize("case", range(28))
 def test_damage_to_what_waits_is_an_error_that_says_what_to_do(tmp_path, case):
-    with SireDocumentIndex.open(tmp_path / "i", recipe="flat").index as index:
-        documents = SireDocumentIndex(index=index)
+    with SireRetriever.open(tmp_path / "i", recipe="flat").index as index:
+        documents = SireRetriever(index=index)
         documents.upsert([PETRA])
         documents.flush()
         documents.upsert([OTTO])
@@ -352,8 +350,8 @@ def test_damage_to_what_waits_is_an_error_that_says_what_to_do(tmp_path, case):
     how = DAMAGES[case % len(DAMAGES)]
     victim = files[case // len(DAMAGES) % (2 if how == "gone" else 3)]
     damage(victim, how, random.Random(case), [file for file in files if file != victim])
-    with SireDocumentIndex.open(tmp_path / "i").index as index:
-        documents = SireDocumentIndex(index=index)
+    with SireRetriever.open(tmp_path / "i").index as index:
+        documents = SireRetriever(index=index)
         for ask in (documents.flush, lambda: documents.invoke("Who?"), lambda: documents.get(["otto"])):
             with pytest.raises(StorageError, match="hand in again the documents"):
                 ask()
@@ -366,4 +364,4 @@ def test_a_file_that_cannot_be_written_is_a_clear_error(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("x")
     with pytest.raises(StorageError, match="Name another place"):
-        SireDocumentIndex.open(blocked / "i").upsert([PETRA])
+        SireRetriever.open(blocked / "i").upsert([PETRA])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
-from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever, SireVectorStore
 from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
 from sire_core.errors import CorpusError
 from sire_core.index import Index
@@ -76,7 +76,7 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize("kind", [SireRetriever, SireDocumentIndex, SireVectorStore])
+@pytest.mark.parametrize("kind", [SireRetriever, SireVectorStore])
 def test_metadata_of_any_type_comes_back_and_can_be_filtered(kind):
     document = LangChainDocument(id="a", page_content="A lighthouse.", metadata=TYPED)
     made = kind.from_documents([document], recipe="flat")
@@ -84,9 +84,7 @@ def test_metadata_of_any_type_comes_back_and_can_be_filtered(kind):
     (found,) = search("lighthouse", filter={"day": {"gte": date(2024, 5, 1)}})
     assert {key: value for key, value in found.metadata.items() if key != "sire"} == TYPED
     assert search("lighthouse", filter={"day": {"gt": date(2024, 6, 1)}}) == []
-    if kind is not SireRetriever:
-        get = made.get_by_ids if kind is SireVectorStore else made.get
-        assert get(["a"]) == [document]
+    assert made.get_by_ids(["a"]) == [document]
 
 
 def test_an_id_made_from_content_does_not_depend_on_the_order_of_a_set():

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
-from langchain_sire import SireDocumentIndex, SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever, SireVectorStore
 from langchain_sire.documents import from_langchain
 from sire_core import Index
 
@@ -71,7 +71,7 @@ def test_headings_that_are_named_and_known_stand_in_a_title_once(keys, title):
 @pytest.mark.parametrize(
     "opened",
     [
-        SireDocumentIndex.open,
+        SireRetriever.open,
         lambda path, **given: SireVectorStore(path=path, **given).documents,
         lambda path, **given: SireRetriever(index=Index(path, chunker=None), **given),
     ],
@@ -81,11 +81,11 @@ def test_a_folder_remembers_the_keys_of_its_first_write(chunks, tmp_path, opened
     first.add_documents(chunks[:2])
     assert first.index.search("Heron", 1)[0].unit.title.startswith("Heron > ")
     first.index.close()
-    again = SireDocumentIndex.open(tmp_path / "i")
+    again = SireRetriever.open(tmp_path / "i")
     again.add_documents(chunks[2:4])
     assert {hit.unit.title for hit in again.index.search("cluster", 9)} >= {"Gull > Production", "Gull > Staging"}
     again.index.close()
-    other = SireDocumentIndex.open(tmp_path / "i", title_key="page", k=2)
+    other = SireRetriever.open(tmp_path / "i", title_key="page", k=2)
     other.add_documents(chunks[4:])
     assert other.title_key == "page"
     other.index.close()

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 
-from langchain_sire import SireDocumentIndex, SireRetriever
+from langchain_sire import SireRetriever
 from sire_core.errors import CorpusError
 
 pytestmark = pytest.mark.default_recipe
@@ -171,7 +171,7 @@ async def test_documents_are_added_replaced_and_deleted_on_the_retriever():
 
 
 def test_a_document_index_does_the_same_with_what_waits():
-    index = SireDocumentIndex.open(recipe="flat", k=9)
+    index = SireRetriever.open(recipe="flat", k=9)
     index.upsert([Document(id="a", page_content="One."), Document(id="b", page_content="Two.")])
     assert index.add_documents([Document(id="a", page_content="New.")]) == ["a"]
     assert {d.page_content for d in index.invoke("x")} == {"New.", "Two."}
@@ -198,8 +198,8 @@ def test_words_of_other_classes_mean_the_same(tmp_path):
     assert titled.index.documents()[0].title == "Petra Quillon"
     with pytest.raises(TypeError, match=r"SireRetriever.from_documents\(\) has no argument 'embeding'.*'embedding'"):
         SireRetriever.from_documents(documents, embeding="lexical")
-    with pytest.raises(TypeError, match=r"SireDocumentIndex.open\(\) has no argument 'chunk'"):
-        SireDocumentIndex.open(chunk=3)
+    with pytest.raises(TypeError, match=r"SireRetriever.open\(\) has no argument 'chunk'"):
+        SireRetriever.open(chunk=3)
     with pytest.raises(TypeError, match="got 'embedding' twice"):
         SireRetriever.from_documents(documents, "lexical", embedder="lexical")
 

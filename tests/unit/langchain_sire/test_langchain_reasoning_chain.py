@@ -14,7 +14,6 @@ from langchain_scripted_chat import model
 from langchain_sire import (
     IRCoTRetriever,
     SelfAskRetriever,
-    SireDocumentIndex,
     SireRetriever,
     create_ircot_chain,
     create_self_ask_chain,
@@ -378,7 +377,7 @@ def test_braces_in_the_question_are_text(made):
 
 async def test_what_waits_in_a_document_index_is_indexed_first():
     for native in (False, True):
-        documents = SireDocumentIndex.open(recipe="flat", k=2)
+        documents = SireRetriever.open(recipe="flat", k=2)
         documents.upsert(
             [Document(id="a", page_content="Ilse Marrable wrote it."), Document(id="b", page_content="1931.")]
         )
@@ -389,7 +388,7 @@ async def test_what_waits_in_a_document_index_is_indexed_first():
 
 def test_an_empty_document_index_finds_nothing():
     chat = model(*IRCOT)
-    result = create_ircot_chain(SireDocumentIndex.open(recipe="flat"), chat).invoke(QUESTION)
+    result = create_ircot_chain(SireRetriever.open(recipe="flat"), chat).invoke(QUESTION)
     assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
     assert chat.log == []
 

@@ -8,7 +8,7 @@ from langchain_core.stores import InMemoryStore
 from langchain_tests.integration_tests import VectorStoreIntegrationTests
 from langchain_text_splitters import CharacterTextSplitter
 
-from langchain_sire import SireDocumentIndex, SireVectorStore
+from langchain_sire import SireRetriever, SireVectorStore
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 
@@ -109,7 +109,7 @@ async def test_by_vector_takes_what_other_searches_take_or_refuses_it(store):
 
 async def test_another_recipe_of_the_folder_is_searched_in_every_way(tmp_path):
     texts = [f"Petra Quillon wrote book number {n}. Otto Brack read book number {n} in Lindlemouth." for n in range(8)]
-    SireDocumentIndex.from_texts(texts, path=tmp_path / "i", recipe="sirerag")
+    SireRetriever.from_texts(texts, path=tmp_path / "i", recipe="sirerag")
     store = SireVectorStore(path=tmp_path / "i", recipe="sire")
     store.documents.index.build(store.documents.index.using("sirerag").documents())
     other = {"recipe": "sirerag", "returns": "units"}
@@ -150,7 +150,7 @@ def test_it_is_made_from_texts_and_opens_what_is_there(tmp_path):
     made = SireVectorStore.from_texts(["One.", "Two."], embedding, [{"n": 1}, {"n": 2}], ids=["a", "b"], path=tmp_path)
     assert made.embeddings is embedding
     made.documents.flush()
-    again = SireVectorStore(documents=SireDocumentIndex.open(tmp_path, embedding))
+    again = SireVectorStore(documents=SireRetriever.open(tmp_path, embedding))
     assert [d.id for d in again.similarity_search("One.", 1, filter="n=1")] == ["a"]
     with pytest.raises(TypeError, match="not both"):
         SireVectorStore(embedding, documents=made.documents)

@@ -7,7 +7,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsI
 from langchain_tests.integration_tests.indexer import AsyncDocumentIndexTestSuite, DocumentIndexerTestSuite
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from langchain_sire import SireDocumentIndex, SireRetriever, create_sire_tool, over_vector_store, pool_documents
+from langchain_sire import SireRetriever, create_sire_tool, over_vector_store, pool_documents
 from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.index import Index
@@ -42,20 +42,6 @@ def test_every_recipe_of_the_registry_has_its_suite():
     assert len(suites) >= 3
 
 
-class TestDocumentIndexAsRetriever(RetrieversIntegrationTests):
-    @property
-    def retriever_constructor(self):
-        return SireDocumentIndex
-
-    @property
-    def retriever_constructor_params(self):
-        return {"index": _index("sirerag")}
-
-    @property
-    def retriever_query_example(self):
-        return "Who commanded the Northern Wren?"
-
-
 class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
     @property
     def retriever_constructor(self):
@@ -77,13 +63,13 @@ class TestRetrieverOverVectorStore(RetrieversIntegrationTests):
 class TestDocumentIndexInMemory(DocumentIndexerTestSuite):
     @pytest.fixture
     def index(self):
-        return SireDocumentIndex.open()
+        return SireRetriever.open()
 
 
 class TestDocumentIndexInFolder(DocumentIndexerTestSuite):
     @pytest.fixture
     def index(self, tmp_path):
-        index = SireDocumentIndex.open(tmp_path / "index", recipe="flat")
+        index = SireRetriever.open(tmp_path / "index", recipe="flat")
         yield index
         index.index.close()
 
@@ -91,10 +77,10 @@ class TestDocumentIndexInFolder(DocumentIndexerTestSuite):
 class TestAsyncDocumentIndex(AsyncDocumentIndexTestSuite):
     @pytest.fixture
     async def index(self):
-        return SireDocumentIndex.open()
+        return SireRetriever.open()
 
 
-class _Flushing(SireDocumentIndex):
+class _Flushing(SireRetriever):
     """Indexes at once, so that the suite sees what is stored rather than what waits."""
 
     def upsert(self, items, /, **kwargs):

@@ -10,7 +10,7 @@ from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_scripted_chat import model
 
 import langchain_sire
-from langchain_sire import LangChainChat, SireDocumentIndex, SireDocumentTransformer, SireRetriever
+from langchain_sire import LangChainChat, SireDocumentTransformer, SireRetriever
 from sire_core.index import Index
 from sire_core.protocols import Prompt
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -69,7 +69,7 @@ def test_trap_making_an_object_reads_nothing_writes_nothing_and_asks_nobody(tmp_
     chat = model(AssertionError("a constructor asked"))
     folder = tmp_path / "nothing"
     SireRetriever(index=Index(folder, embedder=Refusing(), language_model=LangChainChat(chat)))
-    SireDocumentIndex.open(folder, Refusing(), llm=chat)
+    SireRetriever.open(folder, Refusing(), llm=chat)
     SireDocumentTransformer("raptor", embedding=Refusing(), llm=chat, path=folder)
     assert chat.log == []
     assert not folder.exists()

@@ -17,7 +17,7 @@ from llama_index_fakes import ChatLLM
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
-from langchain_sire import SireDocumentIndex
+import langchain_sire
 from langchain_sire.documents import to_langchain
 from llama_index_sire import (
     IRCoTQueryEngine,
@@ -221,7 +221,7 @@ def test_what_waits_is_indexed_and_hidden_like_the_rest(tmp_path, tenant):
     place = tmp_path / "ix"
     SireRetriever.from_documents(nodes(), persist_dir=place, recipe="sire").index.close()
     mine = of_index(place, tenant)
-    SireDocumentIndex.open(place).upsert([to_langchain(document) for document in documents(first=7)])
+    langchain_sire.SireRetriever.open(place).upsert([to_langchain(document) for document in documents(first=7)])
     assert [document.id[0] for document in mine.index.documents()] == [tenant] * 6
     for way in ("retrieve", "fusion", "tool"):
         check(WAYS[way](mine), tenant)

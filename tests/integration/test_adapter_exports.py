@@ -1,0 +1,120 @@
+"""What the packages export, load and say where a framework is missing or broken; each in a process of its own."""
+
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+from importlib import import_module
+from importlib.resources import files
+
+import pytest
+
+NAMES = {
+    "langchain_sire": (
+        "IRCoTRetriever LangChainChat LangChainEmbedder ReasoningChain ReasoningState SelfAskRetriever "
+        "SireDocumentTransformer SireRetriever SireVectorStore VectorStoreMirror VectorStoreSource create_ircot_chain "
+        "create_ircot_graph create_self_ask_chain create_self_ask_graph create_sire_answer_tool create_sire_tool "
+        "over_vector_store pool_documents"
+    ),
+    "llama_index_sire": (
+        "AnswerEvent AnswerPieceEvent IRCoTQueryEngine IntermediateAnswerEvent LlamaIndexEmbedder LlamaIndexModel "
+        "ReasoningWorkflow RetrievedEvent SelfAskQueryEngine SingleQueryEngine SireMemoryBlock SireNodeParser "
+        "SireRerank SireRetriever SubQuestionEvent ThoughtEvent VectorStoreMirror VectorStoreSource "
+        "create_sire_answer_tool create_sire_tool over_vector_store to_documents to_filter"
+    ),
+}
+LANGCHAIN = ("langchain_core", "langchain", "langsmith")
+LLAMA_INDEX = ("llama_index", "llama_index_instrumentation", "workflows")
+GRAPH = (
+    "from langchain_sire import SireRetriever, create_ircot_graph; from sire_core.index import Index; "
+    "create_ircot_graph(SireRetriever(index=Index()))"
+)
+
+
+def run(code, *missing):
+    """Run code in a process where some packages are missing."""
+    blocked = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name.split(".")[0])
+
+sys.meta_path.insert(0, Missing())
+"""
+    words = [sys.executable, "-c", blocked + code]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("package", NAMES)
+def test_all_names_exist_and_nothing_else_is_promised(package):
+    module = import_module(package)
+    assert module.__all__ == NAMES[package].split()
+    for name in module.__all__:
+        assert getattr(module, name).__module__.startswith(f"{package}.")
+        assert getattr(module, name).__doc__
+    assert files(package).joinpath("py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "missing", "said"),
+    [
+        ("import langchain_sire", LANGCHAIN, 'langchain_sire needs LangChain: pip install "sire-rag[langchain]"'),
+        (
+            "import llama_index_sire",
+            LLAMA_INDEX,
+            'llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"',
+        ),
+        (GRAPH, ("langgraph",), 'A graph needs LangGraph: pip install "sire-rag[langgraph]"'),
+    ],
+)
+def test_what_is_missing_gives_one_error_that_names_the_extra(code, missing, said):
+    done = run(code, *missing)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == f"ImportError: {said}"
+
+
+@pytest.mark.parametrize(
+    ("package", "missing"),
+    [("langchain_sire", ("jsonpatch", "tenacity")), ("llama_index_sire", ("dataclasses_json",))],
+)
+def test_a_broken_framework_is_not_called_missing(package, missing):
+    done = run(f"import {package}", *missing)
+    assert done.returncode == 1
+    assert "No module named" in done.stderr
+    assert "sire-rag[" not in done.stderr
+
+
+def test_the_core_works_without_frameworks():
+    code = (
+        "from sire_core import Index, Document\n"
+        "index = Index(recipe='flat'); index.build([Document('a', 'Petra wrote the song.')])\n"
+        "print(index.search('Who wrote the song?', 1)[0].doc_ids)"
+    )
+    done = run(code, *LANGCHAIN, *LLAMA_INDEX)
+    assert done.stdout.strip() == "('a',)", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "others"),
+    [
+        ("sire_core", ("langchain_core", "llama_index")),
+        ("langchain_sire", ("llama_index", "langchain", "langchain_openai", "langgraph")),
+        ("llama_index_sire", ("langchain_core", "langchain")),
+    ],
+)
+def test_no_side_loads_another(package, others):
+    done = run(f"import {package}; print([name for name in sys.modules if name.split('.')[0] in {others!r}])")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_settings_of_llama_index_are_not_resolved_at_import():
+    code = "import llama_index_sire; from llama_index.core import Settings; print(Settings._llm, Settings._embed_model)"
+    assert run(code).stdout.strip() == "None None"
+
+
+def test_no_package_called_core_is_installed():
+    listed = importlib.metadata.files("sire-rag") or []
+    assert not [file for file in listed if file.parts[0] == "core"]
+    assert importlib.util.find_spec("sire_core") is not None
