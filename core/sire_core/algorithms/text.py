@@ -52,6 +52,20 @@ _YEAR = frozenset(("\u0433", "\u0433\u0433"))
 _LONGEST_ORDINAL = 3
 _LETTER_AND_STOP = re.compile(r"[^\W\d_]\.")
 _AROUND = "(\"'\u201e\u201c\u201d\u00ab\u00bb[.,"
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+")
+_SPACE = re.compile(r"\s+")
+_BY_SHAPE = "sire_core.shape"
+_LATIN = bytes(range(256)).decode("latin-1")
+_MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
+_SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
+_LOOKED_AT = 40
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
+# Also of Hindi, Arabic, Urdu, Chinese and Japanese.
+_FINAL = r".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f"
+_BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
 
 
 def stop_ends_sentence(before: str, after: str) -> bool:
@@ -73,22 +87,6 @@ def stop_ends_sentence(before: str, after: str) -> bool:
         following = _WORD.match(after)
         return previous not in _BEFORE_ORDINAL and not (following and following[0].lower() in _MONTHS)
     return True
-
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_WORD = re.compile(r"\w+")
-_SPACE = re.compile(r"\s+")
-_BY_SHAPE = "sire_core.shape"
-_LATIN = bytes(range(256)).decode("latin-1")
-_MARKS = bytes(ord(letter) for letter in _LATIN if _TOKEN.match(letter) and not _WORD.match(letter))
-_SHAPES = bytes(ord("w" if _WORD.match(letter) else " ") for letter in _LATIN)
-_LOOKED_AT = 40
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_QUOTES = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb`"
-# Also of Hindi, Arabic, Urdu, Chinese and Japanese.
-_FINAL = r".!?\u0964\u0965\u061f\u06d4\u3002\uff01\uff1f"
-_BOUNDARY = re.compile(rf"(?<![{_FINAL}])([{_FINAL}]+)([\"'\u201d\u2019)\]]*)(\s+|$)|\n\s*\n")
 
 
 def count_tokens(text: str) -> int:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["Builder", "Plan", "apply_plan"]
 
 _logger = logging.getLogger(__name__)
+Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
+"""Maps stored documents and their passages to a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,10 +363,6 @@ def _check_deltas(
                 f"{count(max(total, 0), 'unit')} without what failed; first: {first.where}: {first.reason}. What "
                 "succeeded is stored; fix the cause and build again, or raise max_failure_ratio."
             )
-
-
-Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
-"""Maps stored documents and their passages to a change."""
 
 
 async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:

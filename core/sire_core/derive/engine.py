@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sire_core.types import Failure, Unit
 
 __all__ = ["ItemChange", "MadeUnits", "Result", "changed_passages", "derive", "reduce_all", "reduce_dirty", "run_steps"]
+_ROWS = 1 << 12
+"""Places that the rows of an output have behind each row of a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,6 @@ class _PassageItems(Sequence[Item]):
             Item(unit.id, place, 0, PassageInput(unit, own, records.get(unit.id)))
             for unit, place, own in zip(units, places, chunks, strict=True)
         ]
-
-
-_ROWS = 1 << 12
-"""Places that the rows of an output have behind each row of a passage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ __all__ = ["JoinedRows", "NewItems", "NewOutputs", "PackedGroups", "PackedOutput
 
 _AT_ONCE = 4096
 """Rows or groups that are objects at the same time when all are gone through."""
+_NOTHING = encode([None])[:-1]
+"""What the body of an output without data begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +236,6 @@ class PackedGroups(Sequence[Group]):
 
 
 """Outputs that are objects at the same time when all are gone through."""
-_NOTHING = encode([None])[:-1]
-"""What the body of an output without data begins with."""
 
 
 class PackedOutputs:

@@ -24,6 +24,10 @@ T = TypeVar("T")
 
 _PART = 2048
 """Items of a part where a runner does not say: so many passages are read at once."""
+_TRIES = 8
+"""Workers that a part may be lost with before the build gives up."""
+_shared: dict[str, Any] = {}
+"""In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
 
 
 class LocalRunner:
@@ -171,13 +175,6 @@ def _reach(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-
-
-_TRIES = 8
-"""Workers that a part may be lost with before the build gives up."""
-
-_shared: dict[str, Any] = {}
-"""In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
 
 
 def _work(function: Callable[[S, P], R], key: str, held: Sequence[Any], part: P) -> R:

@@ -32,6 +32,8 @@ _DIFFERENT, _SAME = 8, 1e-7
 """So many different texts do not all have vectors as close as that."""
 _HOPELESS = 16
 """An embedder that failed for as many parts of a batch, and for no part did not, fails for all."""
+_IN_MEMORY = 1 << 23
+"""Bytes of vectors that are kept in memory; with more, all go to the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +277,6 @@ def _parts(texts: Sequence[str]) -> list[Sequence[str]]:
 
 def _id(unit: Unit | str) -> str:
     return unit if isinstance(unit, str) else unit.id
-
-
-_IN_MEMORY = 1 << 23
-"""Bytes of vectors that are kept in memory; with more, all go to the file."""
 
 
 class VectorFile(Mapping[str, "FloatArray"]):

@@ -37,6 +37,11 @@ _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
+_NAME = "lexical-svd/1"
+_FIT_TEXTS = 20_000
+_FEW = 16
+_large: list[tuple[int, ThreadPoolExecutor]] = []
+"""The thread of large batches, by process: a fork has no threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +177,6 @@ def _make_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray)
 def _unit(rows: FloatArray) -> FloatArray:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0), dtype=np.float32)
-
-
-_NAME = "lexical-svd/1"
-_FIT_TEXTS = 20_000
-_FEW = 16
-_large: list[tuple[int, ThreadPoolExecutor]] = []
-"""The thread of large batches, by process: a fork has no threads."""
 
 
 def is_lexical(fingerprint: str) -> bool:

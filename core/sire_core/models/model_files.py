@@ -39,6 +39,10 @@ MODEL_SETTINGS = (
 _SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
+_TIMEOUT = 10.0
+"""Seconds that the hub has to answer whether it knows a model."""
+
+
 def local_folder(name: str | Path) -> Path | None:
     """Return the folder of a model, or None if `name` is a name on the hub."""
     folder = Path(name).expanduser()
@@ -92,10 +96,6 @@ def join_options(name: str, options: Mapping[str, Any]) -> str:
     """The reverse of `split_options`; options that are None or 0 are left out."""
     given = "&".join(f"{key}={quote(str(value), safe='')}" for key, value in options.items() if value not in (None, 0))
     return f"{name}?{given}" if given else name
-
-
-_TIMEOUT = 10.0
-"""Seconds that the hub has to answer whether it knows a model."""
 
 
 def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:

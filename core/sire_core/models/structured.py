@@ -30,9 +30,6 @@ from sire_core.models.plain_answers import (
     loop_at,
     not_refused,
     with_both,
-    with_one_round,
-    without_loop,
-    without_rest,
 )
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
@@ -53,6 +50,9 @@ __all__ = [
     "schema_name",
     "strict_json_schema",
     "tolerant_json",
+    "with_one_round",
+    "without_loop",
+    "without_rest",
 ]
 
 _FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
@@ -67,9 +67,20 @@ _PIECES = re.compile(
 )
 _ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
 _BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
-_PAIRS = {"}": "{", "]": "["}
+_CLOSES = {"{": "}", "[": "]"}
 # Openings that are tried when earlier ones never close; keeps hostile answers linear.
 _MAX_STARTS = 16
+_logger = logging.getLogger(__name__)
+_FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
+_WORDY = frozenset({"title", "default", "description"})
+_MAX_ERRORS = 5
+_MAX_SHOWN = 6_000
+_LOOP = "an answer for the schema %s repeated itself until its length limit; what it said before is used"
+_CUT = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
+_BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
+T = TypeVar("T")
+_left_out: ContextVar[list[str] | None] = ContextVar("_left_out", default=None)
+_WRAPPERS = 4
 
 
 def tolerant_json(text: str) -> Any:
@@ -190,37 +201,108 @@ def _outermost(text: str) -> list[str]:
 def _closing(text: str, start: int) -> int:
     """Index after the bracket that closes the one at `start`, or -1."""
     stack: list[str] = []
-    in_string = False
-    at = start
-    while at < len(text):
-        letter = text[at]
-        if in_string:
-            if letter == "\\":
-                at += 1
-            elif letter == '"':
-                in_string = False
-        elif letter == '"':
-            in_string = True
-        elif letter in "{[":
+    for at, letter in _marks(text, start, len(text)):
+        if letter in _CLOSES:
             stack.append(letter)
-        elif letter in "}]":
-            if stack.pop() != _PAIRS[letter]:
-                return -1
-            if not stack:
-                return at + 1
-        at += 1
+        elif letter != '"' and _CLOSES[stack.pop()] != letter:
+            return -1
+        if not stack:
+            return at + 1
     return -1
 
 
-_logger = logging.getLogger(__name__)
+def without_loop(text: str) -> str | None:
+    """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round.
 
-_FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
-_WORDY = frozenset({"title", "default", "description"})
-_MAX_ERRORS = 5
-_MAX_SHOWN = 6_000
-_LOOP = "an answer for the schema %s repeated itself until its length limit; what it said before is used"
-_CUT = "an answer for the schema %s was cut off at its length limit, twice; what it finished is used"
-_BARE_HINT = "Answer with one JSON object only, no other text. Its JSON schema:\n"
+    Returns the value up to an element that was finished in the first two rounds (one of them may be in it twice), with
+    its brackets closed; None when the text does not repeat itself or holds no finished element.
+    """
+    loop = loop_at(text)
+    if loop is None:
+        return None
+    start, period = loop
+    return _finished(text, start + 2 * period - 1, period)
+
+
+def with_one_round(text: str) -> str | None:
+    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once.
+
+    Returns None when the text does not repeat itself, or repeats more than a part of one string.
+    """
+    loop = loop_at(text)
+    begin = _begin(text)
+    if loop is None or begin < 0:
+        return None
+    start, period = loop
+    stack: list[str] = []
+    opened = -1  # where a string begins that has not ended
+    for at, letter in _marks(text, begin, len(text)):
+        if letter == '"':
+            opened = at if opened < 0 else -1
+        elif letter in _CLOSES:
+            stack.append(letter)
+        elif not stack or _CLOSES[stack.pop()] != letter:
+            return None
+    if not stack or not 0 <= opened < start:
+        return None
+    said = text[begin : start + period].rstrip("\\")
+    return f'{said}"{"".join(_CLOSES[left] for left in reversed(stack))}'
+
+
+def without_rest(text: str) -> str | None:
+    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed.
+
+    Returns None when it holds no finished element.
+    """
+    return _finished(text, len(text), 0)
+
+
+def _begin(text: str) -> int:
+    return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+
+
+def _finished(text: str, end: int, period: int) -> str | None:
+    """The value of `text[:end]` up to a finished element; what begins in the last `period` letters is a repetition."""
+    begin = _begin(text)
+    if begin < 0:
+        return None
+    stack: list[str] = []
+    before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
+    inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
+    for at, letter in _marks(text, begin, end):
+        if letter == '"':
+            continue
+        if letter in _CLOSES:
+            stack.append(letter)
+            continue
+        if not stack or _CLOSES[stack.pop()] != letter:
+            return None
+        if at < end - period:
+            before = (at + 1, len(stack))
+        elif inside is None or len(stack) <= inside[1]:
+            inside = (at + 1, len(stack))
+        if not stack:
+            break
+    kept, depth = inside or before or (0, 0)
+    # What was opened before the last finished element and not closed up to it is the bottom of the stack.
+    return text[begin:kept] + "".join(_CLOSES[opened] for opened in reversed(stack[:depth])) if kept else None
+
+
+def _marks(text: str, begin: int, end: int) -> Iterator[tuple[int, str]]:
+    """Brackets outside of strings, and the quotation marks of strings."""
+    in_string = escaped = False
+    for at in range(begin, end):
+        letter = text[at]
+        if in_string:
+            in_string = escaped or letter != '"'
+            if not in_string:
+                yield at, letter
+            escaped = letter == "\\" and not escaped
+        elif letter == '"':
+            in_string = True
+            yield at, letter
+        elif letter in "{}[]":
+            yield at, letter
 
 
 async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
@@ -374,12 +456,6 @@ def _tightened(node: Any) -> Any:
     return out
 
 
-T = TypeVar("T")
-
-
-_left_out: ContextVar[list[str] | None] = ContextVar("_left_out", default=None)
-
-
 @contextmanager
 def items_left_out() -> Iterator[list[str]]:
     """Collect what could not be read of the items of answers that are validated inside the block, in words."""
@@ -459,9 +535,6 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return ", ".join(value)
     return value
-
-
-_WRAPPERS = 4
 
 
 def _unwrapped(data: Any, fields: Mapping[str, Any]) -> Any:

@@ -26,6 +26,8 @@ _DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has
 _NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
 _OPENING = 160
 _OPENING_WORDS = 9
+RETURNS = ("passages", "units")
+"""What a search returns: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""
 
 
 def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
@@ -72,10 +74,6 @@ def opening_name(text: str) -> str:
     proper = sum(word[0].isupper() or word[0].isdigit() for word in words)
     first = words[0][0].isupper() or words[0][0].isdigit()
     return " ".join(words) if first and proper >= max(1, (len(words) + 1) // 2) else ""
-
-
-RETURNS = ("passages", "units")
-"""What a search returns: the user's passages, or units of the pool as they are (summaries, aggregates, reports too)."""
 
 
 def check_returns(returns: Any) -> None:

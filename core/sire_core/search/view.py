@@ -48,6 +48,8 @@ _WORTH_FILES = 2_000
 """Minimum rows for files; smaller structures are derived again within a second."""
 _STALE = 50
 """Files are written again if more than one row in this many is missing."""
+_INLINE = 16_000_000
+"""Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
 
 class DerivedCache:
@@ -368,10 +370,6 @@ def _what(unit: Unit) -> str:
     about = f" about {unit.title}" if unit.title else ""
     level = f", level {unit.level}" if unit.level else ""
     return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"
-
-
-_INLINE = 16_000_000
-"""Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 
 
 class PoolView(PoolContent):

@@ -41,6 +41,14 @@ __all__ = [
 MOST_LETTERS = 24
 """Of a unit's id, as `digest` makes them."""
 ID_TYPE = f"S{MOST_LETTERS}"
+MOST_LEVELS = 255
+MATRIX, ROWS = "matrix.npy", "rows.bin"
+"""Names of the large files of a pool."""
+_ARRAYS = (
+    *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
+    *("chunk_ids", "chunk_documents", "chunk_metadata"),
+)
+_TEXTS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +139,6 @@ def _longer(known: bytes, names: Iterable[str]) -> bytes:
     """Return a JSON list with more texts at its end."""
     new = json.dumps(list(names)).encode()
     return new if known == b"[]" else known if new == b"[]" else known[:-1] + b", " + new[1:]
-
-
-MOST_LEVELS = 255
-MATRIX, ROWS = "matrix.npy", "rows.bin"
-"""Names of the large files of a pool."""
-
-_ARRAYS = (
-    *("ids", "kinds", "levels", "ranks", "indptr", "indices", "offsets"),
-    *("chunk_ids", "chunk_documents", "chunk_metadata"),
-)
-_TEXTS = ("documents", "titles", "metadata")
 
 
 @dataclass(frozen=True, slots=True)

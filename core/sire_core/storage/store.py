@@ -55,6 +55,10 @@ _PAGE = 16384
 """Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
 _MANY = 1000
 """So many vectors are found by reading all; fewer are looked up one by one."""
+_MAX_CACHED = 200_000
+"""Maximum number of passages in the cache, at 1.7 kB each."""
+_MAX_FOLLOWED = 1000
+"""Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
 
 
 class Store:
@@ -321,12 +325,6 @@ class Store:
     def compact(self) -> None:
         """Overwrite deleted content and give the space back."""
         self._db.compact()
-
-
-_MAX_CACHED = 200_000
-"""Maximum number of passages in the cache, at 1.7 kB each."""
-_MAX_FOLLOWED = 1000
-"""Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
 
 
 class _CorpusCache:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIChat", "data_url", "named_model"]
 
-# Reserved for an answer whose length is not bounded.
-_UNBOUNDED_ANSWER = 4096
 _MAX_BYTES = 16 * 2**20
 _IMAGE_TOKENS = 800
 _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
@@ -248,7 +246,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
             streaming = self._features.streaming()
             slow = self._features.slow and bool(streaming)
             body |= streaming if slow else {}
-            sizes = (size, request.max_tokens or _UNBOUNDED_ANSWER)
+            sizes = (size, request.max_tokens)
             may_stream = bool(streaming) and not slow
             try:
                 with self._span(request, stream=slow) as span, span.current():
@@ -272,7 +270,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         while streaming := self._features.streaming():
             body, size = self._body(request)
             body |= streaming
-            sizes = (size, request.max_tokens or _UNBOUNDED_ANSWER)
+            sizes = (size, request.max_tokens)
             try:
                 parts = self.post_stream("/chat/completions", body, sizes)
                 with self._span(request, stream=True) as span:

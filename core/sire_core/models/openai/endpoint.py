@@ -120,7 +120,13 @@ class OpenAIEndpoint:
         await self.aclose()
 
     async def post(
-        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int], *, may_stream: bool = False, tries: int = 0
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        tokens: tuple[int, int | None],
+        *,
+        may_stream: bool = False,
+        tries: int = 0,
     ) -> dict[str, Any]:
         """Send a request until it is answered; one with `stream` in it is read to its end first."""
         client, gate = await self._clients.get()
@@ -135,7 +141,7 @@ class OpenAIEndpoint:
             tries += 1
 
     async def post_stream(
-        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int]
+        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int | None]
     ) -> AsyncGenerator[str | dict[str, Any], None]:
         """The pieces of a streamed answer, then the whole of it; asked for again as in `post` until the first piece.
 
@@ -162,11 +168,12 @@ class OpenAIEndpoint:
         yield sent.answer or {}
 
     @asynccontextmanager
-    async def _request(self, gate: AdaptiveGate, path: str, tokens: tuple[int, int]) -> AsyncGenerator[_Try, None]:
+    async def _request(
+        self, gate: AdaptiveGate, path: str, tokens: tuple[int, int | None]
+    ) -> AsyncGenerator[_Try, None]:
         """Room for one request, which is counted whatever happens; its fault is noted, its answer holds no keys."""
-        async with gate:
+        async with gate, self._sink.counted(*tokens) as used:
             sent = _Try(gate.wave)
-            taken = await self._sink.reserve(sum(tokens))
             try:
                 yield sent
                 gate.succeeded()
@@ -175,11 +182,9 @@ class OpenAIEndpoint:
                 sent.fault = error
             finally:
                 answer = sent.answer or sent.streamed.whole()  # what came of a stream that broke off was paid for
-                self._clients.has_answered |= answer is not None
-                # A request that failed is counted as a call; what it cost in tokens nobody knows.
-                used = (0, 0) if answer is None else self._usage(answer, tokens[0])
-                for meter, reservation in taken:
-                    meter.settle(reservation, *used)
+                if answer is not None:  # a request that failed is counted as a call; its tokens nobody knows
+                    self._clients.has_answered = True
+                    used[:2] = self._usage(answer, tokens[0])
                 # Vectors hold no keys.
                 sent.answer = answer if path == "/embeddings" else self._redactor.clean_value(answer)
 
