@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
 from sire_core.recipes.ablations import ABLATIONS, ablations_of
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import default_script
 from support.scripted_server import ScriptedServer
 
 

@@ -8,7 +8,7 @@ from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import default_script
 from support.scripted_server import ScriptedServer
 
 

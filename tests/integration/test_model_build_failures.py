@@ -15,7 +15,7 @@ from sire_core.models.openai.retry import RetryPolicy
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import default_script
 from sire_core.types import UnitKind, content_hash
 from support.scripted_server import ScriptedServer
 

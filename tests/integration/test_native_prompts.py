@@ -10,8 +10,7 @@ from sire_core.extraction.model import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 from sire_core.types import Passage
 from support.scripted_server import ScriptedServer
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.record import to_json
-from sire_core.testing.scripts import Script, ScriptedCall, default_script
+from sire_core.testing.scripted_model import Script, ScriptedCall, default_script
 from sire_core.types import Chunk, digest
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sire_core.testing.scripts import rule_answer
+from sire_core.testing.scripted_model import rule_answer
 from sire_core.types import Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:

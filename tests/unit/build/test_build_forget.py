@@ -7,8 +7,7 @@ from sire_core.errors import BuildError, ConfigurationError, CorpusError, ModelE
 from sire_core.storage.check import check_folder
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
 DOCUMENTS = [

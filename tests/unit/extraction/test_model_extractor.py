@@ -17,8 +17,7 @@ from sire_core.models.structured import schema_hint, strict_json_schema
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Extractor
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import ScriptedCall, default_script
+from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel, default_script
 from sire_core.types import Chunk, Entity, Triple
 
 

@@ -15,8 +15,7 @@ from sire_core.models.structured import UnusableAnswerError
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import StreamingModel
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 

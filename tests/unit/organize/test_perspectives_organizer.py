@@ -21,8 +21,7 @@ from sire_core.recipes.smart.stored_trees import StoredTrees
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 from sire_core.types import UnitKind, hash64
 from support.damage import forget_notes
 

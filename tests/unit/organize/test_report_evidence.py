@@ -6,8 +6,7 @@ from sire_core import Document, Index
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.recipes import smart
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 
 TRIANGLES = [("Alba", "Bero", "Cilo"), ("Dara", "Elmo", "Fion"), ("Gana", "Hugo", "Ivar"), ("Jory", "Kasa", "Lumi")]
 

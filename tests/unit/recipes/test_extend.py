@@ -18,8 +18,7 @@ from sire_core.recipes import recipe_by_name
 from sire_core.recipes.ablations import ablations_of
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import default_script
+from sire_core.testing.scripted_model import ScriptedModel, default_script
 
 ROOMS = Path(sire_core.extend.__file__).parent / "recipes"
 NAMES = ("hipporag2", "linearrag")

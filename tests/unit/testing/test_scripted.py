@@ -13,8 +13,7 @@ from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.models.structured import parse_answer
 from sire_core.protocols import ChunkInContext, LanguageModel, Prompt
-from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.testing.scripts import ScriptedCall, rule_answer
+from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel, rule_answer
 from sire_core.types import Chunk
 from support.faults import FAULTS, always, at_calls, by_chance, first, replay
 
