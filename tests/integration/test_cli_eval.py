@@ -282,7 +282,7 @@ def test_answers_are_kept_read_as_the_papers_do_and_counted_over_several_searche
     assert [row["answers"]["EM"] for row in again] == [100] * 4
     kept.write_text("no answers\n")
     message = run("eval", dataset, *words, "--limit", 3, code=1).stderr
-    assert "is no recorded answer" in message
+    assert "is not a recorded answer" in message
 
 
 def test_a_set_without_anything_to_measure_is_refused(dataset, tmp_path):

@@ -219,7 +219,7 @@ def _warn_of_taken(names: Sequence[str]) -> None:
     if names:
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
         note(
-            f"{count(len(names), 'file')} of another folder had the same id and is replaced: {listed}. Ids are paths "
+            f"Replaced {count(len(names), 'file')} of another folder with the same id: {listed}. Ids are paths "
             "relative to the given folder. To keep both, index their common parent folder.",
             "yellow",
         )

@@ -107,7 +107,7 @@ def check_writable(option: str, path: Path) -> None:
     """Find out now, not after an hour's work, that a file can be neither made nor replaced here."""
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise ConfigurationError(f"{option} {path}: name a file in a folder that exists and is yours to write.")
+        raise ConfigurationError(f"{option} {path}: name a file in an existing folder that you may write to.")
 
 
 def _print(text: str, style: str, indent: int, stream: TextIO) -> None:

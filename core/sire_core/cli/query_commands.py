@@ -344,7 +344,7 @@ def say_answer(answer: Answer, hint: str = "", *, was_streamed: bool = False) ->
     if answer.note:
         note(f"error: {answer.note}", "red")
     if not answer.text and not hint and answer.hits:
-        note("There is no answer. The evidence that was found:")
+        note("No answer. The evidence that was found:")
     if not was_streamed and (answer.text or (answer.stop == "empty_index" and not hint)):
         say(f"\nAnswer: {answer.text or INSUFFICIENT}\n", "bold green" if answer.sufficient else "bold yellow")
     cited = answer.citations if answer.sufficient else ()

@@ -103,7 +103,7 @@ def plan_put(
             empty.append(document.id)
     if replaced and not may_replace:
         raise KnownDocumentError(
-            f"In the index already with another text: {count(len(replaced), 'document')} "
+            f"Already in the index with another text: {count(len(replaced), 'document')} "
             f"({', '.join(replaced[:10])}). Update them instead of adding them, or give the new ones other ids.",
             tuple(replaced),
         )

@@ -295,7 +295,7 @@ def _decode(raw: bytes, offset: int, declared: str = "") -> str:
         looked = raw[:_LOOKED_AT]
         if b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked):
             raise CorpusError(
-                "the file is not text, whatever its name says; leave it out, or convert it (UTF-16 to UTF-8, too)"
+                "the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error
         problem = f"byte {offset + skipped + error.start} is not UTF-8"
         if declared:

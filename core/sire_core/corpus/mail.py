@@ -64,7 +64,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     except (MessageError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorpusError(f"cannot be read as a mail: {' '.join(str(error).split())[:300]}") from error
     if not headers:
-        raise CorpusError("no mail: it has none of the headers From, To, Date and Subject")
+        raise CorpusError("not a mail: it has none of the headers From, To, Date and Subject")
     read = [part for part in parts if part.text is not None and part.text.strip()]
     sections = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
     return Mail(

@@ -583,7 +583,7 @@ def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
             cells = [(cell["column"], text) for cell in row if (text := _shown(cell["value"]))]
             left -= sum(len(text) for _, text in cells)
             if left < 0:
-                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is no table")
+                raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is not a table")
             if cells:
                 yield cells
 
@@ -618,7 +618,7 @@ def read_values(text: str, delimiter: str) -> str:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
             if len(row) > _COLUMNS:
                 raise CorpusError(
-                    f"a row has {len(row):,} columns; that is no table. Read it as text: rename it to .txt"
+                    f"a row has {len(row):,} columns; that is not a table. Read it as text: rename it to .txt"
                 )
             cells = {number: cell.strip() for number, cell in enumerate(row) if cell.strip()}
             rows += [cells] if cells else []

@@ -140,7 +140,7 @@ def _check_archive(file: BinaryIO, max_bytes: int) -> None:
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise CorpusError(f"cannot be opened: {error}") from error
     if len(members) > _MEMBERS:
-        raise CorpusError(f"the file holds {len(members):,} others; that is no document")
+        raise CorpusError(f"the file holds {len(members):,} members; that is not a document")
     left = max_bytes
     for member in members:
         markup = Path(member.filename).suffix.lower() in _MARKUP
@@ -158,7 +158,7 @@ def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup:
     head = file.read(30)
     file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise CorpusError(f"{member.filename[:80]!r} is packed in a way that documents do not use")
+        raise CorpusError(f"{member.filename[:80]!r} is compressed with an unsupported method")
     unpack = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
     tail = b""
     packed = member.compress_size
@@ -376,7 +376,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():
-        raise CorpusError("holds nothing but markup")
+        raise CorpusError("contains only markup")
     return _titled(file, text, title, fields)
 
 

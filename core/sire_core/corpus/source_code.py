@@ -164,7 +164,7 @@ def read_notebook(path: Path) -> tuple[str, str]:
     """Title of the properties (mostly empty) and Markdown of a notebook; pictures among the outputs are left out."""
     notebook = parse_json(read_text(path))
     if not isinstance(notebook, Mapping):
-        raise CorpusError("is no notebook: it is not a JSON object")
+        raise CorpusError("is not a notebook: it is not a JSON object")
     sheets = notebook.get("worksheets")  # of notebooks before version 4
     cells = notebook.get("cells") or (sheets[0].get("cells") if isinstance(sheets, list) and sheets else None) or []
     metadata = notebook.get("metadata") or {}

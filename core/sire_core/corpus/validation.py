@@ -121,7 +121,7 @@ def clean_id(text: str) -> str:
     """An id as it was given: it must be found again under the same name."""
     text = str.__str__(text)
     if clean_text(text) != text:
-        raise CorpusError(f"the id {text!r} holds a NUL character or half a surrogate pair; give it another")
+        raise CorpusError(f"the id {text!r} holds a NUL character or half a surrogate pair; choose another id")
     return text
 
 

@@ -38,7 +38,7 @@ def _root(raw: bytes) -> ET.Element:
     try:
         return ET.fromstring(raw)  # noqa: S314 (files that declare entities are refused before)
     except ET.ParseError as error:
-        raise CorpusError(f"is no well-formed XML ({error})") from error
+        raise CorpusError(f"is not well-formed XML ({error})") from error
 
 
 def read_xml(path: Path) -> tuple[str, str]:

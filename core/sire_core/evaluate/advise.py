@@ -257,7 +257,7 @@ class CorpusStats:
         subjects = f"{self.titled:.0%} have a title of their own, {self.subjects:.0%} say what they are about"
         return [
             f"{self.documents:,} documents, {self.passages:,} passages of {sizes}; {languages}",
-            f"{self.duplicates:.0%} say what another one says; {self.technical:.0%} hold code, options or identifiers",
+            f"{self.duplicates:.0%} repeat another one; {self.technical:.0%} hold code, options or identifiers",
             f"{subjects}; {self.names} names in a passage; {self.linked:.0%} name what another passage is about",
         ]
 
@@ -602,23 +602,24 @@ def _reasons(statistics: CorpusStats, measures: Sequence[Measure], best: Measure
     top = max(measures, key=lambda m: m.recall)
     if len(best.shares) < FEW:
         questions = count(len(best.shares), "question")
-        return (f"{questions} of its own: too few to tell recipes apart; {best.candidate.name} is preferred then.",)
+        too_few = f"{questions} could be generated: too few to tell recipes apart"
+        return (f"{too_few}, so {best.candidate.name} is recommended.",)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
     if plain is not best:
         reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")
     if top is not best:
         why = (
-            "questions made of the text's own words favour words alone more than people's questions do"
+            "generated questions reuse words of the text, which favours keyword search"
             if top.candidate.shown_only
-            else f"that is chance, or no more than {POINTS:.0f} points, and {best.candidate.name} is preferred then"
+            else f"the difference is chance, or at most {POINTS:.0f} points, and {best.candidate.name} is preferred"
         )
         reasons.append(f"{top.candidate.name} finds {top.recall:.0f} %, but {why}.")
     if statistics.linked >= 0.3:
         reasons.append(
-            f"{statistics.linked:.0%} of the passages name what another one is about: names lead somewhere here."
+            f"{statistics.linked:.0%} of the passages mention the subject of another one: names connect passages."
         )
     elif statistics.subjects < 0.3:
-        reasons.append("Few passages say what they are about: words and meaning have to find them.")
+        reasons.append("Few passages name their subject, so words and meaning have to find them.")
     if any(language != ENGLISH for language in statistics.languages):
-        reasons.append("The rules that extract without a model read English best; a model reads the rest.")
+        reasons.append("Extraction without a model works best for English; use a model for other languages.")
     return tuple(reasons)

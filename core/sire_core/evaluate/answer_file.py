@@ -36,11 +36,11 @@ class AnswerFile:
             if self._path.exists():
                 self._open()
             elif not os.access(self._path.absolute().parent, os.W_OK):
-                reason = "its folder is missing or not yours"
+                reason = "its folder is missing or not writable"
         except OSError as error:
             reason = error.strerror or str(error)
         if reason:
-            raise ConfigurationError(f"{path} cannot keep answers ({reason}); name a file you may write.")
+            raise ConfigurationError(f"{path} cannot store answers ({reason}); name a file you may write.")
 
     def _open(self) -> IO[str]:
         if self._file is None:
@@ -65,7 +65,8 @@ class AnswerFile:
             except (ValueError, KeyError, TypeError) as error:
                 if line.startswith('{"key"'):  # a run that was killed wrote half of it
                     continue
-                raise ConfigurationError(f"{self._path}:{number} is no recorded answer; name another file.") from error
+                message = f"{self._path}:{number} is not a recorded answer; name another file."
+                raise ConfigurationError(message) from error
         return not text or text.endswith("\n")
 
     def answer(self, key: str) -> str | None:

@@ -63,7 +63,7 @@ def check_chart(rows: int, *, with_gold: bool) -> None:
     if not with_gold:
         raise ConfigurationError("A chart needs the rows of one data set whose questions have gold passages.")
     if rows > _MOST:
-        raise ConfigurationError(f"A chart of {rows} rows shows nothing; name up to {_MOST - 3} recipes with -r.")
+        raise ConfigurationError(f"A chart of {rows} rows is unreadable; name up to {_MOST - 3} recipes with -r.")
 
 
 def chart(rows: Sequence[EvalRow]) -> str:

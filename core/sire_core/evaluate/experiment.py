@@ -461,7 +461,7 @@ def _plan_of_index(
             changed = recipe_with(recipe, own[recipe], manifest.find(None, recipe).config)
             if not any(built.builds_like(changed) for built in manifest.recipes):
                 raise ConfigurationError(
-                    f"{', '.join(own[recipe])} of {recipe} decides what is built, and {path} was built otherwise."
+                    f"{', '.join(own[recipe])} of {recipe} changes what is built; {path} was built with another value."
                 )
             rows.append(PlannedRow(recipe, changed, own[recipe]))
     return rows
@@ -547,7 +547,7 @@ def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
         others = set(files.store.documents()) - {document.id for document in dataset.documents}
     if others:
         raise ConfigurationError(
-            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have, and would lose them. "
+            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have; the build would remove them. "
             "Name another folder."
         )
 

@@ -61,7 +61,7 @@ _ANSWERS = (
     "TPER",
 )
 _RULES = {
-    "hotpot": "F1: the official one of HotpotQA and 2WikiMultiHopQA; a wrong yes or no is worth nothing.",
+    "hotpot": "F1: as in the official scripts of HotpotQA and 2WikiMultiHopQA; a wrong yes or no counts 0.",
     "words": "F1: words in common with the accepted answer.",
 }
 
@@ -191,7 +191,7 @@ def _foot(rows: Sequence[EvalRow]) -> list[str]:
     lines = [_RULES[name] for name in sorted(rules)]
     if unmet := max(row.unmet for row in rows):
         needs = sum(len(result.needs) for result in rows[0].results)
-        lines.append(f"{unmet:,} of {count(needs, 'need')} stand in no passage of the index and count as missed.")
+        lines.append(f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed.")
     return ["", *lines] if lines else []
 
 

@@ -69,14 +69,14 @@ def _whole_triples(value: Any) -> Any:
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, list):
-        leave_out(value, "no list of triples")
+        leave_out(value, "not a list of triples")
         return []
     if len(value) == 3 and all(isinstance(part, str) for part in value):
         value = [value]
     triples = [(_triple(item), item) for item in value]
     for triple, item in triples:
         if triple is None:
-            leave_out(item, "a triple that lacks a part")
+            leave_out(item, "an incomplete triple")
     return [triple for triple, _ in triples if triple is not None]
 
 

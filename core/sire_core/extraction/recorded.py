@@ -149,7 +149,7 @@ def _parse(text: str, path: Path) -> dict[str, dict[str, Any]]:
             }
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise CorpusError(
-                f"{path}, line {number} is no recorded extraction ({error!r}); a line looks like "
+                f"{path}, line {number} is not a recorded extraction ({error!r}); a line looks like "
                 '{"id": "d1", "entities": ["A"], "triples": [["A", "founded", "B"]], "model": "name"}.'
             ) from error
     return rows

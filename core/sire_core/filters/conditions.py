@@ -64,7 +64,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str):
-            raise ConfigurationError(f"Metadata keys are texts, not {shortened(self.key)}.")
+            raise ConfigurationError(f"Metadata keys are strings, not {shortened(self.key)}.")
         if self.operator not in _OPERATORS:
             known = ", ".join(_OPERATORS)
             raise ConfigurationError(

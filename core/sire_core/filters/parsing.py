@@ -76,7 +76,7 @@ class _Reader:
             match = _TOKEN.match(self._text, position)
             if match is None:
                 sign = self._text[position]
-                reason = "the quote does not end" if sign in "\"'" else f"{sign!r} stands alone; put it in quotes"
+                reason = "the quote is not closed" if sign in "\"'" else f"{sign!r} stands alone; put it in quotes"
                 raise _fault(self._text, reason, position)
             if match.lastgroup != "space":
                 yield _Token(str(match.lastgroup), match.group(), position, match.end())
@@ -176,7 +176,7 @@ class _Reader:
             last = self._token
             self._advance()
         if last is None:
-            raise self._fault("expected a value; put texts with signs in quotes")
+            raise self._fault("expected a value; put texts with special characters in quotes")
         return _plain(self._text[token.start : last.end])
 
     def _unquoted(self, token: _Token) -> str:
@@ -298,7 +298,7 @@ def _parse_conditions(key: Any, value: Any) -> list[Filter]:
     if not isinstance(value, Mapping):
         return [Condition(key, "eq", value)]
     if not value:
-        raise ConfigurationError(f"The filter says nothing about {shortened(key)}: {{}} is empty. Give it a value.")
+        raise ConfigurationError(f"The filter has no condition for {shortened(key)}: {{}} is empty. Give it a value.")
     return [condition(key, operator, operand) for operator, operand in value.items()]
 
 
@@ -341,4 +341,4 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ConfigurationError(f"{name} in a filter is no number that anything could equal.")
+    raise ConfigurationError(f"{name} in a filter equals no number.")

@@ -150,7 +150,7 @@ class ModelCalls:
         except asyncio.TimeoutError:
             if time.monotonic() < self._end:  # somebody else's time-out
                 raise
-            raise StoppedError("timeout", f"the {self._limits.timeout:g} seconds are over") from None
+            raise StoppedError("timeout", f"the {self._limits.timeout:g} seconds have passed") from None
 
     @property
     def spare(self) -> bool:

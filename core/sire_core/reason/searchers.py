@@ -101,7 +101,7 @@ class RetrieverSource:
         """A collection of what its searches find."""
         if filter is not None:
             raise ConfigurationError(
-                f"{self._name} cannot be filtered from here: set the filter on the retriever itself, in its own way."
+                f"{self._name} cannot be filtered from here: set the filter on the retriever itself."
             )
         return _RetrieverSearcher(self._retrieve)
 

@@ -209,7 +209,7 @@ def check_answered(step: ReasoningStep, convert: Callable[[Hit], Any]) -> None:
     """
     if isinstance(step, Answer) and step.stop == "model_failed" and not step.text:
         raise NoAnswerError(
-            f"There is no answer, because the language model failed: {step.note or 'it did not say why'}. What was "
+            f"There is no answer, because the language model failed: {step.note or 'no reason was given'}. What was "
             "found is in the error's `evidence`; on_model_error='return' returns it with an empty answer instead.",
             step,
             [convert(hit) for hit in step.hits],

@@ -30,7 +30,7 @@ def check_query(query: Any, k: Any) -> None:
     if not isinstance(query, str):
         raise QueryError(f"The question is a {type(query).__name__}, not a text.")
     if not query.strip():
-        raise QueryError("The question is empty. Ask something.")
+        raise QueryError("The query is empty.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k must be a whole number of at least 1, not {k!r}.")
 

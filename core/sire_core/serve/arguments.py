@@ -51,7 +51,7 @@ class SearchArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(min_length=1, description="What to find evidence for: a whole question, with names spelled out.")
+    query: str = Field(min_length=1, description="The question to find evidence for: complete, with names spelled out.")
     k: int | None = _K
     filter: Filter = _FILTER
 
@@ -65,11 +65,11 @@ class AnswerArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str = Field(min_length=1, description="A whole question, with names spelled out.")
+    question: str = Field(min_length=1, description="A complete question, with names spelled out.")
     k: int | None = _K
     filter: Filter = _FILTER
     show_steps: bool = Field(
-        default=False, description="Whether to tell the steps as well: what was thought, searched for and found."
+        default=False, description="Also return the steps: thoughts, searches and what they found."
     )
 
 

@@ -60,7 +60,7 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
     and the steps, if there are any.
     """
     names = {id(hit): documents_of(hit, cite_key) for hit in answer.hits}
-    parts = [named_citations(answer.text, [names[id(hit)] for hit in answer.hits]) or "There is no answer."]
+    parts = [named_citations(answer.text, [names[id(hit)] for hit in answer.hits]) or "No answer."]
     cited = cited_hits(answer)
     if cited:
         parts.append("Sources:\n" + "\n".join(dict.fromkeys(_source(hit, names[id(hit)]) for hit in cited)))

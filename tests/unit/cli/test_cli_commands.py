@@ -172,7 +172,7 @@ def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, inde
     [
         (("query", "{ix}", "x", "-k", "0"), 2, "-k"),
         (("query", "{ix}", "x", "--filter", "foo"), 1, "Cannot read the filter"),
-        (("query", "{ix}", "   "), 1, "The question is empty"),
+        (("query", "{ix}", "   "), 1, "The query is empty"),
         (("query", "{ix}", "x", "-r", "nope"), 1, "There is no recipe 'nope'; choose one of"),
         (("query", "{ix}", "x", "-r", "flat"), 1, "it holds: sirerag"),
         (("query", "{ix}", "x", "--embedder", "nope"), 1, "unknown embedder"),

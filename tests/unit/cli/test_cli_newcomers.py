@@ -60,7 +60,7 @@ def test_an_id_that_is_nearly_right_is_answered_with_the_right_one(folders):
 def test_a_file_that_replaces_one_of_another_folder_is_mentioned(folders):
     assert "replaced" not in run("index", folders / "films", "--to", folders / "ix").stderr
     said = run("index", folders / "towns", "--to", folders / "ix").stderr
-    assert "1 file of another folder had the same id and is replaced: readme.md." in said
+    assert "Replaced 1 file of another folder with the same id: readme.md." in said
     assert "replaced" not in run("index", folders / "towns" / "readme.md", "--to", folders / "ix").stderr
     run("index", folders, "--to", folders / ".both")
     assert {"films/readme.md", "towns/readme.md"} <= ids(folders / ".both")

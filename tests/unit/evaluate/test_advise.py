@@ -131,5 +131,5 @@ def test_few_questions_are_no_reason():
             Document("e", "Edda Marl was born in Varn Harbour.", title="Edda Marl"),
         ]
     )
-    assert found.reasons == ("1 question of its own: too few to tell recipes apart; sire is preferred then.",)
+    assert found.reasons == ("1 question could be generated: too few to tell recipes apart, so sire is recommended.",)
     assert found.recommended.candidate == CANDIDATES[0]

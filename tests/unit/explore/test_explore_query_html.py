@@ -19,4 +19,4 @@ def test_query_writes_the_page_of_a_question(tmp_path):
     assert "<script" not in page
     refused = CliRunner().invoke(app, [*ask, str(tmp_path / "missing" / "q.html")])
     assert refused.exit_code == 1
-    assert "name a file in a folder that exists" in refused.stderr
+    assert "name a file in an existing folder" in refused.stderr

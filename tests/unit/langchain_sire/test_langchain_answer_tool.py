@@ -97,7 +97,7 @@ def test_a_model_narrows_and_never_widens(index_of):
         _call(question=QUESTION, filter="kind=ship")
     )
     assert message.artifact["documents"] == []
-    assert message.content == "There is no answer.\n\nThe evidence is sufficient: no (stopped by empty_index)."
+    assert message.content == "No answer.\n\nThe evidence is sufficient: no (stopped by empty_index)."
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_model_narrows_and_never_widens(index_of):
         ({"question": "who", "k": 0}, "k: Input should be greater than or equal to 1"),
         ({"question": "who", "via": "ircot"}, "via: Extra inputs"),
         ({}, "question: Field required"),
-        ({"question": "   "}, "The question is empty"),
+        ({"question": "   "}, "is empty"),
         ({"question": "who", "filter": "year"}, "year"),
     ],
 )

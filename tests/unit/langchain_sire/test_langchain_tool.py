@@ -76,7 +76,7 @@ def test_a_model_cannot_widen_the_retrievers_filter(index_of, question):
         ({"query": "who", "top_k": 3}, "top_k: Extra inputs"),
         ({"k": 3}, "query: Field required"),
         ({"query": "who", "filter": {"year": {"like": 1}}}, "Unknown filter operator 'like'"),
-        ({"query": "   "}, "The question is empty"),
+        ({"query": "   "}, "is empty"),
     ],
 )
 async def test_wrong_arguments_are_told_to_the_model(tool, arguments, words):

@@ -80,7 +80,7 @@ def test_steps_k_and_filter_of_one_call(index_of, question):
     assert f"3. Searching: {FOLLOW_UP}" in done.content
     assert [found.node.metadata["kind"] for found in done.raw_output.source_nodes] == ["person"] * 2
     done = tool.call(question=question, filter={"kind": "ship"})
-    assert done.content == "There is no answer.\n\nThe evidence is sufficient: no (stopped by empty_index)."
+    assert done.content == "No answer.\n\nThe evidence is sufficient: no (stopped by empty_index)."
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_steps_k_and_filter_of_one_call(index_of, question):
         ({}, "question: Field required. The arguments are question, k, filter, show_steps."),
         ({"question": "who", "via": "ircot"}, "via: Extra inputs"),
         ({"question": "who", "k": 0}, "k: Input should be greater than or equal to 1"),
-        ({"question": " "}, "The question is empty"),
+        ({"question": " "}, "is empty"),
     ],
 )
 async def test_mistakes_raise_in_our_words_and_ask_nobody(index_of, given, words):

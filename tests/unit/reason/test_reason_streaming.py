@@ -152,7 +152,7 @@ async def test_a_stream_that_breaks_off_keeps_what_came_and_says_so(index, fault
     last = steps[-1]
     assert isinstance(last, Answer)
     assert last.stop == ("timeout" if fault == "stall" else "model_failed")
-    assert ("broke off" if fault == "half_body" else "seconds are over") in last.note
+    assert ("broke off" if fault == "half_body" else "seconds have passed") in last.note
     assert LONG.startswith(last.text)
     assert last.text == text_of(steps) != ""
     assert (last.sufficient, len(last.hits)) == (False, 10)

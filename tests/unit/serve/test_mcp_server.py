@@ -123,7 +123,7 @@ async def test_explain_gives_reasons(call, index):
         ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1."),
         ("search", {"query": "x", "k": 51}, "k: Input should be less than or equal to 50."),
         ("search", {"query": "x", "k": "many", "filter": 3}, "k: Input should be a valid integer"),
-        ("search", {"query": "   "}, "The question is empty. Ask something."),
+        ("search", {"query": "   "}, "The query is empty."),
         ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),

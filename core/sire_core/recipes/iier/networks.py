@@ -327,7 +327,7 @@ def train_encoder(
                 right = torch.from_numpy(np.concatenate([step.positive for step in chosen]).astype(np.float32))
                 value = step_loss(logits, right, owners, len(chosen), config.loss)
                 if not torch.isfinite(value):
-                    raise ConfigurationError("The loss is no number any more: train with smaller learning rates.")
+                    raise ConfigurationError("The loss is not a number any more: train with smaller learning rates.")
                 optimizer.zero_grad()
                 value.backward()
                 optimizer.step()

@@ -275,7 +275,7 @@ class EncoderChainScorer:
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> EncoderChainScorer:
         """Load the scorer of a checkpoint."""
         if not all(np.isfinite(array).all() for array in weights.values()):
-            raise StorageError("holds weights that are no numbers: its training failed. Train it again.")
+            raise StorageError("contains weights that are not numbers: its training failed. Train it again.")
         try:
             from sire_core.recipes.iier.networks import EncoderScorer
         except ImportError as error:
@@ -391,9 +391,9 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
             card = json.loads((file.metadata() or {})[_CARD])
             weights = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 - no mapping
     except KeyError as error:
-        raise StorageError(f"{path} is a safetensors file, but of no chain scorer: it has no card. {_AGAIN}") from error
+        raise StorageError(f"{path} is a safetensors file, but not a chain scorer: it has no card. {_AGAIN}") from error
     except (OSError, ValueError, library.SafetensorError) as error:
-        raise StorageError(f"{path} is damaged or no checkpoint ({error}). {_AGAIN}") from error
+        raise StorageError(f"{path} is damaged or not a checkpoint ({error}). {_AGAIN}") from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         format_name = card.get("format") if isinstance(card, dict) else card
         raise StorageError(f"{path} has the format {format_name!r}, this version reads {FORMAT!r}. {_AGAIN}")
