@@ -44,7 +44,7 @@ def test_what_finds_more_is_recommended_and_the_reasons_say_so():
     assert found.recommended.candidate.recipe == "sire"
     assert found.measures[0].recall == max(measure.recall for measure in found.measures)
     assert any("best without derived data" in reason for reason in found.reasons)
-    assert any("name what another one is about" in reason for reason in found.reasons)
+    assert any("mention the subject of another one" in reason for reason in found.reasons)
 
 
 def test_equally_good_recipes_leave_the_first_one():

@@ -81,7 +81,7 @@ def test_mistakes_are_found_before_anything_is_built(tmp_path):
 def test_a_folder_with_other_documents_is_left_alone(tmp_path):
     with Index(tmp_path, recipe="flat") as index:
         index.build([Document("mine", "My own notes.")])
-    with pytest.raises(ConfigurationError, match="would lose them"):
+    with pytest.raises(ConfigurationError, match="would remove them"):
         experiment("flat", folder=tmp_path).run()
 
 
@@ -102,5 +102,5 @@ def test_an_index_is_asked_as_it_is_with_quotes_as_gold(tmp_path):
     assert sorted(path.name for path in place.iterdir()) == before
     with pytest.raises(ConfigurationError, match="does not hold raptor; it holds pagerank"):
         Experiment(dataset, ["raptor"], index=place).run()
-    with pytest.raises(ConfigurationError, match="decides what is built"):
+    with pytest.raises(ConfigurationError, match="changes what is built"):
         Experiment(dataset, ["pagerank"], index=place, settings={"max_names": 3}).run()
