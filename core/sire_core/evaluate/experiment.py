@@ -547,8 +547,8 @@ def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
         others = set(files.store.documents()) - {document.id for document in dataset.documents}
     if others:
         raise ConfigurationError(
-            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have; the build would remove "
-            "them. Name another folder."
+            f"{folder} holds {count(len(others), 'document')} that {dataset.name} does not have; the build would "
+            "remove them. Name another folder."
         )
 
 
