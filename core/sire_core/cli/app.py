@@ -19,8 +19,6 @@ from sire_core.cli.serve_commands import explore, mcp
 from sire_core.cli.train_commands import export_training, train_chains
 from sire_core.errors import SireError
 
-__all__ = ["app"]
-
 
 class _Group(TyperGroup):
     """Turns what goes wrong in a command into a line on stderr and an exit code."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.wording import shorten
+from sire_core.algorithms.wording import count, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.known_files import KNOWN_FILES
@@ -27,7 +27,7 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
 )
-from sire_core.cli.output import count, kinds, note, reporting, say, say_json
+from sire_core.cli.output import kinds, note, reporting, say, say_json
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
 from sire_core.version import __version__
@@ -38,21 +38,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Document, Failure
-
-__all__ = [
-    "add",
-    "approval",
-    "delete",
-    "existing_index",
-    "forget",
-    "index",
-    "read_sources",
-    "report_json",
-    "sync",
-    "update",
-    "with_documents",
-]
-
 
 _SHOWN = 20
 _NAMED = 3

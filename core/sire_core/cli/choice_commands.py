@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.types import Document
 
-__all__ = ["advise", "estimate", "recipes"]
-
 _MODEL = "with --llm"
 
 

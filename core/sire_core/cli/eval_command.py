@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sire_core.algorithms.wording import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import EvalModels, ModelOptions, eval_models
@@ -22,7 +23,7 @@ from sire_core.cli.options import (
     open_index,
     parse_settings,
 )
-from sire_core.cli.output import check_writable, count, note, reporting, say, write_rows, write_text
+from sire_core.cli.output import check_writable, note, reporting, say, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
-
-__all__ = ["eval_", "read_questions_option"]
 
 
 def read_questions_option(values: Sequence[str] | None) -> tuple[str, Path | None]:

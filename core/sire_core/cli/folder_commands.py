@@ -9,15 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from sire_core.algorithms.wording import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
-from sire_core.cli.output import bar, count, kinds, note, reporting, say, say_json
+from sire_core.cli.output import bar, kinds, note, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
-
-__all__ = ["backup", "check", "documents", "reembed", "stats"]
 
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:

@@ -14,8 +14,6 @@ from sire_core.corpus.files import SourceFile
 from sire_core.errors import StorageError
 from sire_core.storage.json_files import read_checked, write_checked
 
-__all__ = ["KNOWN_FILES", "KnownFiles"]
-
 KNOWN_FILES = "known_files.json"
 """Name of the list in an index folder."""
 

@@ -30,20 +30,6 @@ if TYPE_CHECKING:
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.types import BuildReport, Document
 
-__all__ = [
-    "DEFAULT_KEY",
-    "AnswerOptions",
-    "EvalModels",
-    "LimitOptions",
-    "SpendingOptions",
-    "approve_cost",
-    "ask_to_go_on",
-    "eval_models",
-    "find_price",
-    "say_usage",
-]
-
-
 DEFAULT_KEY = "OPENAI_API_KEY"
 
 _MODEL_TIMEOUT = 60.0

@@ -22,23 +22,6 @@ HELP = "help"
 
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
-__all__ = [
-    "IndexOptions",
-    "ReadingOptions",
-    "RecipeOptions",
-    "SearchOptions",
-    "check_folder",
-    "check_writing",
-    "chunker_of",
-    "explain_on_request",
-    "extractor_of",
-    "is_index",
-    "manifest_of",
-    "open_index",
-    "parse_settings",
-    "setting_lines",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:

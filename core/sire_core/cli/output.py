@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import EvalRow
     from sire_core.protocols import Progress
 
-__all__ = [
-    "bar",
-    "check_writable",
-    "count",
-    "kinds",
-    "note",
-    "prepare_streams",
-    "reporting",
-    "say",
-    "say_json",
-    "some",
-    "write_rows",
-    "write_text",
-]
-
 # Control characters except tab and newline: an escape sequence in a passage must not reach the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.wording import shorten
+from sire_core.algorithms.wording import count, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
-from sire_core.cli.output import check_writable, count, kinds, note, on_terminal, say, say_json, say_part, some
+from sire_core.cli.output import check_writable, kinds, note, on_terminal, say, say_json, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
     from sire_core.types import Document, Hit
-
-__all__ = ["ask", "demo", "hit_json", "query", "say_hit"]
-
 
 _TEXT = 320
 

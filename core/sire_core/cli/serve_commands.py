@@ -19,8 +19,6 @@ from sire_core.untrusted_settings import from_page
 if TYPE_CHECKING:
     from sire_core.index import Index
 
-__all__ = ["explore", "mcp"]
-
 
 @grouped
 def explore(

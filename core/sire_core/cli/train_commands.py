@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sire_core.algorithms.wording import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_command import read_questions_option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
-from sire_core.cli.output import check_writable, count, note, reporting, say, say_json, write_text
+from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Progress
     from sire_core.recipes.iier.training import TrainedScorer, TrainingConfig
-
-__all__ = ["export_training", "train_chains"]
 
 _SCORERS = ("light", "encoder")
 

@@ -16,8 +16,6 @@ from sire_core.corpus.validation import clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.types import Metadata
 
-__all__ = ["Question", "Quote", "question_from_record", "read_questions"]
-
 _SHOWN = 10
 _OWN_KEYS = frozenset({"id", "_id", "question", "answers", "answer", "supporting", "needs", "type", "hops"})
 _MUSIQUE_TYPE = re.compile(r"(\d+hop\d*)__")

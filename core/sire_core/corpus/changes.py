@@ -18,18 +18,6 @@ from sire_core.types import Chunk, Document, Passage, digest
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-__all__ = [
-    "CorpusChange",
-    "StoredDocument",
-    "check_known",
-    "plan_build",
-    "plan_delete",
-    "plan_delete_passages",
-    "plan_delete_shown",
-    "plan_put",
-    "replacing",
-]
-
 _logger = logging.getLogger(__name__)
 
 _COMPARED = 20_000

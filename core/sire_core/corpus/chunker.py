@@ -25,9 +25,6 @@ from sire_core.corpus.titles import header_title
 from sire_core.errors import ConfigurationError
 from sire_core.types import Chunk, Document, Passage, chunk_id
 
-__all__ = ["SentenceChunker", "Slice", "chunk_document", "joined", "text_units", "tokens_between"]
-
-
 # As `count_tokens`, but a word counts once per sixteen letters: without this a line of base64 would be a single token,
 # and a chunk of any length.
 _LONGEST = 16

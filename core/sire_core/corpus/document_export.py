@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.types import Chunk
 
-__all__ = ["StoredDocument", "filter_fields", "is_allowed", "to_documents", "with_changes"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:

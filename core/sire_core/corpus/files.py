@@ -15,19 +15,6 @@ from typing import Any, NamedTuple
 from sire_core.clean_text import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
 
-__all__ = [
-    "DEFAULT_MAX_BYTES",
-    "JsonLine",
-    "SourceFile",
-    "check_readable",
-    "decode_as",
-    "find_files",
-    "json_lines",
-    "parse_json",
-    "read_text",
-]
-
-
 _WITHIN = 1024
 """Browsers look no further."""
 _CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)

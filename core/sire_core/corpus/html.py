@@ -7,9 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from html.parser import HTMLParser
 
-__all__ = ["fence_around", "html_to_markdown", "without_comment_marks"]
-
-
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
     "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper".split()

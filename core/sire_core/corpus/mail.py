@@ -18,8 +18,6 @@ from sire_core.corpus.files import check_readable, decode_as
 from sire_core.corpus.html import html_to_markdown
 from sire_core.errors import CorpusError
 
-__all__ = ["Mail", "read_mail"]
-
 _SHOWN = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 10_000

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Block", "block_runs", "code_end", "markdown_blocks"]
-
 # No part of an image may hold the beginning of another one, so that nothing is read twice.
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\[\]\n]*)\]\(\s*<?(?P<target>(?:(?!!\[)[^)\s>])+)>?(?:\s+[\"'](?P<title>[^\"'\n]*)[\"'])?\s*\)"

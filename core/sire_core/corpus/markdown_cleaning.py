@@ -10,9 +10,6 @@ from typing import TypeAlias
 from sire_core.corpus.markdown_blocks import block_runs, code_end
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
 
-__all__ = ["clean_markdown", "front_matter", "without_blobs", "without_comments", "without_hyphenation"]
-
-
 _BASE64 = "[A-Za-z0-9+/]"
 _PAYLOAD = re.compile(
     r"data:[a-z]{1,20}/[\w.+-]{1,80}(?:;[\w=.-]{1,80}){0,5},"

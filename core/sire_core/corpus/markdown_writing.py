@@ -10,9 +10,6 @@ from html.entities import html5
 from sire_core.corpus.html import without_comment_marks
 from sire_core.corpus.markdown_blocks import block_runs
 
-__all__ = ["list_item", "plain_text", "table", "undo_escapes", "undo_inline"]
-
-
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
 _SPACE = re.compile(r"[^\S\n]+")

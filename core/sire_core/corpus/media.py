@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import LanguageModel
 
-__all__ = ["MEDIA", "MediaCorpus", "describe_images", "media_of", "split_media"]
-
 MEDIA = "media"
 """Key of a document's metadata under which its tables and images are listed: `{"chunk": id of the passage, "kind":
 "table" or "image", "reference": where an image is, "described_by": "model", "alt text" or "file name"}`."""

@@ -15,9 +15,6 @@ from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
-__all__ = ["read_docx", "read_values"]
-
-
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"

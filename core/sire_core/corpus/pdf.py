@@ -18,8 +18,6 @@ from sire_core.corpus.markdown_writing import plain_text
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
-__all__ = ["read_pdf"]
-
 _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30

@@ -38,8 +38,6 @@ from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
-__all__ = ["READING", "LoadedDocuments", "check_reading", "read_documents", "refuse_expanding"]
-
 READING = "files-1"
 """Names how files are read; changes whenever the same file may give another document."""
 

@@ -10,17 +10,6 @@ from sire_core.corpus.validation import clean_id, clean_metadata
 from sire_core.errors import CorpusError
 from sire_core.types import Document, digest
 
-__all__ = [
-    "FoundRecord",
-    "OfficialPassage",
-    "holds_question",
-    "is_official",
-    "json_string",
-    "official_passages",
-    "record_documents",
-]
-
-
 _OWN_KEYS = frozenset({"id", "_id", "title", "text", "chunks", "metadata"})
 
 

@@ -11,8 +11,6 @@ from sire_core.corpus.html import fence_around
 from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import split_header
 
-__all__ = ["read_rst"]
-
 _LONGEST_PARAGRAPH = 20_000
 """docutils looks for the end of each mark in all that follows in its paragraph."""
 _DIRECTIVE = re.compile(

@@ -8,22 +8,6 @@ from typing import Any, NamedTuple
 
 from sire_core.corpus.markdown_writing import undo_inline
 
-__all__ = [
-    "ATTRIBUTES",
-    "LONGEST_LINE",
-    "SEPARATOR",
-    "MarkdownSection",
-    "first_heading",
-    "is_cut",
-    "naming_title",
-    "path_of",
-    "plain_heading",
-    "section_title",
-    "sections_of_markdown",
-    "title_line",
-    "title_of",
-]
-
 SEPARATOR = " > "
 """Stands between the headings of a section's path where the path is written as a title."""
 

@@ -23,8 +23,6 @@ from sire_core.types import Document, Passage
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
-__all__ = ["group_sentences"]
-
 _logger = logging.getLogger(__name__)
 
 _WINDOW = 120

@@ -13,9 +13,6 @@ from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.markdown_writing import undo_escapes
 from sire_core.errors import CorpusError
 
-__all__ = ["NOTATIONS", "SOURCES", "read_notation", "read_source"]
-
-
 SOURCES = {
     **dict.fromkeys((".py", ".pyi"), "python"),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sire_core.corpus.document_export import StoredDocument
     from sire_core.types import Chunk
 
-__all__ = ["CorpusUpdate", "Incremental", "PassageChange", "StoredCorpus", "chunk_units", "differs"]
-
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
     """One unit per distinct passage, in corpus order.

@@ -7,8 +7,6 @@ import re
 from sire_core.corpus.markdown_cleaning import front_matter
 from sire_core.corpus.markdown_writing import undo_inline
 
-__all__ = ["first_title", "header_title", "split_header"]
-
 _HEADER = re.compile(r"(?:[A-Z][\w-]{0,40}:(?:[ \t].*)?\n(?:[ \t]+\S.*\n)*){2,}(?=\s*\n|\Z)")
 _TITLE = re.compile(r"^Title:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 

@@ -12,8 +12,6 @@ from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
 from sire_core.types import Document, Passage
 
-__all__ = ["DocumentPool", "check_documents", "clean_id", "clean_metadata", "require_json"]
-
 
 def check_documents(documents: Iterable[Document], *, strict_metadata: bool = False) -> tuple[Document, ...]:
     """Check and tidy documents before they are indexed.

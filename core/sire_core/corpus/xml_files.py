@@ -15,8 +15,6 @@ from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
-__all__ = ["read_epub", "read_odt", "read_opml", "read_xml"]
-
 _LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
 _PROSE = frozenset(

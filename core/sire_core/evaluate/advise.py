@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document, Unit
 
-__all__ = [
-    "CANDIDATES",
-    "FEW",
-    "POINTS",
-    "Advice",
-    "Candidate",
-    "Measure",
-    "aadvise",
-    "advise",
-    "corpus_stats",
-    "recommend",
-    "sample",
-    "synthetic_questions",
-]
-
-
 _WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _NEAR = 4

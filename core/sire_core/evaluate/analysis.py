@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel, Progress
 
-__all__ = [
-    "CRITERIA",
-    "classify_error",
-    "compare_answers",
-    "graph_errors",
-    "judge_pair",
-    "judge_rows",
-    "missing_triples",
-]
-
 _TOP = 2
 _POOL = 5
 

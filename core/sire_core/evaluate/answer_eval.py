@@ -25,31 +25,12 @@ from sire_core.reason.reader import ReaderConfig
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from sire_core.evaluate.datasets import DataSet, Question
+    from sire_core.corpus.benchmarks import Question
+    from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, StopReason
     from sire_core.types import Document, Hit
-
-__all__ = [
-    "CLOSED_BOOK",
-    "GOLDEN",
-    "AnswerConfig",
-    "AnsweredQuestion",
-    "acc",
-    "acc_at",
-    "answer_questions",
-    "answer_scores",
-    "best_over_golds",
-    "exact_match",
-    "f1",
-    "f1_hotpot",
-    "perspective_coverage",
-    "rouge_l",
-    "string_match",
-    "with_dr",
-    "word_coverage",
-]
 
 
 def _written(text: str) -> str:

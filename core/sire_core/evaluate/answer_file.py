@@ -13,8 +13,6 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import ModelBase
 from sire_core.protocols import Completion, ModelRequest
 
-__all__ = ["AbsentModel", "AnswerFile"]
-
 
 class AnswerFile:
     """Answers by the digest of everything that was asked; an `AnswerStore` for `CachedModel`.

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "BASELINE",
-    "Interval",
-    "mark_same",
-    "mean_interval",
-    "paired_bootstrap",
-    "spread",
-    "with_intervals",
-    "with_spread",
-    "with_tper",
-]
-
 
 def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
     """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name.

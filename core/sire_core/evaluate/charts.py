@@ -11,8 +11,6 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.rows import EvalRow, corpus_size
 
-__all__ = ["chart", "check_chart"]
-
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a6761d", "#56b4e9", "#e69f00", "#555555")
 """Okabe and Ito's, which people who see colours differently can tell apart."""
 _WIDTH, _HEIGHT = 330, 210

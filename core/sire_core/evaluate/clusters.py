@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Clusters = Sequence[Sequence[int] | NDArray[np.int64]]
 
-__all__ = ["ClusterReport", "compare_clusters", "evaluate_clusters", "model_topics", "tfidf_topics"]
-
 _logger = logging.getLogger(__name__)
 
 _TOPIC = "Name the topic that the passage of the data belongs to, in as few words as possible. Answer with these alone."

@@ -19,9 +19,6 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.types import Document, Failure, Passage, digest
 
-__all__ = ["HALVES", "DataSet", "Question", "load_dataset", "load_questions"]
-
-
 CHUNKINGS = ("files", "langchain", "llama-index", "none")
 """Ways to cut documents: as `sire index` does, by a framework's splitters, or not at all."""
 

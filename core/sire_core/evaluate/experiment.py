@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.manifest import Manifest
 
-__all__ = ["BASELINES", "Experiment", "PlannedRow", "plan_rows", "temporary_folder"]
-
 BASELINES = ("bm25", "dense", "hybrid")
 """Rankers of the recipe `flat` that every recipe is compared with."""
 

@@ -65,16 +65,6 @@ _RULES = {
     "words": "F1: words in common with the accepted answer.",
 }
 
-__all__ = [
-    "check_comparison",
-    "format_ablations",
-    "format_analysis",
-    "format_comparison",
-    "format_groups",
-    "format_table",
-    "published_rows",
-]
-
 
 def format_table(rows: Sequence[EvalRow]) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.

@@ -21,25 +21,6 @@ if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
 
-__all__ = [
-    "CLOSED_ANSWERS",
-    "BudgetScorer",
-    "BudgetedContext",
-    "ChainRanker",
-    "Gold",
-    "all_at_k",
-    "evidence_match",
-    "first_met",
-    "literal_ranking",
-    "ndcg_at_k",
-    "passage_ranking",
-    "provenance_ranking",
-    "recall_at_k",
-    "reciprocal_rank",
-    "span_answers",
-]
-
-
 CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 """Answers that are chosen, not copied from a passage; normalised."""
 

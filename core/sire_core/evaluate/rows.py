@@ -16,15 +16,13 @@ from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
+    from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.answer_eval import AnsweredQuestion
-    from sire_core.evaluate.datasets import DataSet, Question
+    from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.retrieval import Gold
     from sire_core.index import Index
     from sire_core.search.view import PoolView
     from sire_core.types import Unit
-
-__all__ = ["EvalRow", "Needs", "QuestionResult", "Setup", "corpus_size", "fold", "passage_names", "passages_by_need"]
-
 
 Needs = tuple[frozenset[str], ...]
 """For every need of a question the ids of the passages that meet it; an empty set where no passage does."""

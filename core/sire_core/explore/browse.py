@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = [
-    "EntityCard",
-    "Page",
-    "TableRow",
-    "document_units",
-    "documents",
-    "entities",
-    "entity_card",
-    "levels",
-    "units",
-]
-
 PAGE = 25
 """Rows per page."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sire_core.search.snapshot import SearchSnapshot
 
-__all__ = ["children", "derived_from", "entity_picture", "parents", "unit_picture"]
-
 _NEAR = 14
 _FAR = 24
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sire_core.explore.paths import Reason
     from sire_core.explore.query_result import QueryResult, ResultHit
 
-__all__ = ["PAGE_STYLE", "fragment", "hits_html", "page", "parts", "text_html"]
-
 PAGE_STYLE = f"""{STYLE}
 .sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
 .sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}

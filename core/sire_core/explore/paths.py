@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep, Unit
 
-__all__ = ["QUESTION", "Names", "Reason", "path_picture", "reasons"]
-
 _LABEL = 80
 _TEXT = 200
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-__all__ = ["MOST_NODES", "Link", "Node", "Picture", "PictureBuilder", "columns", "kind_name"]
-
 MOST_NODES = 60
 """A picture with more nodes is no picture any more."""
 _SWEEPS = 3

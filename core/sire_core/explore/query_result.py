@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-__all__ = ["QueryResult", "ResultHit", "query_result"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResultHit:

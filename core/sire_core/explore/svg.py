@@ -9,8 +9,6 @@ from unicodedata import east_asian_width
 from sire_core.explore.highlight import escaped
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 
-__all__ = ["STYLE", "document", "drawing"]
-
 _WIDTHS = {"question": 190, "entity": 140}
 _WIDTH = 210
 _GAP = 84

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["WhyNot", "find_passages", "why_not"]
-
 _FAR = 5_000
 """Units of a ranking that are looked through for a passage."""
 _MANY = 8

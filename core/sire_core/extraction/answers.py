@@ -15,19 +15,6 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList, leave_out
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
-__all__ = [
-    "AliasesAnswer",
-    "DocumentAnswer",
-    "EntitiesAnswer",
-    "ExtractionAnswer",
-    "FactsAnswer",
-    "KeywordsAnswer",
-    "NamesAnswer",
-    "ShortFactsAnswer",
-    "TriplesAnswer",
-    "record_of",
-]
-
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
 T = TypeVar("T")

@@ -10,18 +10,6 @@ from pathlib import Path
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENERS, VAGUE_NOUNS, VAGUE_WORDS, WEEKDAYS
 
-__all__ = [
-    "CAPTIONS",
-    "STOP_WORDS",
-    "WORD",
-    "acts",
-    "base_title",
-    "heading_term",
-    "is_everyday",
-    "is_numbered",
-    "rarity",
-]
-
 
 @lru_cache(1)
 def _ranks() -> dict[str, int]:

@@ -11,8 +11,6 @@ from sire_core.extraction.headings import base_title, rarity
 from sire_core.extraction.lexicon import FUNCTION_WORDS, MONTHS, OPENERS
 from sire_core.types import Chunk
 
-__all__ = ["keyphrases"]
-
 _RUN = re.compile(r"(?<![\w'\u2019-])[a-z][a-z-]+(?: [a-z][a-z-]+)*(?![\w'\u2019])")
 _MOST = 5
 _MAX_RUN = 3

@@ -6,8 +6,6 @@ import re
 
 from sire_core.extraction.spans import TextSpan
 
-__all__ = ["has_unspaced_script", "language_of", "split_unspaced", "unspaced_names", "without_function_words"]
-
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())

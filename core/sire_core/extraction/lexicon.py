@@ -2,25 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ABBREVIATIONS",
-    "ACTIONS",
-    "DEMONYMS",
-    "EPITHETS",
-    "FUNCTION_WORDS",
-    "HONORIFICS",
-    "KIND_NOUNS",
-    "MONTHS",
-    "NAME_TAILS",
-    "OPENERS",
-    "PERSON_SUFFIXES",
-    "PRONOUNS",
-    "UNITS",
-    "VAGUE_NOUNS",
-    "VAGUE_WORDS",
-    "WEEKDAYS",
-]
-
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())

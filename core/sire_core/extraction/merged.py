@@ -21,8 +21,6 @@ from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 if TYPE_CHECKING:
     from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 
-__all__ = ["MergedExtractor", "merge_records", "model_extractor"]
-
 _COVERED = 0.7
 """Share of the different words of a sentence that a model's fact must have to have said it."""
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.types import Fact
 
-__all__ = ["NATIVE", "ModelExtractor"]
-
 
 class NativeAnswer(NamedTuple):
     """What a model said of one passage."""

@@ -12,9 +12,6 @@ from sire_core.extraction.headings import CAPTIONS, acts, is_everyday, is_number
 from sire_core.extraction.lexicon import FUNCTION_WORDS, HONORIFICS, NAME_TAILS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.extraction.spans import TextSpan, is_common
 
-__all__ = ["Mention", "NameTable"]
-
-
 _TITLE_MODIFIERS = frozenset(("grand", "crown", "high", "prime", "vice", "deputy", "chief"))
 _CELLS = frozenset(
     "get post put delete patch head x n/a tbd todo faq faqs id ids yes no true false null ok none na".split()

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import ChunkInContext
 
-__all__ = ["PROMPTS", "ExtractionPrompts", "document_data", "passage_data", "prompts"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPrompts:

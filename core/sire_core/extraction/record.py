@@ -14,8 +14,6 @@ from sire_core.errors import StorageError
 from sire_core.extraction.headings import base_title
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
-__all__ = ["MAX_KEYWORDS", "SCHEMA", "from_json", "to_json", "validate"]
-
 SCHEMA = "extract/1"
 MAX_KEYWORDS = 5
 """Keywords per chunk (IIER, section 3.1)."""

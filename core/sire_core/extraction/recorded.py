@@ -16,8 +16,6 @@ from sire_core.extraction.spans import sentences_of
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest
 
-__all__ = ["RecordedExtractor", "facts_of_triples"]
-
 
 def facts_of_triples(
     sentences: Sequence[str], triples: Iterable[Sequence[str]], ids: Mapping[str, str], *, first: bool

@@ -19,9 +19,6 @@ from sire_core.extraction.spans import TextSpan
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
-__all__ = ["RulesExtractor", "Tagger"]
-
-
 _COPULA = re.compile(r"\b(?:is|was|are|were|became)\b (?:one of |also |an? |the |his |her |their )*")
 _CLAUSE_END = re.compile(
     r"[,;.(:]| (?:who|which|that|of|in|from|by|for|to|on|at|with|about|as|and|or|based|known|located|situated|starring|"

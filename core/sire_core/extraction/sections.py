@@ -34,9 +34,6 @@ from sire_core.extraction.terms import (
 )
 from sire_core.types import Chunk
 
-__all__ = ["VALUES", "Piece", "TextSection", "merged", "other_forms", "pieces_of", "sections_of"]
-
-
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")

@@ -8,8 +8,6 @@ from typing import Any
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.spans import TextSpan, is_common
 
-__all__ = ["SpacyTagger"]
-
 _TYPES = {
     "PERSON": "Person",
     "PER": "Person",

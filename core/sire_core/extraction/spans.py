@@ -20,8 +20,6 @@ from sire_core.extraction.lexicon import (
     WEEKDAYS,
 )
 
-__all__ = ["UPPER", "TextSpan", "find_spans", "is_common", "sentences_of", "tidy"]
-
 UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).isupper())
 """Body of a character class: upper-case letters of the Latin, Greek, Cyrillic and Armenian scripts."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = ["RecordReader", "RecordStore", "chunks_with_stale_links", "extract_missing", "missing_chunks"]
-
 
 class RecordStore(Protocol):
     """Where records are kept; see `sire_core.storage.calls.CallStore`."""

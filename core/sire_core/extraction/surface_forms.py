@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
     from sire_core.types import Chunk, ExtractionRecord
 
-__all__ = [
-    "PassageTexts",
-    "SurfaceForm",
-    "TitleIndex",
-    "changed_surface_forms",
-    "first_word",
-    "folded",
-    "title_of",
-    "touched_records",
-    "words_of_records",
-]
-
-
 _BLOCK = 4096
 """Texts that are searched, and written again, together."""
 _GONE = 4

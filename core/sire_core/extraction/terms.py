@@ -11,19 +11,6 @@ from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, is_e
 from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan
 
-__all__ = [
-    "CODE",
-    "TERM",
-    "Definition",
-    "code_terms",
-    "definition_of",
-    "find_identifiers",
-    "long_forms",
-    "recurring_phrases",
-    "term_spans",
-    "without_backticks",
-]
-
 TERM = "Term"
 """Type of common nouns that a passage defines or keeps coming back to."""
 

@@ -13,8 +13,6 @@ from sire_core.extraction.headings import base_title
 from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
-__all__ = ["WORD", "TitleLinker", "title_forms"]
-
 WORD = re.compile(r"\w+|&")
 """A word of a title or a text."""
 

@@ -20,26 +20,6 @@ from typing import Any, Union
 from sire_core.errors import ConfigurationError
 from sire_core.metadata_values import plain_value
 
-__all__ = [
-    "DEEPEST",
-    "DOCUMENT_KEYS",
-    "FIELDS",
-    "JOINS",
-    "MOST_CONDITIONS",
-    "PASSAGE_KEYS",
-    "TITLE",
-    "Condition",
-    "Filter",
-    "FilterGroup",
-    "FilterLike",
-    "asks_for_fields",
-    "check_depth",
-    "comparable",
-    "conditions",
-    "filtered_title",
-    "passes",
-]
-
 MOST_CONDITIONS = 500
 DEEPEST = 50
 JOINS = ("and", "or", "not")

@@ -13,9 +13,6 @@ from typing import Any
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import DEEPEST, JOINS, MOST_CONDITIONS, Condition, Filter, FilterGroup, check_depth
 
-__all__ = ["both", "condition", "parse_filter"]
-
-
 # No two alternatives begin with the same character, so the text is read once, whatever it holds.
 _TOKEN = re.compile(
     r"""(?P<space>\s+)

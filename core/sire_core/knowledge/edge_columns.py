@@ -21,8 +21,6 @@ from sire_core.types import Edge, hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EdgeChange", "EdgeColumns", "NameLists", "block_of", "list_hash", "updated_blocks", "word_hashes"]
-
 _FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Delta, LanguageModel
     from sire_core.types import Unit
 
-__all__ = ["SHOWN_PASSAGES", "Element", "ElementSummaries", "summarize_elements", "with_summaries"]
-
 BATCH = 20
 """Maximum elements of a call."""
 _TOKENS = 6_000

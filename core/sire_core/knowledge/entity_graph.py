@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BoolArray, IntArray, View
 
-__all__ = ["EntityGraph", "SpelledNames"]
-
 
 class EntityGraph:
     """Mentions of entities in the passages of a pool, with the names that the passages use.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Delta
     from sire_core.types import Chunk, Edge, ExtractionRecord
 
-__all__ = ["Entities", "KnowledgeGraph", "NamedEntity", "NamedStatement", "PassageNames", "Relations", "entity_id"]
-
 
 class NamedEntity(NamedTuple):
     """An entity of an extraction record.

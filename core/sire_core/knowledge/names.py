@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sire_core.derive.step import Context
     from sire_core.derive.tables import Table
 
-__all__ = ["CLAIMS", "VALUE", "NameClaims", "NameMerging", "NameUse", "merge_aliases", "similar_names"]
-
 
 def merge_aliases(
     groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int = 8

@@ -18,8 +18,6 @@ from sire_core.algorithms.grouping import ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Ragged", "pack_arrays", "unpack_arrays"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ragged:

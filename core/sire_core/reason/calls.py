@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.reason.limits import ReasoningLimits
     from sire_core.reason.steps import StopReason
 
-__all__ = ["ModelCalls", "Reply", "StoppedError"]
-
 T = TypeVar("T")
 
 _ANSWER_TOKENS = 1000

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from sire_core.telemetry import TraceSpan
     from sire_core.types import Hit, Unit
 
-__all__ = ["Admit", "Evidence", "Merge", "MergedRanking", "Search", "shared_out"]
-
-
 Merge = Literal["relative", "max_score", "append"]
 """How searches become one ranking.
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sire_core.reason.searchers import Searchable
     from sire_core.types import Unit
 
-__all__ = ["IRCoTConfig", "admit_paragraphs", "ircot", "nearly_equal"]
-
 _K = {"original": 6, "hipporag": 8, "indexrag": 20}
 _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "indexrag": "relative"}
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}

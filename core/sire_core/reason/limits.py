@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["ReasoningLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReasoningLimits:

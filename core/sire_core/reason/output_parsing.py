@@ -9,23 +9,6 @@ from collections.abc import Sequence
 from sire_core.algorithms.text import normalize_answer, split_sentences
 from sire_core.models.plain_answers import without_thinking
 
-__all__ = [
-    "AnswerText",
-    "abstains",
-    "as_query",
-    "choose_query",
-    "first_sentence",
-    "is_done",
-    "is_factual",
-    "labelled_line",
-    "named_citations",
-    "numbered_findings",
-    "states_answer",
-    "tidy_citations",
-    "without_citations",
-    "without_question_words",
-]
-
 _LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE
 )

@@ -15,25 +15,6 @@ from sire_core.protocols import Prompt
 if TYPE_CHECKING:
     from sire_core.types import Unit
 
-__all__ = [
-    "ASK_FOLLOW_UP",
-    "LIST_FOLLOW_UPS",
-    "READ",
-    "READ_ALWAYS",
-    "READ_FINDINGS",
-    "READ_FOLLOW_UP",
-    "READ_LONG",
-    "READ_OPTIONS",
-    "THINK",
-    "THINK_AND_SEARCH",
-    "FollowUps",
-    "Reading",
-    "ReportReading",
-    "SearchThought",
-    "cut_words",
-    "prompt",
-]
-
 
 class SearchThought(LenientAnswer):
     """One sentence of reasoning and what to search for next, or DONE (IndexRAG, figure 8)."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sire_core.reason.calls import ModelCalls
     from sire_core.types import Hit
 
-__all__ = ["INSUFFICIENT", "ReadAnswer", "ReaderConfig", "cite", "read"]
-
 _SHORT = 200
 """Room for an answer of a few words, thinking aside; what goes on after that runs in circles."""
 

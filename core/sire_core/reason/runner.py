@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sire_core.reason.searchers import Searchable
     from sire_core.types import Hit
 
-__all__ = ["HITS", "ReasoningOptions", "Run", "Strategy", "run_strategy"]
-
 HITS = 10
 """Hits of a context by default."""
 

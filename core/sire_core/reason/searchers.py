@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep
 
-__all__ = ["PassageSource", "Retrieve", "RetrieverSource", "Searchable", "Searcher"]
-
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
 """From a query and a number to about so many hits, best first. Their scores must be finite."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sire_core.reason.searchers import Searchable
 
-__all__ = ["SelfAskConfig", "self_ask"]
-
 _INTERMEDIATE = "Intermediate answer:"
 _FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?(?: \d+)?[^\w:]{0,3}:", re.IGNORECASE)
 _FINAL = re.compile(r"final answer\b", re.IGNORECASE)

@@ -11,24 +11,6 @@ from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.types import Hit
 
-__all__ = [
-    "Answer",
-    "AnswerPiece",
-    "IntermediateAnswer",
-    "NextSearch",
-    "ReasoningStep",
-    "ReasoningUsage",
-    "Retrieved",
-    "StopReason",
-    "SubQuestion",
-    "Thought",
-    "Trace",
-    "check_answered",
-    "check_on_model_error",
-    "plain_step",
-    "search_key",
-]
-
 StopReason = Literal[
     "answered",
     "done",

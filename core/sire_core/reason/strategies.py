@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from sire_core.reason.searchers import Searchable
 
-__all__ = ["STRATEGIES", "collect", "iterate_sync", "reason", "settings_of", "single"]
-
 
 def single(
     index: Searchable, question: str, **options: Unpack[ReasoningOptions]

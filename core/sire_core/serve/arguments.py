@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from sire_core import filters
     from sire_core.index import Index
 
-__all__ = [
-    "AnswerArguments",
-    "AskArguments",
-    "ExplainArguments",
-    "FetchArguments",
-    "SearchArguments",
-    "explain_filter",
-    "explain_mistakes",
-    "read_arguments",
-    "search_arguments",
-    "with_known_keys",
-    "without_blank_filter",
-]
-
 Filter = Union[dict[str, Any], str, None]
 
 _KEYS, _SAMPLES, _LONGEST = 30, 3, 40

@@ -11,8 +11,6 @@ from typing import Any
 from sire_core.errors import ConfigurationError
 from sire_core.models.usage import estimate_tokens
 
-__all__ = ["check_cite_key", "citation", "cited_names", "quoted_passages"]
-
 NAMES = ("source", "file_name", "file_path", "url", "title")
 _GENERATED = re.compile(r"[0-9a-f]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _QUOTED = (

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.limits import ReasoningLimits
 
-__all__ = ["make_server", "serve_http", "serve_stdio"]
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")  # where the SDK itself checks hosts and origins
 _PAGES = "Requests of web pages are refused. Start the server with --allowed-host NAME to allow those of that host."
 

@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.types import Hit
 
-__all__ = [
-    "AskOutput",
-    "ExplainOutput",
-    "FetchOutput",
-    "HitOutput",
-    "SearchOutput",
-    "StepOutput",
-    "answer_text",
-    "cited_hits",
-    "documents_of",
-    "hits_text",
-    "source_title",
-    "step_text",
-]
-
 _NAMES = ("source", "file_name", "file_path", "url")
 _SHOWN = 5
 """Most sources that are listed where none is cited."""

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.types import Document
 
-__all__ = ["IndexTools", "ToolResult", "ToolSpec"]
-
 Tell = Callable[[str], Awaitable[None]]
 """Told in a sentence what is going on, while a call takes its time."""
 

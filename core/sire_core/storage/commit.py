@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sire_core.corpus.changes import StoredDocument
+    from sire_core.corpus.document_export import StoredDocument
     from sire_core.protocols import Delta
     from sire_core.types import Chunk
 

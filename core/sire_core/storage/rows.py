@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.corpus.changes import StoredDocument
+from sire_core.corpus.document_export import StoredDocument
 from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, damage, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES

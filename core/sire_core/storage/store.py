@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.corpus.changes import CorpusChange, StoredDocument
+from sire_core.corpus.changes import CorpusChange
+from sire_core.corpus.document_export import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.errors import SnapshotExpiredError, StorageError
 from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, verified

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Members = Sequence[int] | NDArray[np.int64]
 
-__all__ = ["neighbors_together", "place_rows"]
-
 _BLOCK = 512  # Rows compared at once.
 _SPARE = 4  # Candidates beyond those wanted that are scored precisely.
 _UNIT = 1e-5  # What rounding leaves of the length of a vector of length one.

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     NeighborLists = tuple[NDArray[np.int64], NDArray[np.float64]]
     Clusters = list[NDArray[np.int64]]
 
-__all__ = [
-    "EXACT_BELOW",
-    "NEIGHBORS",
-    "clusters_within_limit",
-    "nearest_lists",
-    "paper_clusters",
-    "soft_clusters",
-    "soft_labels",
-    "split_by_tokens",
-]
-
 NEIGHBORS = 8
 """Nearest neighbours that a row is joined with by default."""
 

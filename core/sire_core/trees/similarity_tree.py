@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
 
 
-__all__ = ["SimilarityTree", "abstractiveness", "by_abstractiveness"]
-
-
 @dataclass(frozen=True, slots=True)
 class SimilarityTree(OrganizerBase):
     """Clusters of similar chunks, summarised recursively.

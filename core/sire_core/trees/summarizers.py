@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
 
-__all__ = ["ExtractiveSummarizer", "ModelSummarizer", "pack_texts", "select_sentences"]
-
-
 @dataclass(frozen=True, slots=True)
 class ExtractiveSummarizer:
     """Picks the sentences that are closest to the cluster's centroid and different from each other.

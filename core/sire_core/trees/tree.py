@@ -20,23 +20,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, FloatArray, Runner
 
 
-__all__ = [
-    "Cluster",
-    "Drift",
-    "Layer",
-    "LayerWriter",
-    "Tree",
-    "TreeLevel",
-    "TreeSettings",
-    "TreeState",
-    "altered_leaves",
-    "as_delta",
-    "cluster_units",
-    "duplicates",
-    "grow",
-]
-
-
 @dataclass(frozen=True, slots=True)
 class TreeSettings:
     """How a tree grows.

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
 
-__all__ = [
-    "InteractionGraph",
-    "keyword_pairs",
-    "semantic_pairs",
-    "structural_pairs",
-]
-
 _BLOCK = 4096
 """Rows of the keyword co-occurrence matrix in memory at once."""
 _RECORDS = 4096

@@ -22,27 +22,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.search.view import PoolView
 
-__all__ = [
-    "LABELS",
-    "LOSSES",
-    "UNREACHABLE",
-    "Decision",
-    "Examples",
-    "KnownQuestion",
-    "PathLabels",
-    "TextStep",
-    "hops_to",
-    "known_questions",
-    "make_examples",
-    "match_rate",
-    "path_labels",
-    "shortest_path",
-    "step_labels",
-    "text_steps",
-    "without_shared_evidence",
-]
-
-
 LOSSES = ("listwise", "bce")
 """`listwise`: softmax cross-entropy over the candidates of a decision, its right ones sharing the mass. `bce`: every
 candidate alone."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Similarities, View
     from sire_core.search.view import PoolView
 
-__all__ = ["FEATURES", "ChainGraph", "GoldNodes", "NodeCosines"]
-
 FEATURES = ("structural", "similarity", "keywords")
 """Columns of `ChainGraph.features`: w_struc (0 or 1), w_sim (a cosine, 0 where there is no semantic edge) and w_kw
 (number of shared keywords, not scaled)."""

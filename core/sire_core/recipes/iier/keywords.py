@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, IntArray, LanguageModel, View
     from sire_core.recipes.iier.graph import ChainGraph
 
-__all__ = ["KeywordFinder", "PassageKeywords", "ask_keywords"]
-
 _NO_NODES = np.zeros(0, dtype=np.int64)
 
 

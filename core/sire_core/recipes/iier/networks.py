@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.examples import TextStep
     from sire_core.recipes.iier.training import TrainingConfig
 
-__all__ = [
-    "SHARPNESS",
-    "EncoderScorer",
-    "LightScorer",
-    "deterministic",
-    "step_loss",
-    "train_encoder",
-    "train_epochs",
-]
-
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
     """Mean loss of a batch of decisions; the paper names none.

@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.graph import ChainGraph
     from sire_core.recipes.iier.scorers import ChainScorer, WalkState
 
-__all__ = [
-    "EDGE_FEATURES",
-    "FORMAT",
-    "PAIR_FEATURES",
-    "EncoderChainScorer",
-    "NeuralScorer",
-    "edge_features",
-    "load_chain_scorer",
-    "pair_features",
-    "read_checkpoint",
-    "score_features",
-    "scorer_digest",
-    "scorer_of",
-    "title_keywords",
-    "write_checkpoint",
-]
-
 PAIR_FEATURES = (
     "question",  # cosine of question and candidate
     "chain",  # cosine of the chain's mean and the candidate

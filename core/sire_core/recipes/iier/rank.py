@@ -34,25 +34,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
-__all__ = [
-    "CHAIN",
-    "FORMATS",
-    "SEED",
-    "WHOLE",
-    "ChainLines",
-    "ChainQuestion",
-    "ChainReasons",
-    "ChainResult",
-    "EvidenceChain",
-    "EvidenceChains",
-    "Seeds",
-    "arrange_chains",
-    "find_seeds",
-    "frontier",
-    "greedy_cover",
-    "walk_chains",
-]
-
 
 def greedy_cover(
     holders: Sequence[NDArray[np.int64]], similarity: NDArray[Any] | NodeCosines

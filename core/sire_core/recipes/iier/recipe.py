@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer
     from sire_core.types import Edge
 
-__all__ = ["SCORERS", "ChainScoring", "iier", "make_scorer"]
-
 SCORERS = ("neural", "heuristic", "llm", "random")
 """Names that `make_scorer` knows."""
 

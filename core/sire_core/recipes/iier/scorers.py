@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
     from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 
-__all__ = ["ChainScorer", "DisabledScorer", "HeuristicScorer", "ModelScorer", "RandomScorer", "WalkState", "count_bits"]
-
 _ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
 _PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
     [0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101], dtype=np.uint64

@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
     Pairs = NDArray[np.int64]
 
-__all__ = [
-    "InteractionTable",
-    "KeywordTable",
-    "PassageLinks",
-    "PassagePhrases",
-    "RowMapping",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:

@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
-__all__ = [
-    "FIRST_WEIGHTS",
-    "ChainQuestions",
-    "EncoderConfig",
-    "TrainedScorer",
-    "TrainingConfig",
-    "measure_scorer",
-    "prepare_questions",
-    "train_scorer",
-    "training_settings",
-]
-
 _START = {"question": 0.5, "chain": 0.2, "newly_covered": 0.2, "structural": 0.05, "similarity": 0.05, "keywords": 0.1}
 FIRST_WEIGHTS = tuple(_START.get(name, 0.0) for name in (*PAIR_FEATURES, *EDGE_FEATURES))
 """Initial weights of the light scorer. Not those of `HeuristicScorer`: its large weight of shared keywords leaves

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     Scores = tuple[Floats, Floats, Floats]
     Lists = tuple[list[Any], ...]
 
-__all__ = [
-    "MergeLevel",
-    "dissolve_groups",
-    "entropy_partition",
-    "entropy_tree",
-    "merge_communities",
-    "move_units",
-]
-
 SMALLEST_GAIN = 1e-10
 """Gains up to this share of the volume are rounding."""
 _GAIN_DIGITS = 10  # decimals, relative to the volume, to which gains are compared: ties must not hang on rounding

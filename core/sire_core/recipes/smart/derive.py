@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.smart.stored_trees import StoredTrees
     from sire_core.recipes.smart.views import EvidenceView
 
-__all__ = ["Perspectives"]
-
 _TREES = "trees"
 _RELATIONS = "relations"
 _NEURAL = ("loss", "information", "assign", "nest", "mu", "sizes", "epochs", "polish")

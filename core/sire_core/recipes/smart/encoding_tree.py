@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Ints = NDArray[np.int64]
 
-__all__ = [
-    "EncodingTree",
-    "UndirectedGraph",
-    "canonical_labels",
-    "corrected_information",
-    "decoding_information",
-    "first_members",
-    "information_beyond_chance",
-    "label_entropy",
-    "modularity",
-    "mutual_information",
-    "nested_labels",
-    "normalized_mutual_information",
-    "one_dimensional_entropy",
-    "repaired_labels",
-    "tree_of",
-    "tree_signature",
-    "vertex_colors",
-]
-
 _INTEGER = 63  # bits of a number, without the sign
 
 

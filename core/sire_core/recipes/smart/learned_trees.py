@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["NeuralSettings", "abstract_neural", "level_sizes"]
-
 _CHOICES = {
     "loss": ("se", "modularity"),
     "assign": ("softmax", "sigmoid"),

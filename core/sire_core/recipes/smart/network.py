@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
-__all__ = [
-    "NETWORK",
-    "EntityNetwork",
-    "NetworkChange",
-    "NetworkStatement",
-    "NetworkTable",
-    "Statements",
-    "read_network",
-]
-
 NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""
 _NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
 
     View: TypeAlias = "NDArray[np.float64] | UndirectedGraph"
 
-__all__ = [
-    "RELATIONS",
-    "Perspective",
-    "abstract_greedy",
-    "describe_trees",
-    "information_share",
-    "leiden_labels",
-    "shrunk",
-    "tree_information",
-]
-
 RELATIONS = "relations"
 """Name of the graph itself among the views."""
 _RESOLUTIONS = (0.5, 1.0, 2.0)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Organizer, Ranker
     from sire_core.types import Edge
 
-__all__ = ["SmartBase", "smart"]
-
 
 @dataclass(frozen=True, slots=True)
 class SmartBase:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Ids = NDArray[np.bytes_]
 
-__all__ = ["ReportNode", "ReportNodes", "ReportTable", "TreeReports", "report_nodes", "table_of", "tree_name"]
-
 _DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash
 _KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 

@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.smart.views import EvidenceView
 
 
-__all__ = [
-    "ModelReports",
-    "Report",
-    "ReportAnswer",
-    "ReportEvidence",
-    "ReportWriter",
-    "central_names",
-    "extract_report",
-    "gather_evidence",
-    "strongest",
-]
-
 _MAX_TITLE_NAMES = 3
 _SEEN_PASSAGE = 0.5
 _SEEN_ENTITY = 0.2

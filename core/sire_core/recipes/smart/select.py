@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.bytes_]
 
-__all__ = ["BESIDE", "ReportLines", "ReportSelector", "ReportTrees"]
-
 BESIDE = "report_beside"
 """Step of a passage's path that names a report behind it."""
 

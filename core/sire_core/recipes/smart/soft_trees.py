@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from sire_core.recipes.smart.learned_trees import NeuralSettings
 
 
-__all__ = [
-    "SoftTree",
-    "SoftTrees",
-    "positions",
-    "soft_decoding_information",
-    "soft_entropy",
-    "soft_modularity_loss",
-    "soft_mutual_information",
-    "sparse_adjacency",
-    "train_trees",
-]
-
 _FULL_BATCH = 50_000  # vertices
 _MIN_DECREASE = 1e-4  # a loss that is lower by less has not become lower
 _CHECK_EPOCHS = 10  # epochs between two looks at the hard trees

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Triple, Unit
 
 
-__all__ = [
-    "ROLE",
-    "TYPE",
-    "WORD",
-    "EntityMention",
-    "LocalStatement",
-    "PassageStatements",
-    "PassageTexts",
-    "mentioned_rows",
-    "read_passage",
-    "stated_rows",
-]
-
 ROLE, TYPE, WORD = 0, 1, 2
 """Kinds of features: an end of a kind of relation, an entity type, a word of a description."""
 _NEGATIONS = frozenset(("not", "no", "never", "cannot", "without", "t"))

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["StoredTrees", "carried_over", "repaired_clusters"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredTrees:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["EvidenceView", "evidence_views"]
-
 _OF_KIND = "relations of kind "
 _NEAREST = 8  # similar entities that each is joined with
 _WINDOW, _WIDTH = 4, 64  # adjacent rows that are compared; signs of a sketch

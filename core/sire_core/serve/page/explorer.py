@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-__all__ = ["Explorer", "ExplorerQuery", "compared"]
-
 _KEPT = 6
 """Maximum number of open indexes, one for each recipe with its settings."""
 

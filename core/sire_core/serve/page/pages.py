@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer
     from sire_core.types import Hit
 
-__all__ = ["register"]
-
 
 def reason_panel(explorer: Explorer) -> None:
     """Draw the panel of reasoning: its steps as they come; without a model the evidence."""

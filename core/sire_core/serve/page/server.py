@@ -17,8 +17,6 @@ from sire_core.sockets import listen
 if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer
 
-__all__ = ["LOOPBACK", "Guard", "is_loopback", "serve"]
-
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Scope = MutableMapping[str, Any]

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from sire_core.explore.why_not import WhyNot
     from sire_core.types import Failure, Unit
 
-__all__ = [
-    "address",
-    "comparison_html",
-    "entity_html",
-    "failures_html",
-    "levels_html",
-    "link",
-    "page_html",
-    "picture_html",
-    "table",
-    "unit_html",
-    "why_not_html",
-]
-
 
 def address(recipe: str, kind: str, name: str) -> str:
     """Address of the page of a unit, an entity or a document."""
