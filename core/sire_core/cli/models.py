@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sire_core.models.prices import Price
     from sire_core.models.usage_meter import UsageMeter
     from sire_core.protocols import LanguageModel, WrapModel
-    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.calls import ReasoningLimits
     from sire_core.types import BuildReport, Document
 
 DEFAULT_KEY = "OPENAI_API_KEY"
@@ -131,7 +131,7 @@ class LimitOptions:
 
     def of_reasoning(self) -> ReasoningLimits:
         """The limits of a strategy."""
-        from sire_core.reason.limits import ReasoningLimits
+        from sire_core.reason.calls import ReasoningLimits
 
         return ReasoningLimits(self.max_steps, self.max_calls, self.max_tokens, self.timeout)
 

@@ -434,8 +434,7 @@ async def read_alone(
     question: Question, passages: Sequence[Hit], reader: ReaderConfig, model: LanguageModel | None
 ) -> Answer:
     """The answer of a model that searches nothing: it sees no passage, or gold ones (SiReRAG T9, IIER T1)."""
-    from sire_core.reason.calls import ModelCalls, StoppedError
-    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
     from sire_core.reason.reader import ReadAnswer, read
     from sire_core.reason.steps import Answer, ReasoningUsage
 

@@ -87,7 +87,7 @@ class QueryResult:
 
     def svg(self) -> str:
         """The picture alone."""
-        from sire_core.explore.svg import document
+        from sire_core.explore.page import document
 
         return document(self.picture)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.errors import CorpusError
-from sire_core.extraction.keyphrases import keyphrases
 from sire_core.extraction.record import validate
+from sire_core.extraction.rules import keyphrases
 from sire_core.extraction.spans import sentences_of
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, digest

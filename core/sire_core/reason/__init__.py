@@ -1,8 +1,8 @@
 """Reasoning over an index: strategies that search in several rounds, as async generators of typed steps."""
 
 # Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
+from sire_core.reason.calls import ReasoningLimits
 from sire_core.reason.ircot import IRCoTConfig, ircot
-from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReaderConfig
 from sire_core.reason.runner import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable

@@ -11,9 +11,8 @@ from sire_core.arguments import named
 from sire_core.errors import ConfigurationError
 from sire_core.models.base import check_language_model
 from sire_core.models.usage import limits_of
-from sire_core.reason.calls import ModelCalls, StoppedError
+from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.evidence import Evidence
-from sire_core.reason.limits import ReasoningLimits
 from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, ReasoningUsage, StopReason
 from sire_core.search.snapshot import check_query

@@ -28,7 +28,7 @@ except (ModuleNotFoundError, KeyError) as error:
 if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.calls import ReasoningLimits
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")  # where the SDK itself checks hosts and origins
 _PAGES = "Requests of web pages are refused. Start the server with --allowed-host NAME to allow those of that host."

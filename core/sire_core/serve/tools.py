@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.limits import ReasoningLimits
+    from sire_core.reason.calls import ReasoningLimits
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.types import Document
 
@@ -100,7 +100,7 @@ class IndexTools:
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
         cite_key: str = "",
     ) -> None:
-        from sire_core.reason.limits import ReasoningLimits
+        from sire_core.reason.calls import ReasoningLimits
 
         self._index = index
         self._model = language_model

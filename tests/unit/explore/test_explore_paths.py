@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.explore.highlight import escaped, marked
+from sire_core.explore.page import document
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
-from sire_core.explore.svg import document
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 HOSTILE = (

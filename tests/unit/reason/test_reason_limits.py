@@ -31,4 +31,4 @@ def test_other_limits_are_refused_with_the_class_that_is_expected(limits, found)
     with Index(recipe="flat") as index, pytest.raises(ConfigurationError) as caught:
         ircot(index, "Who?", model=ScriptedModel(), limits=limits)
     assert found in str(caught.value)
-    assert "sire_core.reason.limits.ReasoningLimits(max_steps=..., max_calls=..." in str(caught.value)
+    assert "sire_core.reason.calls.ReasoningLimits(max_steps=..., max_calls=..." in str(caught.value)

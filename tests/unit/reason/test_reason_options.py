@@ -4,8 +4,7 @@ from contextlib import aclosing
 
 import pytest
 
-from sire_core.reason.calls import ModelCalls
-from sire_core.reason.limits import ReasoningLimits
+from sire_core.reason.calls import ModelCalls, ReasoningLimits
 from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
 from sire_core.testing.scripted_model import ScriptedModel
 

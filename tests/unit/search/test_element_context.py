@@ -2,7 +2,7 @@ import json
 
 from sire_core import Document, Index
 from sire_core.reason import collect, single
-from sire_core.reason.limits import ReasoningLimits
+from sire_core.reason.calls import ReasoningLimits
 from sire_core.recipes import msrag
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from sire_core.algorithms.wording import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped
+from sire_core.explore.page import drawing
 from sire_core.explore.picture import kind_name
-from sire_core.explore.svg import drawing
 from sire_core.serve.page.explorer import compared
 
 if TYPE_CHECKING:
