@@ -1,1 +1,1 @@
-"""Reading files, checking documents, cutting them into chunks."""
+"""Reads files, checks documents and cuts them into passages."""

@@ -1,4 +1,4 @@
-"""Questions of multi-hop question-answering sets."""
+"""Questions of question-answering data sets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Question:
 
     @property
     def has_gold(self) -> bool:
-        """Whether it is known where the answer stands."""
+        """Whether the evidence of the answer is known."""
         return bool(self.supporting or self.needs)
 
 
@@ -129,7 +129,7 @@ def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, Any, str]]:
 
 
 def _take(record: Any, default_id: str, questions: dict[str, Question]) -> str:
-    """Add the question of a record to `questions`; returns what is wrong with it."""
+    """Add the question of a record to `questions`; return the problem, if there is one."""
     if is_official(record) and record.get("answerable") is False:
         return ""
     try:

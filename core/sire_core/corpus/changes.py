@@ -1,4 +1,4 @@
-"""What a list of documents changes in a corpus. One plan for build, add, update and delete."""
+"""Changes of a corpus: one plan for build, add, update and delete."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _COMPARED = 20_000
-"""Most ids that a mistyped one is compared with."""
+"""Maximum number of ids that a mistyped id is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusChange:
-    """Documents and chunks that come, and documents that go.
+    """Documents and chunks that are added or changed, and documents that are removed.
 
     Attributes:
         put_documents: New or changed documents.
@@ -54,7 +54,7 @@ def plan_build(
     chunker: SentenceChunker | None,
     keep: Collection[str] = (),
 ) -> CorpusChange:
-    """The change that makes the corpus hold exactly the given documents, and some that stay as they are stored."""
+    """Plan a build: the corpus becomes the given documents, and some stored ones to keep."""
     new_ids = {document.id for document in new_documents}
     kept_ids = {name for name in keep if name in stored and name not in new_ids}
     change = plan_put(stored, new_documents, chunker)
@@ -69,7 +69,7 @@ def plan_put(
     *,
     may_replace: bool = True,
 ) -> CorpusChange:
-    """The change that adds documents, and replaces those whose id is known."""
+    """Plan to add documents and to replace those with a known id."""
     following = 1 + max((document.sequence for document in stored.values()), default=-1)
     stored_documents: list[StoredDocument] = []
     chunks: list[Chunk] = []
@@ -111,7 +111,7 @@ def plan_put(
 def replacing(
     known: Mapping[str, StoredDocument], stored: Mapping[str, StoredDocument], chunks: Sequence[Chunk]
 ) -> CorpusChange:
-    """The change that makes a corpus a copy of another one."""
+    """Plan to make a corpus a copy of another."""
     documents = [document for name, document in stored.items() if known.get(name) != document]
     changed = {document.id for document in documents}
     removed = tuple(name for name in known if name not in stored)
@@ -123,7 +123,7 @@ def replacing(
 
 
 def plan_delete(stored: Mapping[str, StoredDocument], ids: Iterable[str], *, missing_ok: bool = False) -> CorpusChange:
-    """The change that removes documents; `missing_ok` leaves out unknown ids."""
+    """Plan to remove documents; `missing_ok` skips unknown ids."""
     wanted = tuple(dict.fromkeys(ids))
     if not missing_ok:
         check_known(wanted, stored)
@@ -156,7 +156,7 @@ def plan_delete_shown(
     missing_ok: bool = False,
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
-    """As `plan_delete`, of what a filter lets through: passages that do not pass stay, and documents without others."""
+    """Like `plan_delete`, limited by a filter: passages that do not pass stay, and so do their documents."""
     doc_by_chunk = {chunk.id: chunk.doc_id for chunk in chunks if is_allowed(chunk, allow, stored)}
     there = {name: stored[name] for name in doc_by_chunk.values()}
     removed = set(plan_delete(there, ids, missing_ok=missing_ok).drop_documents)
@@ -171,7 +171,7 @@ def plan_delete_passages(
     allow: Filter | None = None,
     chunker: SentenceChunker | None = None,
 ) -> CorpusChange:
-    """The change that removes single passages, and documents that have no other."""
+    """Plan to remove single passages, and documents without any left."""
     matches = [chunk for chunk in chunks if (chunk.source_id or chunk.id) in ids and is_allowed(chunk, allow, stored)]
     if cut_here := [chunk.doc_id for chunk in matches if not chunk.source_id]:
         raise CorpusError(
@@ -187,7 +187,7 @@ def _without(
     doc_by_chunk: Mapping[str, str],
     chunker: SentenceChunker | None,
 ) -> CorpusChange:
-    """The change that removes passages, documents by id, and documents that have no other."""
+    """Plan to remove passages, documents by id, and documents without passages left."""
     touched = {name: stored[name] for name in doc_by_chunk.values()}
     left = to_documents(touched, (chunk for chunk in chunks if chunk.id not in doc_by_chunk))
     change = plan_put(stored, [document for document in left if document.chunks], chunker)

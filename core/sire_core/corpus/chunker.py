@@ -1,4 +1,4 @@
-"""Cutting documents into passages at sentence boundaries, with the text kept verbatim."""
+"""Cuts documents into passages at sentence boundaries; the text stays verbatim."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LINE = re.compile(r"[^\n]+")
 
 
 class Slice(NamedTuple):
-    """A chunk and where it was cut.
+    """A chunk and its position in the text.
 
     Attributes:
         start: Place of its first character in the text.
@@ -90,16 +90,16 @@ class SentenceChunker:
             )
 
     def settings(self) -> dict[str, int]:
-        """The settings that decide where text is cut, as JSON values."""
+        """The settings that affect the cuts, as JSON values."""
         return {"max_tokens": self.max_tokens, "overlap_tokens": self.overlap_tokens}
 
     @property
     def fingerprint(self) -> str:
-        """Names the method and its settings; equal fingerprints cut a text at the same places."""
+        """Name of the method and its settings; equal fingerprints cut a text equally."""
         return f"sections-3(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def fingerprint_of(self, text: str) -> str:
-        """Names how a text is cut; other than `fingerprint` where letters of its script count by themselves."""
+        """Fingerprint for one text: differs from `fingerprint` for scripts whose letters count as tokens."""
         return self.fingerprint if is_plain(text) else f"{self.fingerprint}+scripts"
 
     def split(self, text: str) -> list[str]:
@@ -107,7 +107,7 @@ class SentenceChunker:
         return [piece.text for piece in self.slices(text)]
 
     def slices(self, text: str) -> Iterator[Slice]:
-        """Cut a text into chunks, and tell where."""
+        """Cut a text into chunks with their positions."""
         window: list[_Span] = []
         tokens = 0
         for span in self._spans(text):
@@ -144,7 +144,7 @@ class SentenceChunker:
                 yield from self._lines(text, start, end, table=kind == "table")
 
     def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
-        """Lines of a table or of code; the first row of a table stays with the header."""
+        """Spans of the lines of a table or of code; the first row of a table stays with the header."""
         lines = [line for line in map(_bare, _LINE.finditer(text, start, end)) if line[0] < line[1]]
         head = text[start : lines[1][1]] if table else ""
         head_tokens = tokens_between(head)
@@ -184,12 +184,12 @@ def _slice(text: str, window: Sequence[_Span]) -> Slice:
 
 
 def _bare(line: re.Match[str]) -> tuple[int, int]:
-    """Where a line begins, with its indentation, and ends without what is blank."""
+    """Start and end of a line, with its indentation and without trailing space."""
     return line.start(), line.start() + len(line[0].rstrip())
 
 
 def text_units(text: str) -> Iterator[tuple[str, str]]:
-    """What is not cut as long as it fits, with its kind: sentences (`text`), fenced code (`code`), tables (`table`)."""
+    """Yield units that are cut only if too long: sentences (`text`), fenced code (`code`), tables (`table`)."""
     if "```" not in text and "~~~" not in text and "|" not in text:
         yield from (("text", sentence) for sentence in split_sentences(text))
         return
@@ -202,7 +202,7 @@ def text_units(text: str) -> Iterator[tuple[str, str]]:
 
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
-    """Tokens of a part of a text, as a chunk counts them."""
+    """Count the tokens of a part of a text as a chunk does."""
     end = len(text) if end is None else end
     return len(_tokens(text, start, end).findall(text, start, end))
 
@@ -232,11 +232,7 @@ def chunk_document(document: Document, chunker: SentenceChunker | None = None) -
 
 
 def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
-    """Passages as the text that they were cut from: what a chunk repeats of the one before stands once.
-
-    That are whole sentences, as many as the chunker repeats, and the header of a table that goes on. Passages that the
-    chunker would not have cut where they end, and those with ids of their own, stay as they are.
-    """
+    """Join passages into the text that they were cut from, without the overlap that the chunker repeats."""
     parts = [passage.text for passage in passages[:1]]
     for before, passage in pairwise(passages):
         if chunker is None or passage.id:
@@ -250,7 +246,7 @@ def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
 
 
 def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
-    """The header of the table that one chunk ends with and the next one goes on with; else nothing."""
+    """The header that the next chunk repeats of a table that continues, else an empty text."""
     lines = text.split("\n", 3)
     head = "\n".join(lines[:2])
     if len(lines) < 3 or head not in before or tokens_between(before) + tokens_between(lines[2]) <= chunker.max_tokens:
@@ -260,7 +256,7 @@ def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
 
 
 def _repeated(before: str, text: str, chunker: SentenceChunker) -> int:
-    """Length of the sentences that end one chunk and begin the next: the most of them that the chunker repeats."""
+    """Length of the overlap of two chunks: the longest run of sentences that the chunker repeats."""
     units = [unit for _, unit in text_units(before)]
     start, tokens = len(before), 0
     before_tokens = tokens_between(before)
@@ -303,7 +299,7 @@ def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
 
 
 def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
-    """Chunks with their paths."""
+    """Chunks of a text with their section paths."""
     sections = sections_of_markdown(clean_markdown(text))
     pieces = []
     for group in packed(sections, lambda section: tokens_between(section.text), chunker.max_tokens // 2):
@@ -313,7 +309,7 @@ def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str
 
 
 def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The headings that all paths begin with."""
+    """The common prefix of some paths."""
     shared = paths[0]
     for path in paths[1:]:
         same = 0

@@ -1,4 +1,4 @@
-"""What an index stores of the user's documents, given back as documents."""
+"""Stored documents, and how they are returned as `Document` objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the index remembers it.
+    """A document as the index stores it.
 
     Attributes:
         id: The user's id.
@@ -36,7 +36,7 @@ class StoredDocument:
 def to_documents(
     documents: Mapping[str, StoredDocument], chunks: Iterable[Chunk], allow: Filter | None = None
 ) -> list[Document]:
-    """Stored documents as they are given in, cut into those of some passages that are allowed."""
+    """Rebuild documents from stored ones; only passages that pass the filter are included."""
     pieces: dict[str, list[str | Passage]] = {}
     for chunk in chunks:
         if chunk.doc_id in documents and is_allowed(chunk, allow, documents):
@@ -51,7 +51,7 @@ def to_documents(
 def with_changes(
     stored: Iterable[Document], changes: Mapping[str, Document | None], wanted: set[str] | None, allow: Filter | None
 ) -> list[Document]:
-    """Documents as they will be when pending changes are indexed."""
+    """Documents as they will be once pending changes are indexed."""
     documents: dict[str, Document | None] = {document.id: document for document in stored}
     for name, document in changes.items():
         if wanted is None or name in wanted:
@@ -67,7 +67,7 @@ def is_allowed(chunk: Chunk, allow: Filter | None, documents: Mapping[str, Store
 
 
 def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str, str]]:
-    """What filters compare, for `passes`: of each passage that a document has, or of itself where it has none."""
+    """The fields that filters compare, for `passes`: one item per passage, or one for a document without passages."""
     bare = Passage("-")
     pieces = [piece if isinstance(piece, Passage) else bare for piece in document.chunks or ("",)]
     return [
@@ -77,7 +77,7 @@ def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str,
 
 
 def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
-    """A passage as `Document.chunks` holds it: the text alone where it has nothing of its own."""
+    """A passage as an item of `Document.chunks`: text alone if it has no title, id or metadata of its own."""
     title = "" if chunk.title == document.title else chunk.title
     missing = object()
     own = {key: value for key, value in chunk.metadata.items() if document.metadata.get(key, missing) != value}

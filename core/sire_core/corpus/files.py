@@ -1,4 +1,4 @@
-"""Finding files and reading them as text or JSON, with errors that say where and what to do."""
+"""Finds files and reads them as text or JSON; errors name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sire_core.clean_text import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
 
 _WITHIN = 1024
-"""Browsers look no further."""
+"""Browsers look at this many bytes."""
 _CONTENT = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
 _XML = re.compile(r"""xml\s[^>]*?\bencoding\s*=\s*["']([^"']+)""")
 
@@ -27,7 +27,7 @@ _LABELS = {
     "windows-31j": "cp932",
     "windows-874": "cp874",
 }
-"""Names that Python does not know."""
+"""Encoding names of the web that Python does not know."""
 _READ_AS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -39,7 +39,7 @@ _READ_AS = {
     "gbk": "gb18030",
     "shift_jis": "cp932",
 }
-"""What browsers read in the place of a declared encoding, which it extends."""
+"""Browsers read a declared encoding as one that extends it."""
 _ENCODINGS = frozenset(
     [
         *_READ_AS.values(),
@@ -51,7 +51,7 @@ _ENCODINGS = frozenset(
 
 
 def declared_encoding(raw: bytes) -> str:
-    """What a page calls its encoding in a `meta` tag, else in the XML declaration; empty where it says nothing."""
+    """Encoding that a page declares in a `meta` tag, else in the XML declaration; empty if none."""
     head = _Head()
     with suppress(AssertionError):  # of Python's parser, for markup that it does not know: nothing is read behind it
         head.feed(raw[:_WITHIN].decode("latin-1"))
@@ -59,7 +59,7 @@ def declared_encoding(raw: bytes) -> str:
 
 
 def decode_as(raw: bytes, declared: str) -> str | None:
-    """The text of a page, by the declared encoding where it is no UTF-8; None where that is unknown or wrong."""
+    """Decode a page that is not UTF-8 with its declared encoding; None if that is unknown or wrong."""
     label = declared.lower().removeprefix("x-")
     try:
         name = codecs.lookup(_LABELS.get(label, label)).name
@@ -75,7 +75,7 @@ def decode_as(raw: bytes, declared: str) -> str | None:
 
 
 class _Head(HTMLParser):
-    """Notes the first declaration of each kind; what stands in comments and scripts is none."""
+    """Reads the first declaration of each kind, outside of comments and scripts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class SourceFile(NamedTuple):
 
 
 class JsonLine(NamedTuple):
-    """A line of a JSON Lines file: its number (from 1) and its value, or the error that reading it gave."""
+    """A line of a JSON Lines file: its number (from 1), and its value or the error."""
 
     number: int
     value: Any = None
@@ -158,7 +158,7 @@ def find_files(
 
 
 def _name(file: SourceFile, folders: Sequence[str]) -> str:
-    """The path below the first of some folders that holds a file; its name as it is when none does."""
+    """The path below the first of some folders that contains the file, else its name."""
     resolved = PurePath(os.path.realpath(file.path.parent), file.path.name)
     for folder in folders:
         if resolved.is_relative_to(folder):
@@ -188,7 +188,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
 
 
 def _followed(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
-    """Names of subfolders that are read; others are told to `leave`, but for hidden ones."""
+    """Names of the subfolders to read; `leave` is called with the reason for others, except hidden ones."""
     followed = []
     for name in subfolders:
         path = Path(folder, name)
@@ -208,7 +208,7 @@ def _inside(path: Path, folder: str) -> bool:
 
 
 def check_readable(path: Path, max_bytes: int) -> None:
-    """Refuse what cannot or should not be opened."""
+    """Refuse a file that cannot or should not be opened."""
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
         raise ConfigurationError(f"max_bytes must be a positive integer, not {max_bytes!r}.")
     try:
@@ -240,7 +240,7 @@ def read_text(path: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, declares: bool 
 
 
 def json_lines(path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[JsonLine]:
-    """Read a JSON Lines file line by line; blank lines are skipped, a bad line does not stop the rest."""
+    """Read a JSON Lines file line by line; blank lines are skipped, a bad line is reported and reading goes on."""
     check_readable(path, max_bytes)
     offset = 0
     try:
@@ -271,7 +271,7 @@ def parse_json(text: str) -> Any:
 
 
 def _decode(raw: bytes, offset: int, declared: str = "") -> str:
-    """Decode a part of a file that starts at byte `offset`; for errors, the encoding that it declares."""
+    """Decode a part of a file that starts at byte `offset`; `declared` is named in the error."""
     if offset == 0 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
         name = "UTF-32" if raw.startswith(_UTF32_BOMS) else "UTF-16"
         raise CorpusError(f"byte 0 is not UTF-8: the file is {name}; convert it (iconv -f {name} -t UTF-8)")

@@ -18,13 +18,13 @@ _KINDS = frozenset(
     "horizontal static dropdown context hamburger user account social sub mega overlay drawer panel widget area banner "
     "consent notice law info popup modal message next prev previous to of on this in chapters elems".split()
 )
-"""What stands beside a word of navigation in the name of a class without making it another thing (`main-nav`)."""
+"""Words that may join a navigation word in a class name without changing its meaning (`main-nav`)."""
 _ALL_NAVIGATION = _NAVIGATION | _KINDS
 _LAYOUTS = frozenset(
     "no not for with without has have is one two three hide hides hidden show shows open opened closed layout grid "
     "columns column content contents body".split()
 )
-"""What makes the name of a class that ends in a word of navigation one of the page (`has-sidebar`)."""
+"""Words that make a class name about the page, though it ends in a navigation word (`has-sidebar`)."""
 _TAGS = frozenset("div ul ol a section header p aside".split())
 HIDDEN_ROLES = ("navigation", "banner", "contentinfo", "search")
 _PART = re.compile(r"[_-]+")
@@ -34,7 +34,7 @@ _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
 
 def fence_around(code: str) -> str:
-    """What may stand around code in Markdown: no line of it begins with as much."""
+    """A fence that is longer than any in the code."""
     marks = _FENCE.findall(code)
     if not any(mark[0] == "`" for mark in marks):
         return "```"
@@ -43,14 +43,14 @@ def fence_around(code: str) -> str:
 
 
 def without_comment_marks(text: str) -> str:
-    """Keep a written `<!--` from beginning a comment in Markdown; code between backticks keeps it as it is."""
+    """Escape a literal `<!--`, so that Markdown does not read it as a comment; code is left as it is."""
     if "<!--" not in text:
         return text
     return _CODE_OR_COMMENT.sub(lambda match: match.group() if match.group(1) else "&lt;!--", text)
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content: bool = False) -> bool:
-    """Whether the classes or the id of an element say that it is navigation."""
+    """Whether the classes or the id of an element mark it as navigation."""
     if tag not in _TAGS:
         return False
     names = (attributes.get("class") or "").lower().split()
@@ -68,7 +68,7 @@ def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content:
 
 
 class PageRegions:
-    """Which elements look like navigation, and which of these hold the page's content: these are none.
+    """Tells navigation from content: elements that look like navigation but contain the page's content are kept.
 
     Content is what the best landmark says that a page has: `main`, else `article`, else its first heading (and
     articles and headings inside of a better one count as much as that one).
@@ -86,7 +86,7 @@ class PageRegions:
         return bool(self._landmarks) and self._landmarks[-1][1] >= _RANKS["article"]
 
     def begin(self, depth: int, number: int, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Note an element that is read, by its place among the open ones and its number in the page."""
+        """Note an element by its depth and its number in the page."""
         if is_navigation(tag, attributes, in_content=self.in_content):
             self._ranks[number] = 0
             self._doubtful.append((depth, number))
@@ -122,11 +122,11 @@ _UNENDED = re.compile(
 )
 
 _UNENDED_MARKS = 8
-"""So many marks of a page may have no end before those behind them are taken for text."""
+"""Number of unended marks after which the rest of the page is taken as text."""
 
 
 class _UnendedError(Exception):
-    """A page has too many marks without an end, and each of them costs a look at all that follows.
+    """A page has too many marks without an end, each of which costs a scan of the rest.
 
     Attributes:
         rest: The page from the last of them on.
@@ -138,7 +138,7 @@ class _UnendedError(Exception):
 
 
 class LinearParser(HTMLParser):
-    """Reads a page once; of marks without an end, some are looked for in all that follows, the others are text."""
+    """Parses a page in linear time: after a few marks without an end, further ones are text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -173,13 +173,13 @@ class LinearParser(HTMLParser):
         return self._ended(i, super().parse_pi(i))
 
     def parse_html_declaration(self, i: int) -> int:
-        """Read `<!...>`; what is in square brackets there is a comment to HTML, where the parser would raise."""
+        """Read `<!...>`; a declaration in square brackets is a comment in HTML, where the base class would raise."""
         if self.rawdata.startswith("<![", i):
             return self._ended(i, self.parse_bogus_comment(i))
         return self._ended(i, super().parse_html_declaration(i))
 
     def _ended(self, start: int, end: int) -> int:
-        """Count the marks without an end: the parser looks for the end of each in all the rest of the page."""
+        """Count the marks without an end, since the parser searches the rest of the page for each."""
         if end < 0 and self._unended is not None:
             self._unended += 1
             if self._unended > _UNENDED_MARKS:
@@ -188,12 +188,12 @@ class LinearParser(HTMLParser):
 
 
 def _without_unended(page: str) -> str:
-    """Make text of each `<` whose mark does not end before the next `<`. Linear: no mark is looked at twice."""
+    """Escape each `<` whose tag does not end before the next `<`, in linear time."""
     return _UNENDED.sub("&lt;", page)
 
 
 def _without_long_numbers(page: str) -> str:
-    """Shorten `&#999..9;`: Python refuses to read numbers of thousands of digits, and no character has one."""
+    """Shorten `&#999..9;`: Python refuses to parse numbers of thousands of digits."""
     return _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
 
 
@@ -218,9 +218,9 @@ _ENDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
     "option": ("option",),
 }
-"""Elements that end where one begins: their end tags may be left out."""
+"""Elements that a start tag closes implicitly."""
 _BLOCK = ""
-"""Stands for elements that no end tag of a word or phrase (`</b>`) ends."""
+"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
 _BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
 _WALLS = {
     "p": ("table", "object", "template", "button"),
@@ -228,7 +228,7 @@ _WALLS = {
     **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
     **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
 }
-"""Elements that a tag inside of them ends nothing outside of."""
+"""Elements whose inner tags close nothing outside of them."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _LISTS = ("ol", "ul")
@@ -237,12 +237,7 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 def html_to_markdown(page: str) -> tuple[str, str]:
-    """Convert a page.
-
-    Left out are scripts, styles, controls, comments, what is hidden, and navigation: its elements, its roles, and
-    classes and ids that say so, unless the page's content stands in their element, or nothing else would be left.
-    Linear in the length of the page; broken HTML loses no text outside of these.
-    """
+    """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
     whole_page, navigation = _read(page, frozenset())
     if navigation:
         title, text = _read(page, navigation)[0]
@@ -251,14 +246,14 @@ def html_to_markdown(page: str) -> tuple[str, str]:
 
 
 def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], frozenset[int]]:
-    """Title and Markdown of a page without some of its elements, and the elements that are navigation."""
+    """Title and Markdown of a page without some elements, and the numbers of its navigation elements."""
     reader = _Reader(left_out)
     reader.read(page)
     return reader.finished(), reader.landmarks.navigation()
 
 
 class _Reader(LinearParser):
-    """Collects lines of Markdown while the parser goes through a page."""
+    """Collects lines of Markdown while the parser reads a page."""
 
     def __init__(self, left_out: frozenset[int]) -> None:
         super().__init__()
@@ -307,7 +302,7 @@ class _Reader(LinearParser):
         self._open.append(tag)
 
     def _place(self, tag: str) -> int | None:
-        """Where among the open elements the innermost of a name is that a tag here may end."""
+        """Depth of the innermost open element of a name that a tag here may close."""
         depth = self._places[tag][-1] if self._places[tag] else None
         if depth is None or depth == self._skips_from:  # no broken table keeps what is left out from ending
             return depth
@@ -315,7 +310,7 @@ class _Reader(LinearParser):
         return None if any(self._places[wall] and self._places[wall][-1] > depth for wall in walls) else depth
 
     def _close(self, depth: int) -> None:
-        """End an open element and all inside of it."""
+        """Close an open element and all inside of it."""
         while len(self._open) > depth:
             tag = self._open.pop()
             for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
@@ -329,7 +324,7 @@ class _Reader(LinearParser):
         self.landmarks.close(depth)
 
     def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Begin an element that is read."""
+        """Begin an element whose content is kept."""
         if tag in _LISTS:
             start = attributes.get("start") or "1"
             self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
@@ -353,7 +348,7 @@ class _Reader(LinearParser):
             self._break()
 
     def _label(self) -> str:
-        """What stands in front of the next item of the innermost list."""
+        """Marker of the next item of the innermost list."""
         number = self._lists[-1] if self._lists else 0
         if not number:
             return "- "
@@ -361,7 +356,7 @@ class _Reader(LinearParser):
         return f"{number}. "
 
     def handle_endtag(self, tag: str) -> None:
-        """End an element; one that nobody closes (`<nav><p>..</nav>`) ends with the one around it."""
+        """End an element; unclosed ones inside of it end, too."""
         depth = self._place(tag)
         if depth is not None:
             self._close(depth)
@@ -369,7 +364,7 @@ class _Reader(LinearParser):
             self._break()
 
     def _end(self, tag: str) -> None:
-        """End an element that was read."""
+        """End an element whose content is kept."""
         if tag == "title":
             self._in_title = False
         elif tag == "code" and self._code is None:
@@ -395,7 +390,7 @@ class _Reader(LinearParser):
             self._break()
 
     def handle_data(self, data: str) -> None:
-        """Take in text."""
+        """Add text."""
         if self._in_title:
             self._title.append(data)
         elif self._skips_from is None:
@@ -433,7 +428,7 @@ class _Reader(LinearParser):
         return without_comment_marks(text)
 
     def _break(self) -> None:
-        """Keep apart what stands in two blocks; those in a cell are on one line."""
+        """Separate two blocks; those in a table cell stay on one line."""
         if self._row is None:
             self._flush()
         else:

@@ -1,4 +1,4 @@
-"""Mails (`.eml`): who wrote what to whom and when, the text, and the attachments that are text, too."""
+"""Mails (`.eml`): sender, recipients, date, text, and attachments that are text."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sire_core.errors import CorpusError
 _SHOWN = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 10_000
-"""Letters of a header that is read; parsing longer ones takes longer than linear time."""
+"""Longest header that is parsed; parsing is not linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What a mail says.
+    """Content of a mail.
 
     Attributes:
         title: Its subject.
@@ -48,7 +48,7 @@ class _Part(NamedTuple):
 
 
 def read_mail(path: Path, max_bytes: int) -> Mail:
-    """Read a mail. Of a text that is there in several forms the plain one is taken; inline pictures are left out."""
+    """Read a mail. Of alternative forms of the text the plain one is taken; inline pictures are left out."""
     check_readable(path, max_bytes)
     try:
         message = message_from_bytes(path.read_bytes().removeprefix(_BYTE_ORDER_MARK))
@@ -74,7 +74,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
 
 
 def _headers(message: Message[Any, Any]) -> dict[str, str]:
-    """The first of each header that has words, in lower case."""
+    """The first non-empty header of each name, names in lower case."""
     headers: dict[str, str] = {}
     for name, value in message.raw_items():
         if name.lower() in ("subject", *_SHOWN) and (words := _words(str(value))):
@@ -87,7 +87,7 @@ def _shown(headers: Mapping[str, str]) -> str:
 
 
 def _words(value: str) -> str:
-    """Words of a header, also of one that is written in UTF-8 without saying so."""
+    """Words of a header, also if it is UTF-8 without declaration."""
     plain = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     with suppress(MessageError, LookupError, ValueError):  # what only looks like an encoded word stays as it is
         plain = str(make_header(decode_header(plain)))

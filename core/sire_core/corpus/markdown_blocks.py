@@ -14,7 +14,7 @@ _RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 # Behind the backticks of a fence stands no other backtick: "```x``` is short" is code within a line.
 _FENCE = re.compile(r"[ \t]*(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<mark>`{3,}(?=[^`]*$)|~{3,})")
 _DEEP = 4
-"""Columns from which a fence can only stand within an item of a list."""
+"""Indentation from which a fence belongs to a list item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _alternative(match: re.Match[str]) -> str:
 
 
 def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Lines in runs of `code`, `table` and `text`."""
+    """Yield runs of lines by kind: `code`, `table` or `text`."""
     plain: list[str] = []
     row = 0
     while row < len(lines):
@@ -103,11 +103,7 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def code_end(lines: Sequence[str], start: int) -> int:
-    """Where the fenced code that starts at a line ends; `start` when none starts there.
-
-    Code goes on to a fence of the same character that is at least as long and has nothing behind it, else to the end:
-    a longer fence can show a shorter one. Code within an item of a list ends with the item, too.
-    """
+    """End of the fenced code that starts at a line; `start` if none does. Code in a list item ends with the item."""
     opened = _FENCE.match(lines[start])
     if opened is None:
         return start
@@ -127,7 +123,7 @@ def code_end(lines: Sequence[str], start: int) -> int:
 
 
 def _table(lines: list[str], start: int) -> int:
-    """Where the table that starts at a line ends; `start` when none starts there."""
+    """End of the table that starts at a line; `start` if none does."""
     if start + 1 >= len(lines) or "|" not in lines[start] or not _RULE.fullmatch(lines[start + 1].strip()):
         return start
     if _cells(lines[start]) != _cells(lines[start + 1]):

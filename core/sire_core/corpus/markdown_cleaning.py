@@ -1,4 +1,4 @@
-"""Markdown without what readers never see (comments, anchors, navigation), and its front matter as fields."""
+"""Markdown without comments, anchors and navigation, and its front matter as fields."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 
 def without_blobs(text: str) -> str:
-    """The text without runs that are longer than any word and hold none.
+    """Remove base64 and other runs that are longer than any word.
 
     Of a picture its alternative text stays, of a certificate or a key the lines around it. Left out are the content
     of `data:` addresses, runs of 256 and more letters and digits, and lines that hold nothing but base64, two or more
@@ -58,7 +58,7 @@ def _alternative(match: re.Match[str]) -> str:
 
 
 def _keep_short(match: re.Match[str]) -> str:
-    """Lines of digits and small letters alone may be a list of check sums; base64 has letters of all kinds."""
+    """Keep lines of digits and lower-case letters (check sums); base64 has letters of all kinds."""
     return "" if all(kind.search(match[0]) for kind in _KINDS) else match[0]
 
 
@@ -112,7 +112,7 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
 
 
 def _add_item(fields: dict[str, Value | list[Value]], name: str, value: str) -> None:
-    """Add an item to a list in lines of their own; one that is more than a plain value is left out."""
+    """Add an item to a list; items that are not plain values are left out."""
     if not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
         items = fields.setdefault(name, [])
         if isinstance(items, list):

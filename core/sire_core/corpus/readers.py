@@ -1,4 +1,4 @@
-"""Reading files and folders as documents."""
+"""Reads files and folders as documents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
 READING = "files-1"
-"""Names how files are read; changes whenever the same file may give another document."""
+"""Version of the readers; changes whenever the same file may give another document."""
 
 
 CONVERTED = (
@@ -64,11 +64,11 @@ _READERS = {
     ".fb2": ("xml_files", "read_xml"),
     ".ipynb": ("source_code", "read_notebook"),
 }
-"""Modules and functions that read a file with the library made for its format."""
+"""Modules and functions that read a format."""
 
 
 def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
-    """Convert a file."""
+    """Convert a file to its title and Markdown."""
     refuse_expanding(path, max_bytes)
     suffix = path.suffix.lower()
     module, name = _READERS.get(suffix, ("readers", "_by_kreuzberg"))
@@ -83,7 +83,7 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
 
 
 def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, str]:
-    """What a reader returns that needs the extra `files`."""
+    """Call a reader that needs the extra `files`."""
     try:
         return read()
     except ImportError as error:
@@ -97,7 +97,7 @@ def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, s
 
 
 def _by_kreuzberg(path: Path) -> tuple[str, str]:
-    """Title and Markdown of a file of one of the rarer formats."""
+    """Title and Markdown of a file in one of the rarer formats."""
     # Before 4.8 there is no ContentFilterConfig.
     from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
 
@@ -151,7 +151,7 @@ def _check_archive(file: BinaryIO, max_bytes: int) -> None:
 
 
 def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup: bool) -> int:
-    """What is left of the bytes; negative when a member needs more."""
+    """Return the remaining bytes after unpacking a member; negative if it needs more."""
     file.seek(member.header_offset)
     head = file.read(30)
     file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
@@ -178,7 +178,7 @@ def _check_markup(blocks: Iterator[bytes]) -> None:
 
 
 def _check_block(tail: bytes, block: bytes) -> bytes:
-    """Refuse entities, also in UTF-16; what the next block begins with."""
+    """Refuse entities, also in UTF-16; return the overlap with the next block."""
     content = tail + block.replace(b"\0", b"")
     if _ENTITY in content:
         raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
@@ -204,7 +204,7 @@ _Item = Union[FoundRecord, Failure]
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocuments:
-    """What was read.
+    """Documents that were read, and failures.
 
     Attributes:
         documents: In the order of the sources, files of a folder sorted by name.
@@ -224,14 +224,11 @@ class LoadedDocuments:
 
     @property
     def ids(self) -> set[str]:
-        """Ids of all documents, those of known files too."""
+        """Ids of all documents, known files included."""
         return {*(document.id for document in self.documents), *(file.name for file in self.known)}
 
     def may_hold(self, doc_id: str, *, a_file: bool = False) -> str | None:
-        """What could not be used and may have held a document; None when nothing may.
-
-        The id of a file's document is the file's name, or begins with it; records bring ids of their own.
-        """
+        """Name of an unread file that may contain a document; None if there is none."""
         for name in self.unread:
             record = not a_file and name.lower().endswith(_RECORDS)
             if record or name == "." or (doc_id.startswith(name) and _ends(doc_id, name)):
@@ -311,12 +308,12 @@ def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[lis
 
 
 def _ends(doc_id: str, name: str) -> bool:
-    """Whether a file's or folder's name ends where it ends in an id."""
+    """Whether a file or folder name ends at a boundary of the id."""
     return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
 
 def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
-    """Keep a file of a million bad lines from filling the report; the count stays."""
+    """Limit the failures of one file; the last one counts the rest."""
     if len(failed) <= _LISTED:
         return failed
     rest = len(failed) - _LISTED
@@ -394,7 +391,7 @@ def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:
 def _titled(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
 ) -> FoundRecord:
-    """A document with a title: its own, else its first heading or the file's name."""
+    """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
     if not title and headings:
         title = first_heading(text)
@@ -439,7 +436,7 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
 
 
 _LOOKED_AT = 200_000
-"""Characters of a document that its words are judged by."""
+"""Number of characters that are checked."""
 _ENOUGH = 200
 _LONG_LINE = 20_000
 _WORD = re.compile(r"[^\W\d_]+")
@@ -447,7 +444,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document before anything is built of it.
+    """A document before an index is built.
 
     Attributes:
         id: Its id.
@@ -467,7 +464,7 @@ class ReadDocument:
 
 
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
-    """Look at what was read."""
+    """Describe a document as it was read, with warnings."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
     sections = sections_of_markdown(text)
     headings = dict.fromkeys(heading for section in sections for heading in section.path)

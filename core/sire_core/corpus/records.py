@@ -14,14 +14,14 @@ _OWN_KEYS = frozenset({"id", "_id", "title", "text", "chunks", "metadata"})
 
 
 class FoundRecord(NamedTuple):
-    """A document and where it was found."""
+    """A document and its origin."""
 
     document: Document
     origin: str
 
 
 def holds_question(record: Any) -> bool:
-    """Whether a JSON value is a benchmark question without any passage."""
+    """Whether a JSON value is a benchmark question without passages."""
     return isinstance(record, Mapping) and "question" in record and not is_official(record) and not _has_text(record)
 
 
@@ -116,18 +116,14 @@ class OfficialPassage(NamedTuple):
 
 
 def is_official(record: Any) -> bool:
-    """Whether a JSON value has the shape of a HotpotQA, 2WikiMultiHopQA or MuSiQue record."""
+    """Whether a JSON value looks like a HotpotQA, 2WikiMultiHopQA or MuSiQue record."""
     if not isinstance(record, Mapping) or "question" not in record:
         return False
     return isinstance(record.get("paragraphs"), list) or isinstance(record.get("context"), list)
 
 
 def official_passages(record: Mapping[str, Any]) -> list[OfficialPassage]:
-    """The passages of a record, in its order.
-
-    The document id is the title and a hash of title and text: the same passage has the same id in whichever question
-    and file it occurs, and two texts under one title have two ids.
-    """
+    """The passages of a record, in its order; ids are made of title and content, so equal passages have equal ids."""
     if "paragraphs" in record:
         return [_musique(paragraph) for paragraph in record["paragraphs"]]
     facts = record.get("supporting_facts") or []

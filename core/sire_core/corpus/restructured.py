@@ -1,4 +1,4 @@
-"""reStructuredText as Markdown, by docutils; what Sphinx adds to the language is read without Sphinx."""
+"""reStructuredText as Markdown, by docutils; extensions of Sphinx are read without Sphinx."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import split_header
 
 _LONGEST_PARAGRAPH = 20_000
-"""docutils looks for the end of each mark in all that follows in its paragraph."""
+"""Longer paragraphs are cut: docutils searches the rest of a paragraph for the end of each mark."""
 _DIRECTIVE = re.compile(
     r"^(?P<mark>[ \t]*(?:[-*+][ \t]+)?\.\. )(?P<name>[A-Za-z][\w:.+-]{0,60}?)[ ]?::(?=[ \t\n]|$)", re.MULTILINE
 )
@@ -30,7 +30,7 @@ _STANDARD = frozenset(
     "header highlights hint image important line-block list-table math note parsed-literal pull-quote replace role "
     "rubric sectnum sidebar table tip title topic unicode warning".split()
 )
-"""Directives that docutils reads as Sphinx does."""
+"""Directives that docutils reads like Sphinx."""
 _LEFT_OUT = frozenset(
     "toctree index currentmodule module py:module py:currentmodule highlight default-role tabularcolumns program "
     "include raw meta literalinclude sectionauthor moduleauthor codeauthor target-notes".split()
@@ -72,7 +72,7 @@ def read_rst(text: str) -> tuple[str, str]:
 
 
 def _parsed(text: str) -> Any:
-    """The tree of a document, with the words of directives and roles that docutils does not know."""
+    """Parse a document; unknown directives and roles keep their words."""
     from docutils.core import publish_doctree
     from docutils.parsers.rst import directives, roles
 
@@ -107,14 +107,14 @@ def _parsed(text: str) -> Any:
 
 
 def _renamed(match: re.Match[str]) -> str:
-    """The line of a directive that docutils does not know, or knows fewer options of: it becomes ours."""
+    """Rename a directive that docutils does not know, or knows fewer options of, to ours."""
     return match[0] if match["name"].lower() in _STANDARD else f"{match['mark']}{_OURS}:: {match['name']}"
 
 
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any, is_code: bool, **__: Any
 ) -> tuple[list[Any], list[Any]]:
-    """The words of a role: its title, else its target without what abbreviates it."""
+    """Words of a role: its title, else its target without abbreviation marks."""
     del name, lineno, inliner
     from docutils import nodes, utils
 
@@ -131,7 +131,7 @@ def _role(
 
 
 class _AnyOption(dict[str, Callable[[str], str]]):
-    """Options of every name."""
+    """Accepts options of every name."""
 
     def __missing__(self, name: str) -> Callable[[str], str]:
         return str
@@ -142,7 +142,7 @@ def _directive_class() -> type[Any]:
     from docutils.parsers.rst import Directive
 
     class Ours(Directive):  # type: ignore[misc, unused-ignore]
-        """Any directive of Sphinx: its name is the first word of the argument."""
+        """Any Sphinx directive; the first word of the argument is its name."""
 
         required_arguments, optional_arguments = 1, 1
         final_argument_whitespace = has_content = True
@@ -172,7 +172,7 @@ def _directive_class() -> type[Any]:
 
 
 class _Writer:
-    """Writes a tree as Markdown.
+    """Writes a document tree as Markdown.
 
     Attributes:
         title: Of a field `Title`, else the first heading.
@@ -183,7 +183,7 @@ class _Writer:
         self._depth = 0
 
     def blocks(self, node: Any) -> str:
-        """What stands below a node, block by block."""
+        """Yield the children of a node as blocks."""
         return "\n\n".join(filter(None, (self._block(child) for child in node.children)))
 
     def _block(self, node: Any) -> str:
@@ -258,7 +258,7 @@ class _Writer:
         return plain_text(str(node.get("alt", "")))
 
     def _system_message(self, node: Any) -> str:
-        """Text that docutils could not read, such as a heading on the wrong level or a broken table."""
+        """Text that docutils could not parse, such as a heading on the wrong level."""
         return "\n\n".join(plain_text(child.astext()) for child in node.children if child.tagname == "literal_block")
 
     def _table(self, node: Any) -> str:
@@ -291,7 +291,7 @@ _PARAGRAPHS = frozenset(
 
 
 def _inline(node: Any) -> str:
-    """Words of a paragraph, code between backticks."""
+    """Text of a paragraph, code between backticks."""
     parts: Sequence[Any] = node.children
     if not parts:
         return "" if node.tagname in _SILENT else node.astext() if node.tagname != "image" else str(node.get("alt", ""))

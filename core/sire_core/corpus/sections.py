@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sire_core.corpus.markdown_writing import undo_inline
 
 SEPARATOR = " > "
-"""Stands between the headings of a section's path where the path is written as a title."""
+"""Separator of the headings of a section path in a title."""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{3,})[ \t]*$")
@@ -24,12 +24,12 @@ _MARKS = re.compile(
     r"|!?\[(?P<linked>[^\[\]]{0,200})\]\([^()\s]{0,500}\)",
     re.IGNORECASE,
 )
-"""Marks of a heading; of elements only those of HTML: a heading `Vec<T>` is about `T`, too."""
+"""Markup in a heading; only elements of HTML: the heading `Vec<T>` is about `T`, too."""
 ATTRIBUTES = re.compile(
     r"[ \t]*(?:\{:?[ \t]{0,3}[#:.][^{}\s]{1,100}(?:[ \t][^{}\n]{0,100})?\}"
     r"|\{\{[<%][^{}\n]{0,200}[>%]\}\}|\u00b6)[ \t]*$"
 )
-"""What generators of sites put behind a heading: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
+"""Suffixes that site generators add to headings: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
 LONGEST_LINE = 2_000
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
@@ -39,7 +39,7 @@ _BEGINS_NO_PROSE = "|-*+#>`=_~"
 
 
 class MarkdownSection(NamedTuple):
-    """A heading and the text up to the next one, or headings right below each other and the text of the last.
+    """A section: one or more headings and the text up to the next heading.
 
     Attributes:
         path: Headings from the outermost to the one that the text stands under; empty in front of the first.
@@ -51,7 +51,7 @@ class MarkdownSection(NamedTuple):
 
 
 def title_line(text: str) -> tuple[str, str]:
-    """The title that a text begins with on a line of its own, and the rest; an empty title where there is none.
+    """The title that a text begins with on a line of its own, and the rest; the title is empty if there is none.
 
     Splitters and exports write a page's title above its text without any mark. It is a short first line that no
     punctuation ends, in front of a line that is at least twice as long: wrapped lines are of one length.
@@ -101,7 +101,7 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
 
 
 def first_heading(text: str) -> str:
-    """The heading that comes first in a Markdown text; empty for none."""
+    """The first heading of a Markdown text; empty if there is none."""
     return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
 
 
@@ -113,7 +113,7 @@ def _close(sections: list[MarkdownSection], path: Sequence[tuple[int, str]], par
 
 
 def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Lines one by one, with the level and words of the heading that each is; 0 for all others."""
+    """Yield each line with the level and words of its heading; level 0 for other lines."""
     from sire_core.corpus.markdown_blocks import code_end
 
     row = 0
@@ -139,7 +139,7 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _stands_apart(lines: Sequence[str], row: int) -> bool:
-    """Whether a line may be a heading: a comment in the middle of code that nothing fences is none."""
+    """Whether the line may be a heading and not a comment in unfenced code."""
     before = row == 0 or not lines[row - 1].strip() or lines[row - 1].startswith("#")
     return before or row + 1 == len(lines) or not lines[row + 1].strip()
 
@@ -149,7 +149,7 @@ def _could_be_heading(line: str) -> bool:
 
 
 def plain_heading(line: str) -> str:
-    """Words of a heading without marks of code, emphasis, links, anchors; escapes and character references undone."""
+    """Words of a heading without markup and escapes."""
     text = line.strip()
     if text.endswith(("}", "\u00b6")) and len(text) <= LONGEST_LINE:
         text = ATTRIBUTES.sub("", text)
@@ -167,7 +167,7 @@ def _unmarked(match: re.Match[str]) -> str:
 
 
 def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The path that a framework's splitter left in the metadata: `Header 1`, `Header 2` .. or `header_path`."""
+    """The section path that a framework's splitter left in the metadata: `Header 1`, `Header 2` .. or `header_path`."""
     path = metadata.get("header_path")
     if isinstance(path, str):
         return tuple(part.strip() for part in path.split("/") if part.strip())
@@ -191,18 +191,18 @@ def naming_title(title: str, text: str) -> str:
 
 
 def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
-    """The title that the metadata hold: the values of the keys that are texts, as a path from the outermost."""
+    """The title in the metadata: the text values of the keys, as a path from the outermost."""
     values = [metadata.get(key) for key in ([keys] if isinstance(keys, str) else keys)]
     return section_title("", [name for name in values if isinstance(name, str) and name.strip()])
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:
-    """Whether the metadata say that a splitter cut the text already; it is not cut again then."""
+    """Whether the metadata show that a splitter cut the text already, so that it is not cut again."""
     return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
 
 
 def section_title(title: str, path: Sequence[str]) -> str:
-    """What stands in front of a passage: the document's title, then the headings that it does not end with already."""
+    """Title of a passage: the document's title and the headings that it does not already end with."""
     whole = " ".join(title.split())
     names: list[str] = []
     for name in path:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _WINDOW = 120
-"""Sentences that one call cuts."""
+"""Sentences per call."""
 
 _INSTRUCTIONS = """\
 Cut the numbered sentences of the data into groups of neighbours that are about one thing; every sentence is in one \

@@ -45,7 +45,7 @@ SOURCES = {
     ".zig": "zig",
     ".m": "objectivec",
 }
-"""Languages of files, by suffix."""
+"""Languages by file suffix."""
 
 _BEFORE = (
     "abstract|async|const|default|defp?|export|extern|final|inline|internal|open|override|private|protected|pub|public|"
@@ -62,20 +62,16 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _INNER = ("python", "ruby", "java", "csharp", "kotlin", "scala", "swift", "php", "dart", "elixir")
-"""Languages in which what is defined within a class has a heading, too."""
+"""Languages in which members of a class have a heading, too."""
 _BRACES = ("c", "cpp", "java", "csharp", "dart", "objectivec")
-"""Languages whose functions have no word in front."""
+"""Languages whose functions have no keyword."""
 _MARKS = re.compile(r"[*<&\[\\]")
-"""What Markdown may take for marks; between backticks it is none."""
+"""Characters that Markdown may read as markup; not so between backticks."""
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
 
 def read_source(text: str, suffix: str) -> str:
-    """Source code as Markdown: each definition a section with its code.
-
-    Every line stands in the text once, and its definition once more as a heading (`class Queue`, `def claim`), so that
-    passages are named by what they are of.
-    """
+    """Source code as Markdown: each definition (`class Queue`, `def claim`) is a section with its code."""
     language = SOURCES[suffix]
     parts: list[tuple[str, list[str]]] = [("", [])]
     waiting = 0  # lines of decorators and comments at the end of a part: they belong to what follows
@@ -121,7 +117,7 @@ def _section(heading: str, code: str, language: str) -> str:
 
 
 NOTATIONS = (".org", ".adoc", ".asciidoc", ".tex", ".latex", ".typ", ".djot")
-"""Suffixes of texts with marks of their own."""
+"""Suffixes of texts with their own markup."""
 
 _MARKED = {
     ".org": re.compile(r"(\*{1,6})[ \t]+(?=\S)"),
@@ -138,7 +134,7 @@ _TITLE = re.compile(
 
 
 def read_notation(text: str, suffix: str) -> tuple[str, str]:
-    """Title and text, with its headings as Markdown has them; all else stays as it is written."""
+    """Title and text, with headings as in Markdown; the rest stays as it is."""
     title_match = _TITLE.search(text)
     title = (
         " ".join((title_match["org"] or title_match["tex"] or "").replace("\\\\", " ").split()) if title_match else ""
@@ -158,7 +154,7 @@ def read_notation(text: str, suffix: str) -> tuple[str, str]:
 
 
 def read_notebook(path: Path) -> tuple[str, str]:
-    """Title of the properties (mostly empty) and Markdown of a notebook; pictures among the outputs are left out."""
+    """Title and Markdown of a notebook; pictures in the outputs are left out."""
     notebook = parse_json(read_text(path))
     if not isinstance(notebook, Mapping):
         raise CorpusError("is not a notebook: it is not a JSON object")

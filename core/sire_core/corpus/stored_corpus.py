@@ -1,4 +1,4 @@
-"""`StoredCorpus`: documents, passages and what they say, of one commit; brought along with a change of documents."""
+"""`StoredCorpus`: documents and passages of one generation, updated incrementally."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """What a change of the corpus does to the chunk units.
+    """Changes of the chunk units.
 
     Attributes:
         delta: Units that come, change or go.
@@ -59,7 +59,7 @@ class PassageChange:
 
 
 def differs(unit: Unit, other: Unit) -> bool:
-    """Whether two versions differ; `1` and `True` in metadata do, which Python takes for equal."""
+    """Whether two versions differ; also `1` and `True` in metadata, which Python takes as equal."""
     both = unit.metadata, other.metadata
     return unit != other or (both[0] is not both[1] and comparable(both[0]) != comparable(both[1]))
 
@@ -67,25 +67,25 @@ def differs(unit: Unit, other: Unit) -> bool:
 T = TypeVar("T")
 F = TypeVar("F", bound="Incremental")
 Place = tuple[int, int, str]
-"""Sequence of a chunk's document, the chunk's position in it, and its id: what chunks and units are ordered by."""
+"""Sort key of chunks and units: sequence of the document, position in it, id."""
 
 
 class Incremental(Protocol):
-    """Something that is made of a whole corpus once, and then follows its changes; never changed itself."""
+    """Derived from a whole corpus once, then updated with its changes; immutable."""
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
-        """Make it."""
+        """Build it from a corpus."""
         ...
 
     def updated(self, update: CorpusUpdate) -> Self:
-        """The same after a change, equal to what `of` makes of the corpus after it."""
+        """Return it after a change, equal to `of` of the new corpus."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCorpus:
-    """Documents and passages of one commit. Nothing in it is ever changed.
+    """Documents and passages of one generation; immutable.
 
     Attributes:
         documents: By id, in corpus order.
@@ -109,7 +109,7 @@ class StoredCorpus:
 
     @classmethod
     def of(cls, documents: Mapping[str, StoredDocument], chunks: Sequence[Chunk]) -> StoredCorpus:
-        """From documents and all of their chunks, both in corpus order."""
+        """Build from documents and all of their chunks, both in corpus order."""
         units = chunk_units(chunks)
         hashes = {chunk.id: chunk.hash for chunk in chunks}
         return cls(
@@ -123,11 +123,11 @@ class StoredCorpus:
         )
 
     def place(self, chunk: Chunk) -> Place:
-        """What a chunk is ordered by."""
+        """Sort key of a chunk."""
         return self.documents[chunk.doc_id].sequence, chunk.position, chunk.id
 
     def number(self, chunk: str) -> int:
-        """Place among `chunks` of the chunk with an id."""
+        """Index in `chunks` of the chunk with an id."""
         return bisect_left(self.chunks, self.place(self.chunk_by_id[chunk]), key=self.place)
 
     def in_order(self, chunks: Iterable[str]) -> list[Chunk]:
@@ -144,14 +144,14 @@ class StoredCorpus:
         return chunks
 
     def following(self, kind: type[F]) -> F:
-        """What a class makes of this corpus: made when it is first asked for, then brought along with changes."""
+        """The instance of an `Incremental` class: built on first use, then updated with the corpus."""
         follower = self.followed.get(kind)
         if follower is None:
             follower = self.followed[kind] = kind.of(self)
         return cast("F", follower)
 
     def updated(self, change: CorpusChange) -> CorpusUpdate:
-        """The corpus after a change. What stays is carried over: the work is proportional to what changes."""
+        """The corpus after a change; the work is proportional to the change."""
         documents = _documents_after(self.documents, change)
         removed = self.of_documents({*(document.id for document in change.put_documents), *change.drop_documents})
         added = sorted(
@@ -215,7 +215,7 @@ class CorpusUpdate:
     passages: PassageChange
 
     def following(self, kind: type[F]) -> tuple[F, F]:
-        """What a class makes of the corpus before and after; see `StoredCorpus.following`."""
+        """The instances of an `Incremental` class before and after the change."""
         before = self.before.following(kind)
         if kind not in self.after.followed:
             self.after.followed[kind] = before.updated(self)
@@ -223,17 +223,17 @@ class CorpusUpdate:
 
     @property
     def added(self) -> list[Chunk]:
-        """Chunks that were not there."""
+        """New chunks."""
         return [chunk for chunk in self.new_chunks if chunk.id not in self.before.chunk_by_id]
 
     @property
     def removed(self) -> list[Chunk]:
-        """Chunks that are not there any more."""
+        """Removed chunks."""
         return [chunk for chunk in self.old_chunks if chunk.id not in self.after.chunk_by_id]
 
 
 def _passage_change(old: Sequence[Unit], new: Sequence[Unit]) -> PassageChange:
-    """From the units before and after of everything that changed documents say."""
+    """Compare the units of changed documents before and after."""
     known = {unit.id: unit for unit in old}
     staying = {unit.id for unit in new}
     was, now = ({chunk: unit.chunk_ids for unit in units for chunk in unit.chunk_ids} for units in (old, new))
@@ -272,7 +272,7 @@ def _by_hash(units: Iterable[Unit], hashes: Mapping[str, str]) -> dict[str, tupl
 
 
 def _replaced(known: Mapping[str, T], removed: Iterable[str], added: Mapping[str, T]) -> dict[str, T]:
-    """A mapping without some keys, and with others; what it has keeps its place."""
+    """A copy of a mapping without some keys and with others; positions are kept."""
     result = dict(known)
     for key in removed:
         if key not in added:
@@ -284,7 +284,7 @@ def _replaced(known: Mapping[str, T], removed: Iterable[str], added: Mapping[str
 def _spliced(
     items: Sequence[T], key: Callable[[T], Place], removed: Iterable[Place], new: Sequence[tuple[Place, T]]
 ) -> list[T]:
-    """Sorted items without some and with others, by slices: those that stay are not looked at."""
+    """Sorted items without some and with others; unchanged runs are copied as slices."""
     edits: list[tuple[Place, int, T | None]] = [(position, 0, None) for position in removed]
     edits += [(position, 1, item) for position, item in new]
     result: list[T] = []

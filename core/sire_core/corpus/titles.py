@@ -1,4 +1,4 @@
-"""Titles that people gave: in the properties of a file, in its front matter, in a header above its text."""
+"""Titles in the properties of a file, in its front matter, or in a header above its text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NO_TITLE = re.compile(
     r"|.*\.(?:pdf|docx?|docm|dotx?|odt|rtf|pptx?|odp|xlsx?|xlsm|ods|csv|tsv|txt|md|html?|tex|dvi|indd|qxd|wpd|eps|tmp)",
     re.IGNORECASE,
 )
-"""What programs write as the title of a file that nobody gave one."""
+"""Titles that programs write by default."""
 
 
 def first_title(*candidates: object) -> str:
-    """The first that a person may have written, on one line; empty if there is none."""
+    """The first title that a person may have written, on one line; empty if there is none."""
     titles = (" ".join(candidate.split()) for candidate in candidates if isinstance(candidate, str))
     return next((title for title in titles if title and not _NO_TITLE.fullmatch(title)), "")
 
@@ -37,7 +37,7 @@ def split_header(text: str) -> tuple[str, str, str]:
 
 
 def header_title(text: str) -> str:
-    """The title that front matter or a header above a text gives it; empty for none."""
+    """The title in the front matter or header of a text; empty if there is none."""
     if text.startswith(("---", "+++")):
         return undo_inline(str(front_matter(text).get("title", "")))
     return split_header(text)[0]

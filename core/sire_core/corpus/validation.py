@@ -1,4 +1,4 @@
-"""Checking documents that come from Python code, their ids and metadata; and keeping one document of each id."""
+"""Checks documents from Python code, their ids and metadata; keeps one document per id."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _checked_passage(passage: Passage, label: str) -> Passage:
 
 
 def clean_id(text: str) -> str:
-    """An id as it was given: it must be found again under the same name."""
+    """Refuse an id that cannot be stored verbatim."""
     text = str.__str__(text)
     if clean_text(text) != text:
         raise CorpusError(f"the id {text!r} holds a NUL character or half a surrogate pair; choose another id")
@@ -165,7 +165,7 @@ class DocumentPool:
         return doc_id in self._kept
 
     def add(self, document: Document, origin: str) -> None:
-        """Take a document in; `origin` says where it was found."""
+        """Add a document; `origin` is named in errors."""
         if document.id not in self._kept:
             self._kept[document.id] = (document, origin)
             return
@@ -177,7 +177,7 @@ class DocumentPool:
         self._conflicts.setdefault(document.id, f"{document.id!r} ({first} and {origin}: {part})")
 
     def documents(self) -> tuple[Document, ...]:
-        """The documents in the order they came."""
+        """The documents in their original order."""
         if self._conflicts:
             listed = "; ".join(list(self._conflicts.values())[:_SHOWN])
             more = f"; and {len(self._conflicts) - _SHOWN} more" if len(self._conflicts) > _SHOWN else ""

@@ -27,12 +27,12 @@ _FOOTER = re.compile(r"<(/?)(?:\w+:)?footer\b", re.IGNORECASE)
 
 
 def _name(element: ET.Element) -> str:
-    """Name of an element without its namespace, in small letters; empty for comments."""
+    """Local name of an element in lower case; empty for comments."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def _root(raw: bytes) -> ET.Element:
-    """Parse XML whose entities were found harmless."""
+    """Parse XML that was checked for entities."""
     try:
         return ET.fromstring(raw)  # noqa: S314 (files that declare entities are refused before)
     except ET.ParseError as error:
@@ -40,11 +40,7 @@ def _root(raw: bytes) -> ET.Element:
 
 
 def read_xml(path: Path) -> tuple[str, str]:
-    """Title and Markdown of a file of XML, FictionBook among it.
-
-    Text with marks within it is a paragraph, whatever its elements are called. A value that stands alone in an element
-    is written with the element's name (`price: 44.95`), unless that is one of prose.
-    """
+    """Title and Markdown of an XML file, such as FictionBook. Values of data elements are written as `price: 44.95`."""
     root = _root(path.read_bytes())
     titles = [
         _words(element) for element in root.iter() if _name(element) in ("book-title", "article-title", "doctitle")
@@ -53,7 +49,7 @@ def read_xml(path: Path) -> tuple[str, str]:
 
 
 def _blocks(root: ET.Element) -> Iterator[str]:
-    """Paragraphs, values and headings, without recursion: elements may be nested as deep as a file likes."""
+    """Paragraphs, values and headings; iterative, since elements may be nested deeply."""
     stack: list[tuple[ET.Element, int]] = [(root, 0)]
     while stack:
         element, depth = stack.pop()
@@ -95,7 +91,7 @@ def read_opml(path: Path) -> tuple[str, str]:
 
 
 def read_epub(path: Path) -> tuple[str, str]:
-    """Title and Markdown of a book: its pages in the order that they are read in."""
+    """Title and Markdown of a book, its pages in reading order."""
     with zipfile.ZipFile(path) as book:
         container = _root(book.read("META-INF/container.xml"))
         package_path = next(
