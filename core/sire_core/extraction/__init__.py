@@ -1,1 +1,1 @@
-"""Extraction."""
+"""Extraction of entities, facts and keywords from passages."""

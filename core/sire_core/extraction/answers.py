@@ -25,20 +25,20 @@ _ENDS = {
     "p": ("p", "predicate", "relation", "relationship", "r"),
     "t": ("t", "tail", "object", "target", "to"),
 }
-"""Keys that models give the parts of a triple."""
+"""Keys under which models return the parts of a triple."""
 _SENTENCE = ("text", "fact", "sentence", "statement", "claim", "proposition", "content")
 _NAME = ("name", "keyword", "entity", "text", "value", "title", "id")
 _BETWEEN = re.compile(r"\s*[,;\n]\s*")
 
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The first value that is a text or a number."""
+    """The first value that is a string or a number."""
     values = (item.get(name) for name in names)
     return next((value for value in values if isinstance(value, str | int | float) and str(value).strip()), None)
 
 
 def _triple(item: Any) -> Any:
-    """The parts of a triple by their keys; None when one is missing."""
+    """Parts of a triple by their keys; None if one is missing."""
     if isinstance(item, Mapping):
         parts = [_first(item, names) for names in _ENDS.values()]
         more = {"strength": item["strength"]} if item.get("strength") is not None else {}
@@ -68,7 +68,7 @@ def _whole_triples(value: Any) -> Any:
 
 
 def _plain_names(value: Any) -> Any:
-    """Texts, numbers, and the names of objects that have one; a text in the place of a list is taken apart."""
+    """Strings, numbers, and names of objects; a string in place of a list is split."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -88,7 +88,7 @@ def _plain_names(value: Any) -> Any:
 
 
 WholeTriples = Annotated[list[T], BeforeValidator(_whole_triples)]
-"""Triples without those that lack a part: one of them must not cost the fact."""
+"""Triples without incomplete ones, which must not cost the fact."""
 PlainNames = Annotated[list[str], BeforeValidator(_plain_names)]
 
 
@@ -182,7 +182,7 @@ class ShortTriple(LenientAnswer):
 
 
 class ShortFact(LenientAnswer):
-    """A statement and its relations, and nothing that a small model would fill with words."""
+    """A statement and its relations only, for small models."""
 
     text: str
     triples: WholeTriples[ShortTriple] = Field(default_factory=list)
@@ -194,14 +194,14 @@ class ShortFact(LenientAnswer):
 
 
 class ShortFactsAnswer(LenientAnswer):
-    """Answer of the fact step where the entities are known: what `model+rules` asks for."""
+    """Answer of the fact step with known entities (`model+rules`)."""
 
     shape: ClassVar[str] = FactsAnswer.shape
 
     facts: LenientList[ShortFact]
 
     def whole(self) -> list[FactAnswer]:
-        """The facts in the form of the longer answers."""
+        """Convert to the long form."""
         return [FactAnswer.model_validate(fact.model_dump()) for fact in self.facts]
 
 
@@ -222,7 +222,7 @@ class TriplesAnswer(LenientAnswer):
 
 
 class AliasesAnswer(LenientAnswer):
-    """Answer of its third step: groups of names; a single group may come without its brackets."""
+    """Answer of its third step: groups of names; a single group may lack its brackets."""
 
     shape: ClassVar[str] = '{"aliases":[["",""]]}'
 
@@ -284,7 +284,7 @@ class ExtractionAnswer(FactsAnswer, EntitiesAnswer):  # fields come in reverse o
 
 
 def _with_text(data: Any) -> Any:
-    """A statement whose sentence may stand under another key."""
+    """A statement whose sentence may have another key."""
     if not isinstance(data, Mapping) or isinstance(data.get("text"), str):
         return data
     text = _first(data, _SENTENCE)
@@ -292,7 +292,7 @@ def _with_text(data: Any) -> Any:
 
 
 def _group(item: Any) -> Any:
-    """Names of one thing, out of a list or of an object with a name and its others."""
+    """Names of one thing, from a list or from an object with a name and aliases."""
     if isinstance(item, Mapping):
         return [name for value in item.values() for name in _plain_names(value)]
     return _plain_names(item)

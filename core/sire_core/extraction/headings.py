@@ -1,4 +1,4 @@
-"""What titles and headings name, words that name nothing there, and how ordinary a word is."""
+"""The subject of titles and headings, headings without one, and word frequencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, MONTHS, OPENER
 
 @lru_cache(1)
 def _ranks() -> dict[str, int]:
-    """Rank by stem, 0 for the commonest.
+    """Rank by stem, 0 for the most common.
 
     `common_words.txt` holds Snowball stems by falling document frequency, counted where words stand in lower case
     inside sentences of encyclopaedia articles and of software documentation, and frequent in both kinds or in most
@@ -37,17 +37,13 @@ def _rank(word: str) -> int | None:
 
 
 def is_everyday(word: str) -> bool:
-    """Whether a word, in any case and inflection, is an ordinary word of English prose rather than a name."""
+    """Whether a word, in any case and inflection, is ordinary English prose rather than a name."""
     return _rank(word.lower()) is not None
 
 
 @lru_cache(1 << 13)
 def rarity(word: str) -> float:
-    """How much a lower-case word tells: an inverse document frequency of English at large, from 0 for `the` to about 9.
-
-    Frequencies fall about as ranks rise (Zipf's law), so the logarithm of the rank stands in for what counting a corpus
-    would give.
-    """
+    """Inverse document frequency of a lower-case word in general English, by its rank (Zipf): 0 to about 9."""
     rank = _rank(word)
     return math.log1p(3 * len(_ranks()) if rank is None else rank)
 
@@ -66,7 +62,7 @@ _MARKS = re.compile(r"[=<>{}|;]")
 _ENDINGS = FUNCTION_WORDS | frozenset("include includes contain contains provide provides".split())
 _DATES = WEEKDAYS | frozenset(MONTHS)
 CAPTIONS = frozenset("figure fig step table tab note tip example item".split())
-"""Words that open captions and steps of instructions."""
+"""First words of captions and of steps of instructions."""
 
 _LEADS = frozenset(
     "how what why when where who which can do does did is are should will you your i my we our it its if let there "
@@ -75,7 +71,7 @@ _LEADS = frozenset(
 
 
 def base_title(title: str) -> str:
-    """What a title names, without its bracketed part: `Aylwin (film)` becomes `Aylwin`.
+    """The subject of a title, without its bracketed part: `Aylwin (film)` becomes `Aylwin`.
 
     Of a section's path it is the innermost heading that names something: `Queue > queue.claim(names=None)` becomes
     `queue.claim`, `Lease pool > Options` becomes `Lease pool`; the outermost when none does.
@@ -91,7 +87,7 @@ def base_title(title: str) -> str:
 
 
 def heading_term(heading: str, *, explained: bool = True) -> str:
-    """What a heading names; empty for headings that say what to do or ask, and for those that any page has.
+    """The subject of a heading; empty for instructions, questions, and headings that any page has.
 
     `Step 3`, `Get started`, `What to do next?`, `Options` and `Before you begin` name nothing; `Lease pool`,
     `IBM Cloudant` and `queue.claim()` do. Of a call its name is enough: `store.get(key, default=None)`.
@@ -119,10 +115,10 @@ def heading_term(heading: str, *, explained: bool = True) -> str:
 
 
 def is_numbered(text: str) -> bool:
-    """Whether words are those of `Step 3` or `Table 12`."""
+    """Whether the words are like `Step 3` or `Table 12`."""
     return bool(_STEP.match(text))
 
 
 def acts(word: str) -> bool:
-    """Whether a lower-case word says what is done: a verb of instructions, a gerund or a participle."""
+    """Whether a lower-case word is an action: a verb of instructions, a gerund or a participle."""
     return word in ACTIONS or (word.endswith(("ing", "ed")) and len(word) > 5 and is_everyday(word))

@@ -67,12 +67,12 @@ def has_unspaced_script(text: str) -> bool:
 
 
 def split_unspaced(sentence: str) -> list[str]:
-    """Sentences of a text that puts no space behind full stops."""
+    """Split a text into sentences if its script puts no space after full stops."""
     return [part for part in _SENTENCE.findall(sentence) if part.strip()]
 
 
 def language_of(text: str) -> str:
-    """`de`, `fr` or `es` where the function words of a passage say so; empty for English and everything else."""
+    """Language of a passage by its function words: `de`, `fr` or `es`; empty for English and others."""
     words = list(map(str.lower, _WORD.findall(text[:_LOOKED_AT])))
     counts = {
         language: sum(map(function_words.__contains__, words)) for language, function_words in _FUNCTION_WORDS.items()
@@ -82,7 +82,7 @@ def language_of(text: str) -> str:
 
 
 def without_function_words(span: TextSpan, language: str) -> TextSpan | None:
-    """A name without the article or preposition that opens it: `Die Reederei`, `Depuis`, `En Cantarrana`."""
+    """A name without a leading article or preposition: `Die Reederei`, `Depuis`, `En Cantarrana`."""
     words = span.name.split(" ")
     start = span.start
     known = _FUNCTION_WORDS[language]
@@ -101,7 +101,7 @@ def without_function_words(span: TextSpan, language: str) -> TextSpan | None:
 
 
 def unspaced_names(sentence: str) -> list[TextSpan]:
-    """Names in Chinese and Japanese: what quotation marks hold, and runs between words of grammar.
+    """Names in Chinese and Japanese: quoted text, and runs between grammatical words.
 
     Japanese writes names in runs of kanji, katakana and Latin letters, and grammar in hiragana. Chinese has one script:
     its runs are cut at words of grammar and are names when they are short.

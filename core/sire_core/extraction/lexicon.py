@@ -1,4 +1,4 @@
-"""Small English word lists that the LLM-free extractor takes its cues from. All lower case."""
+"""Small English word lists for extraction without a model. All lower case."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FUNCTION_WORDS = PRONOUNS | _set(
     "is am are was were be been being has have had having do does did doing done will would shall should can could "
     "may might must cannot let s t d ll re ve well back further else therefore thus hence instead otherwise etc"
 )
-"""Words that neither name nor describe anything."""
+"""Words that neither name nor describe."""
 
 OPENERS = _set(
     "according additionally afterwards alongside apart approximately based beginning born built called consequently "
@@ -46,7 +46,7 @@ OPENERS = _set(
     "jan feb mar apr jun jul aug sep sept oct nov dec fig "
     "opened formed created recorded performed considered elected appointed married died won worked played"
 )
-"""Words that often open a sentence with a capital letter without being names."""
+"""Words that often open a sentence and are not names."""
 
 HONORIFICS = _set(
     "mr mrs ms dr sir dame lord lady prof professor president king queen emperor empress prince princess duke duchess "
@@ -59,19 +59,19 @@ HONORIFICS = _set(
     "mother aunt uncle doctor triumvir consul landgrave margrave elector infanta infante actor actress singer author "
     "writer producer composer rapper"
 )
-"""Ranks and forms of address in front of a person's name."""
+"""Ranks and titles before a person's name."""
 
 EPITHETS = _set(
     "elder younger great good bad bold bald fat pious conqueror confessor lion fair wise simple short tall "
     "handsome stout strong lame fearless rich proud posthumous child brave black white red blue magnificent impaler "
     "baptist terrible cruel peaceful quarrelsome bear apostate catholic just hunchback illustrious silent blind"
 )
-"""What may follow `the` inside a person's name."""
+"""Words that may follow `the` in a person's name."""
 
 ABBREVIATIONS = (
     "St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Capt|Lt|Maj|Sgt|Rev|Hon|Gov|Sen|Rep|Bros|Inc|Ltd|Co|Corp|No"
 )
-"""Abbreviations whose full stop belongs to the name, as a pattern."""
+"""Abbreviations whose period belongs to the name, as a pattern."""
 
 UNITS = (
     r"square (?:kilomet(?:re|er)s?|miles?|feet|met(?:re|er)s?)|sq (?:mi|km|ft)|km[²2]?|mi[²2]?|kilomet(?:re|er)s?|"
@@ -80,7 +80,7 @@ UNITS = (
     r"kHz|MHz|GHz|watts|kW|MW|dollars|euros|rupees|pesos|yen|minutes|hours|days|weeks|months|years|episodes|points|"
     r"goals|games|matches|households|families|species|soldiers|men|passengers|viewers"
 )
-"""Units that make a number a quantity, as a pattern."""
+"""Units of quantities, as a pattern."""
 
 NAME_TAILS: dict[str, str] = {
     word: kind
@@ -110,7 +110,7 @@ NAME_TAILS: dict[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Last words of names that tell what is named."""
+"""Type of a name by its last word."""
 
 KIND_NOUNS: dict[str, str] = {
     word: kind
@@ -158,7 +158,7 @@ KIND_NOUNS: dict[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Head nouns of `X is a ...` and what they make of X. Later groups win where a word is in two."""
+"""Type of X by the head noun of `X is a ...`. Later groups win."""
 
 PERSON_SUFFIXES = (
     "ist",
@@ -174,7 +174,7 @@ PERSON_SUFFIXES = (
     "eur",
     "wright",
 )
-"""Endings of nouns for what a person does."""
+"""Suffixes of nouns for occupations."""
 
 DEMONYMS = _set(
     "american british english scottish welsh irish french german italian spanish portuguese dutch belgian swiss "
@@ -195,7 +195,7 @@ DEMONYMS = _set(
     "australians mexicans spaniards englishmen romans somali zimbabwean namibian ugandan tanzanian congolese "
     "cambodian burmese singaporean cypriot maltese luxembourgish"
 ) - {"california", "puerto"}
-"""Adjectives of nations, languages and faiths, and directions: no entity by themselves."""
+"""Adjectives of nations, languages, faiths and directions: not entities by themselves."""
 
 _VERBS = (
     "access activate add advise exist classify extract support consume adjust aggregate allow analyze apply ask "
@@ -224,7 +224,7 @@ def _third_person(verb: str) -> str:
 
 
 ACTIONS = frozenset(_VERBS) | {_third_person(verb) for verb in _VERBS}
-"""Verbs of instructions: at the start of a sentence or heading they say what to do and name nothing."""
+"""Verbs of instructions: at the start of a sentence or heading they name nothing."""
 
 VAGUE_WORDS = _set(
     "actual already additional advanced alternative appropriate available basic best better bigger brief certain "
@@ -238,7 +238,7 @@ VAGUE_WORDS = _set(
     "suitable sure top total true typical underlying unique updated useful usual valid valuable various whole wide "
     "wrong following above below yes please thank thanks based using used provided described listed shown given"
 )
-"""Adjectives and participles that narrow down nothing by themselves."""
+"""Adjectives and participles that carry little meaning."""
 
 VAGUE_NOUNS = _set(
     "tab tabs drop ability action advantage amount answer approach aspect attribute basics behavior behaviour benefit "
@@ -258,4 +258,4 @@ VAGUE_NOUNS = _set(
     "terminology terms test thing things time times tip tips title tool tools topic topics troubleshooting tutorial "
     "tutorials type types usage use uses user users value values version versions video way ways window work world"
 )
-"""Nouns that every manual has on every page: alone, or behind vague words, they name nothing."""
+"""Nouns that occur on every page of a manual: alone or after vague words they name nothing."""

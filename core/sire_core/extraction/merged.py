@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 
 _COVERED = 0.7
-"""Share of the different words of a sentence that a model's fact must have to have said it."""
+"""Minimum share of the words of a sentence that a model's fact must have to cover it."""
 
 
 class MergedExtractor:
-    """An `Extractor` whose records are a model's and those of the rules in one.
+    """An `Extractor` that merges the records of a model and of the rules.
 
     A record that the model failed to make stays failed, so that the next build asks again.
 
@@ -51,12 +51,12 @@ class MergedExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """That of the model's records and the version of the rules."""
+        """Fingerprint of the model's records and version of the rules."""
         return f"{self.asked.fingerprint}+{self._rules.fingerprint}"
 
     @property
     def links_titles(self) -> bool:
-        """As the rules do it."""
+        """As for the rules."""
         return self._rules.links_titles
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
@@ -75,7 +75,7 @@ class MergedExtractor:
 
 
 def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> ExtractionRecord:
-    """Complete a record of a passage by another one of the same passage.
+    """Merge two records of the same passage.
 
     Entities are the same when they share a name. A fact of the second record whose words are nearly all in one of the
     first adds its entities to it, and its relations between ends that are not related there; any other is added.
@@ -104,7 +104,7 @@ def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> Extracti
 
 
 def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[list[Entity], dict[str, str]]:
-    """Entities of both, and the id in the merged record of every id of the second."""
+    """Entities of both, and the merged id of every id of the second."""
     merged = {entity.id: entity for entity in first}
     owner = {name_key(name): entity.id for entity in reversed(first) for name in (*entity.aliases, entity.name)}
     same: dict[str, str] = {}
@@ -124,7 +124,7 @@ def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[
 
 
 def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
-    """A fact with the ids of the merged record."""
+    """A fact with ids of the merged record."""
     triples = tuple(
         Triple(same.get(t.head, t.head), t.predicate, same.get(t.tail, t.tail), t.strength) for t in fact.triples
     )
@@ -132,7 +132,7 @@ def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
 
 
 def _joined(fact: Fact, other: Fact) -> Fact:
-    """A fact with the entities of another one that says the same, and its relations between other ends."""
+    """Merge two facts that state the same: entities of both, relations between ends that are not related yet."""
     related = {frozenset((triple.head, triple.tail)) for triple in fact.triples}
     more = tuple(triple for triple in other.triples if frozenset((triple.head, triple.tail)) not in related)
     return replace(

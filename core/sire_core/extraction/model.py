@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class NativeAnswer(NamedTuple):
-    """What a model said of one passage."""
+    """A model's answer about one passage."""
 
     entities: Sequence[EntityAnswer] = ()
     facts: Sequence[FactAnswer] = ()
@@ -51,12 +51,12 @@ class NativeAnswer(NamedTuple):
 
 
 Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, int], Awaitable[Sequence[NativeAnswer]]]
-"""Asks about passages that go together; the number is the room for each answer."""
+"""Sends the calls for passages that belong together; the number is the maximum length of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a paper extracts.
+    """A paper's way to extract.
 
     Attributes:
         name: In fingerprints of records.
@@ -125,7 +125,7 @@ async def _iier(
 async def _indexrag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
 ) -> Sequence[NativeAnswer]:
-    """All statements of a document as pairs of question and answer, and its entities (IndexRAG section 3.2.1).
+    """Statements of a document as question-answer pairs, and its entities (IndexRAG section 3.2.1).
 
     A statement goes to the passage that the model names, or to the first. An entity goes to every passage that spells
     it out or states something of it, and to the first where none does.
@@ -176,7 +176,7 @@ NATIVE: Mapping[str, Way] = {
     "keywords": Way("native-iier", 1, _keywords, _iier),
     "questions": Way("native-indexrag", 1, _document, _indexrag, whole=True),
 }
-"""Prompts of papers by the name in `Recipe.native`: SiReRAG, MS-RAG, IIER, IndexRAG."""
+"""Prompts of papers, by the name in `Recipe.native`."""
 
 
 def with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAnswer:
@@ -190,7 +190,7 @@ def with_entities(fact: FactAnswer, entities: Sequence[EntityAnswer]) -> FactAns
 
 
 def _distinct(names: Iterable[str]) -> dict[str, str]:
-    """Names by key, each once."""
+    """Distinct names by key."""
     by_key: dict[str, str] = {}
     for name in names:
         if key := name_key(name):
@@ -199,7 +199,7 @@ def _distinct(names: Iterable[str]) -> dict[str, str]:
 
 
 def _aliases(groups: Iterable[Sequence[str]], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """Other names of what the model listed, by key; names that it did not list join nothing."""
+    """Aliases by key of the listed names; others are ignored."""
     by_key: dict[str, list[str]] = {}
     for group in groups:
         keys = [key for key in dict.fromkeys(map(name_key, group)) if key in names]
@@ -221,7 +221,7 @@ _ANSWER_MOST = 8_192
 _SHORT_BASE = 200
 _SHORT_PER_TOKEN = 6
 _MOST_NAMES = 30
-"""Names that a prompt lists; small models lose the passage behind longer lists."""
+"""Maximum number of names in a prompt; small models lose the passage after longer lists."""
 
 
 class ModelExtractor:
@@ -270,7 +270,7 @@ class ModelExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """Model, prompt version and way of asking."""
+        """Model, prompt version and way of extraction."""
         return f"{self._model.fingerprint}|{self._prompt_name}"
 
     @property
@@ -280,7 +280,7 @@ class ModelExtractor:
 
     @property
     def steps(self) -> int:
-        """Calls that a group of chunks takes when nothing goes wrong."""
+        """Number of calls for a group of chunks without failures."""
         return self._way.calls if self._way else 1
 
     @property
@@ -288,7 +288,7 @@ class ModelExtractor:
         return f"{self._way.name if self._way else 'given' if self._given else 'extract'}/{self._version}"
 
     def groups(self, items: Iterable[ChunkInContext]) -> Iterator[Sequence[ChunkInContext]]:
-        """Chunks that one call is about: each alone, or those of a document together as far as a call can hold them."""
+        """Group chunks by call: one each, or those of a document up to the size limit."""
         if self._way is None or not self._way.whole:
             yield from ([item] for item in items)
             return
@@ -296,7 +296,7 @@ class ModelExtractor:
             yield from packed(of_document, lambda item: count_tokens(item.chunk.text), self._max_chunk_tokens)
 
     def prompt(self, item: ChunkInContext, *others: ChunkInContext) -> Prompt:
-        """What is asked first about a chunk, or a group of them."""
+        """The first prompt about a group of chunks."""
         if self._given is not None:
             names = tuple(entity.name for entity in self._given(item.chunk))[:_MOST_NAMES]
             return Prompt(self._prompts.facts, passage_data(_bounded(item), entities=names))
@@ -305,7 +305,7 @@ class ModelExtractor:
         return Prompt(self._prompts.joint, passage_data(_bounded(item)))
 
     def answer_room(self, item: ChunkInContext, *others: ChunkInContext) -> int:
-        """Most tokens of an answer; grows with the chunks."""
+        """Maximum tokens of an answer; grows with the chunks."""
         length = sum(count_tokens(entry.chunk.text) for entry in (item, *others))
         if self._given is not None:
             return min(_ANSWER_MOST, _SHORT_BASE + _SHORT_PER_TOKEN * length)
@@ -333,7 +333,7 @@ class ModelExtractor:
         return [decided[index] if index in decided else next(extracted) for index in range(len(group))]
 
     def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
-        """The record of a chunk that nobody is asked about."""
+        """The record of a chunk that needs no call."""
         if not item.chunk.text.strip():
             return self._finished(ExtractionRecord("", self._model.fingerprint, self._prompt_name, "empty"), item)
         size = count_tokens(item.chunk.text)
@@ -397,6 +397,6 @@ def _bounded(item: ChunkInContext) -> ChunkInContext:
 
 
 def _tail(text: str) -> str:
-    """The end of the previous chunk: what a reference most likely points to."""
+    """The end of the previous chunk, which references most likely point to."""
     words = text.split()
     return text if len(words) <= _CONTEXT_TOKENS else "… " + " ".join(words[-_CONTEXT_TOKENS:])

@@ -1,4 +1,4 @@
-"""Which mentions of a passage name the same thing: coreference by name, inside one passage."""
+"""Coreference by name within a passage: the mentions of the same thing."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _LIST = 4  # longer rows of capitalised everyday words are headings and rows of 
 
 
 def instructs(words: Sequence[str]) -> bool:
-    """Whether capitalised words begin with what is done to a button, or say nothing."""
+    """Whether capitalised words begin with a user-interface action, or name nothing."""
     return words[0].lower() in PRESSED or says_nothing(words)
 
 
 def says_nothing(words: Sequence[str]) -> bool:
-    """Whether capitalised words are headings, labels and instructions rather than a name.
+    """Whether capitalised words are a heading, a label or an instruction rather than a name.
 
     One everyday word (`Action`), a cell of a table (`N/A`, `X X`), what is numbered (`Step 3`), an instruction
     (`Get Started`), capitals of a query language (`INNER JOIN`) and labels such as `Account Usage Information`.
@@ -72,7 +72,7 @@ def _capital(word: str) -> bool:
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """Words that stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
+    """Words that may stand for a person alone: first and last name; for `Adolph II of the Marck` only `Adolph`."""
     words = without_honorifics(name).split()
     for index, word in enumerate(words):
         if word in ("of", "the") or (index and is_numeral(word)):
@@ -99,7 +99,7 @@ def without_honorifics(name: str) -> str:
 
 
 def is_acronym(short: str, name: str) -> bool:
-    """Whether letters abbreviate a name."""
+    """Whether the letters abbreviate the name."""
     words = name.replace("-", " ").split()
     capitals = "".join(word[0] for word in words if word[0].isupper())
     initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
@@ -165,7 +165,7 @@ class NameTable:
             self._find_aliases(sentence, row)
 
     def _with_title(self, sentence: str, spans: Sequence[TextSpan]) -> Sequence[TextSpan]:
-        """Put in the title where the sentence says it word by word, in any case, unless it is part of a longer name."""
+        """Add the title as a span if the sentence contains it and it is not part of a longer name."""
         lower = sentence.lower()
         at = lower.find(self._title_lower) if len(self._title_lower) > 2 else -1
         row = spans
@@ -183,7 +183,7 @@ class NameTable:
         return row
 
     def _collect(self) -> None:
-        """Note the full names, what short forms they have, and which words stand capitalised inside sentences."""
+        """Collect full names, their short forms, and words that are capitalised inside sentences."""
         words = self.title.split()
         self._inside.update(words[1:] or words)
         for row in self._rows:
@@ -215,7 +215,7 @@ class NameTable:
                 self._join(right, left)
 
     def _match_lead(self, sentence: str, row: Sequence[TextSpan]) -> None:
-        """The passage's first words name the title in full (`Onika Maraj (born ...), known as Nicki Minaj`)."""
+        """Find the full name of the title in the first words (`Onika Maraj (born ...), known as Nicki Minaj`)."""
         lead = row[0]
         if lead.start > 4 or not self.title or self._is_title(lead.name):
             return
@@ -243,7 +243,7 @@ class NameTable:
             self.aliases.setdefault(cached_key(name), {})[alias] = None
 
     def mentions(self, number: int) -> list[Mention]:
-        """The resolved mentions of a sentence, by its number; what is no name is left out."""
+        """The resolved mentions of a sentence, by its number."""
         mentions = []
         for span in self._rows[number]:
             if span.type in _VALUES:
@@ -254,7 +254,7 @@ class NameTable:
         return mentions
 
     def _vetted(self, span: TextSpan) -> TextSpan | None:
-        """The span, if it is a name; one at the start of a sentence needs more evidence than its capital."""
+        """The span if it is a name; at the start of a sentence a capital letter is not enough."""
         if span.type in _CERTAIN or cached_key(span.name) in self._full or self._is_title(span.name):
             return span
         first, _, rest = span.name.partition(" ")
@@ -270,7 +270,7 @@ class NameTable:
         return self._vetted_start(span, first, rest)
 
     def _vetted_start(self, span: TextSpan, first: str, rest: str) -> TextSpan | None:
-        """What is left of a span that opens a sentence and is known from nowhere else in the passage."""
+        """The name in a span at the start of a sentence that occurs nowhere else in the passage."""
         if not rest:
             return None if first.lower().endswith(("ly", "ing", "ed")) else span
         if not is_everyday(first) or rest.split(" ", 1)[0] in FUNCTION_WORDS:

@@ -69,7 +69,7 @@ _EXAMPLE = (
     "Example. Passage: Mira Vale (born 3 July 1961), who signs as M. Vale, is a Norwegian painter. She was taught by "
     "Otto Kell at the Harbour School and later built the sets of The Long Tide.\nAnswer: "
 )
-"""One passage for all examples; the answers differ."""
+"""One passage for all examples."""
 
 _NAMES = (
     "List what the passage names, each once: people, places, organizations, works, events, products, and dates. Write "
@@ -140,7 +140,7 @@ def prompts(version: str) -> ExtractionPrompts:
 
 
 def document_data(items: Sequence[ChunkInContext]) -> str:
-    """The data block of a document: its title, and its passages by number from 1."""
+    """The data block of a document: title and numbered passages."""
     passages = [{"number": number, "text": item.chunk.text} for number, item in enumerate(items, 1)]
     title = {"title": items[0].chunk.title} if items[0].chunk.title else {}
     return json.dumps({**title, "passages": passages}, ensure_ascii=False)

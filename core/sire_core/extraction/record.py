@@ -1,4 +1,4 @@
-"""The extraction record's text form (schema `extract/1`) and its cleaning."""
+"""The JSON form of extraction records (schema `extract/1`) and their validation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSPACED_SCRIPT = 0x2E80
 
 
 def to_json(record: ExtractionRecord) -> str:
-    """Write a record as compact JSON with a fixed order of keys; what has its default value is left out."""
+    """Write a record as compact JSON with ordered keys, without default values."""
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "hash": record.hash,
@@ -85,7 +85,7 @@ def _triple_out(triple: Triple) -> dict[str, Any]:
 
 
 def from_json(text: str) -> ExtractionRecord:
-    """Read a record; missing optional keys get their defaults, a missing `answer` is the fact's text."""
+    """Read a record; missing optional keys get their defaults."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -135,7 +135,7 @@ def _fact_in(data: Mapping[str, Any], number: int) -> Fact:
 
 
 def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, int]:
-    """Clean what an extractor says of a chunk, so that every consumer can rely on one form.
+    """Clean a record, so that all consumers can rely on one form.
 
     Entities need a name and an id of their own; references to unknown entity ids are dropped, references by name are
     resolved; facts need text, triples need three parts; `answer` defaults to the text; keywords are at most five
@@ -161,7 +161,7 @@ def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, 
 
 
 class _Lookup:
-    """Resolves references to entities and counts those that lead nowhere."""
+    """Resolves references to entities and counts unknown ones."""
 
     def __init__(self, entities: Sequence[Entity]) -> None:
         self.ids = frozenset(entity.id for entity in entities)
@@ -172,7 +172,7 @@ class _Lookup:
         self.dropped = 0
 
     def entity(self, reference: str) -> str | None:
-        """The id that a fact's reference means; None (counted) when there is no such entity."""
+        """Id of the referenced entity; None (counted) if there is none."""
         if reference in self.ids:
             return reference
         entity = self.names.get(name_key(reference))
@@ -181,7 +181,7 @@ class _Lookup:
         return entity
 
     def end(self, text: str) -> str | None:
-        """A triple's end: an id, or a literal; None (counted) for the id of an entity that does not exist."""
+        """End of a triple: an id or a literal; None (counted) for an unknown id."""
         if text in self.ids:
             return text
         entity = self.names.get(name_key(text))

@@ -1,4 +1,4 @@
-"""Recorded extractions: entities and triples that a model wrote earlier, and the sentences that state them."""
+"""Recorded extractions: entities and triples of an earlier model run, and the sentences that state them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, diges
 def facts_of_triples(
     sentences: Sequence[str], triples: Iterable[Sequence[str]], ids: Mapping[str, str], *, first: bool
 ) -> tuple[Fact, ...]:
-    """Sentences with their triples in order, then the triples that no sentence names."""
+    """Facts: sentences with their triples in order, then triples without a sentence."""
     padded = [_padded(sentence) for sentence in sentences]
     groups: dict[str, list[Triple]] = {sentence: [] for sentence in sentences}
     for head, predicate, tail in triples:
@@ -90,7 +90,7 @@ class RecordedExtractor:
         return self._links_titles
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
-        """Yield one record per chunk, 256 at a time; failed ones for documents that the file does not have."""
+        """Yield one record per chunk, 256 at a time; failed ones for documents that are not in the file."""
         import asyncio
 
         for start in range(0, len(chunks), _BATCH):
@@ -98,7 +98,7 @@ class RecordedExtractor:
             yield await asyncio.to_thread(self.records, batch)
 
     def records(self, chunks: Sequence[Chunk]) -> list[ExtractionRecord]:
-        """Records of chunks, in order; the synchronous face of `extract`."""
+        """Records of chunks, in order; the sync form of `extract`."""
         return [self._record(chunk) for chunk in chunks]
 
     def _record(self, chunk: Chunk) -> ExtractionRecord:
@@ -154,7 +154,7 @@ def _parse(text: str, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_triple(triple: Any) -> bool:
-    """Whether a model's triple has three non-empty texts; what has not is a flaw of the recording and left out."""
+    """Whether a triple has three non-empty strings; others are left out."""
     return (
         isinstance(triple, list)
         and len(triple) == 3

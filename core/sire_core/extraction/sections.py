@@ -1,4 +1,4 @@
-"""A passage as sections, each with what it is about, its sentences, and everything in them that may be a name."""
+"""A passage as sections, each with its subject, sentences and spans that may be names."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Cut a passage where its layout does: at headings, list items, rows, code and blank lines.
+    """Cut a passage at its layout: headings, list items, rows, code and blank lines. Linear time.
 
     Text in which nothing but blank lines tells headings (as converters leave it) has them, too: short lines between
     blank ones that no punctuation ends. Linear in the length of the text.
@@ -73,7 +73,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def without_markup(text: str) -> str:
-    """Prose without link targets, tags, anchors and emphasis; what they mark stays."""
+    """Prose without link targets, tags, anchors and emphasis."""
     if "](" in text or "][" in text:
         text = _REFERENCE.sub(r"\1", _LINK.sub(r"\1", text))
     if "<" in text:
@@ -160,7 +160,7 @@ _LONGEST_SENTENCE = 1_000
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
 
 VALUES = frozenset(("Date", "Quantity"))
-"""Types of what is said of things rather than a thing."""
+"""Types of values, as opposed to things."""
 
 _CERTAIN = VALUES | {"Work", CODE, TERM}
 
@@ -205,7 +205,7 @@ def sections_of(chunk: Chunk) -> list[TextSection]:
 
 
 def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
-    """Runs of pieces with the heading in front of them; of headings in a row the last one that names something."""
+    """Runs of pieces, each with its heading; of consecutive headings the last one with a subject."""
     heading, part = "", list[Piece]()
     for piece, following in zip(pieces, [*pieces[1:], Piece("prose", "")], strict=True):
         if piece.kind != "heading":
@@ -219,7 +219,7 @@ def _parts(pieces: Sequence[Piece]) -> Iterator[tuple[str, list[Piece]]]:
 
 
 def _explains(piece: Piece) -> bool:
-    """Whether a piece begins as a glossary's entry does."""
+    """Whether a piece begins like a glossary entry."""
     return piece.kind == "prose" and piece.text.startswith(("A ", "An ", "The ", "Any ", "One "))
 
 
@@ -248,7 +248,7 @@ def _section(title: str, heading: str, pieces: Sequence[Piece], phrases: Sequenc
 
 
 def _in_its_language(section: TextSection) -> None:
-    """Names as the passage's language writes them, where it is not English."""
+    """Adapt the names of a passage that is not English to its language."""
     text = " ".join(section.sentences)
     if has_unspaced_script(text):
         for sentence, row in zip(section.sentences, section.spans, strict=True):
@@ -267,7 +267,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _bounded(sentences: Iterable[str]) -> Iterator[str]:
-    """Sentences, the longest ones in parts: what is done with one may take time with the square of its length."""
+    """Split long sentences: some steps take quadratic time."""
     for sentence in sentences:
         start = 0
         while len(sentence) - start > _LONGEST_SENTENCE:
@@ -299,7 +299,7 @@ def _overlaps(span: TextSpan, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def merged(preferred: Sequence[TextSpan], others: Sequence[TextSpan]) -> list[TextSpan]:
-    """Both kinds of spans; where they overlap the preferred one wins, except over values, works and longer names."""
+    """Merge spans; where they overlap the preferred one wins, except over values, works and longer names."""
 
     def yields(span: TextSpan, other: TextSpan) -> bool:
         inside = span.start <= other.start and other.end <= span.end and span.end - span.start > other.end - other.start
@@ -314,7 +314,7 @@ def merged(preferred: Sequence[TextSpan], others: Sequence[TextSpan]) -> list[Te
 
 
 def other_forms(name: str, kind: str) -> tuple[str, ...]:
-    """Forms of an identifier or common noun that mean the same: `lookup` for `lookup()`, `lease` for `leases`."""
+    """Equivalent forms of an identifier or common noun: `lookup` for `lookup()`, `lease` for `leases`."""
     if kind == CODE:
         return (name[:-2],) if name.endswith("()") else ()
     if _PLURAL_ACRONYM.fullmatch(name):

@@ -25,7 +25,7 @@ _TYPES = {
     "LAW": "Name",
     "MISC": "Name",
 }
-"""spaCy's labels that name something; nationalities, ordinals, plain numbers and times are left out."""
+"""spaCy's labels of names; nationalities, ordinals, plain numbers and times are left out."""
 _QUOTES = "\"'\u201c\u201d\u2018\u2019` "
 
 

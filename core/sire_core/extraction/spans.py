@@ -26,7 +26,7 @@ UPPER = "A-Z" + "".join(chr(code) for code in range(0xC0, 0x590) if chr(code).is
 
 @cache
 def _compiled() -> re.Pattern[str]:
-    """The pattern of spans; compiling it takes longer than importing the package should."""
+    """The pattern of spans, compiled lazily because it is slow."""
     return re.compile(_SPAN)
 
 
@@ -95,11 +95,11 @@ _OFFICE = re.compile(
 )
 _LONGEST_NAME = 12  # in words; what is longer is a list without commas
 _LONGEST_SENTENCE = 2_000
-"""In characters; what is longer is cut, so that the time of every pattern is linear in the length of a text."""
+"""In characters; longer ones are cut, so that all patterns take linear time."""
 
 
 def tidy(text: str) -> str:
-    """Mend spacing that web extracts get wrong (`Aylwin( 1920)`, `film" Sabotage"`), TeX quotes and tags."""
+    """Repair spacing that web extracts get wrong (`Aylwin( 1920)`, `film" Sabotage"`), TeX quotes and tags."""
     if "``" in text:
         text = text.replace("`` ", '"').replace("``", '"').replace(" ''", '"').replace("''", '"')
     if "<" in text:
@@ -116,7 +116,7 @@ def tidy(text: str) -> str:
 
 
 def _mend_quotes(text: str) -> str:
-    """Move spaces from inside to outside of quotation marks, where every mark has its partner."""
+    """Move spaces from inside to outside of quotation marks if all marks are paired."""
     parts = text.split('"')
     if len(parts) % 2 == 0 or not all(inside.strip() for inside in parts[1::2]):
         return text
@@ -140,7 +140,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _pieces(sentence: str) -> list[str]:
-    """A sentence; a text that never ends one is cut between words."""
+    """A sentence, cut between words if it is too long."""
     pieces: list[str] = []
     start = 0
     while len(sentence) - start > _LONGEST_SENTENCE:
@@ -152,7 +152,7 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def is_common(words: list[str]) -> bool:
-    """Whether these words, capitalised or not, name nothing: months, nationalities, ranks, function words."""
+    """Whether the words name nothing: months, nationalities, ranks, function words."""
     for word in words:
         lower = word.lower().strip(".!'\u2019")
         if lower in _NOT_NAMES or lower in DEMONYMS or lower in HONORIFICS or lower in WEEKDAYS or lower in MONTHS:
@@ -165,11 +165,7 @@ def is_common(words: list[str]) -> bool:
 
 
 def find_spans(sentence: str) -> list[TextSpan]:
-    """Find the named spans of one sentence, left to right, without overlap.
-
-    A capitalised word that opens the sentence is reported like any other name; whether it is one, only a wider view
-    (`NameTable`) can tell.
-    """
+    """Find the named spans of a sentence, left to right, without overlap; `NameTable` decides about first words."""
     spans: list[TextSpan] = []
     position, closing = 0, -1
     pattern = _compiled()
@@ -198,7 +194,7 @@ def find_spans(sentence: str) -> list[TextSpan]:
 
 
 def _opening(name: str, *, at_start: bool) -> int:
-    """Length of a leading word that is no part of a name; 0 when the first word may be one."""
+    """Length of a leading word that is not part of a name, else 0."""
     first, _, rest = name.partition(" ")
     lower = first.lower().rstrip("'\u2019")
     lower = lower.replace("\u2019", "'").partition("'")[0] or lower
@@ -246,7 +242,7 @@ def _strip_stop(name: str, last: str) -> str:
 
 
 def _cue(sentence: str, start: int, words: list[str]) -> str:
-    """Coarse type from the words themselves or from the word in front of them."""
+    """Coarse type by the words themselves or the word before them."""
     first = NAME_TAILS.get(words[0].lower(), "")
     if len(words) > 2 and words[1] in ("of", "for") and first:
         return first

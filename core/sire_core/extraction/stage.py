@@ -1,4 +1,4 @@
-"""The extraction stage of a build: every chunk gets a record, every record is stored at once."""
+"""The extraction stage of a build: every chunk gets a record, and every record is stored at once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class RecordStore(Protocol):
-    """Where records are kept; see `sire_core.storage.calls.CallStore`."""
+    """Stores records; see `sire_core.storage.calls.CallStore`."""
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
-        """Records that did not fail, by chunk hash."""
+        """Successful records, by chunk hash."""
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> Mapping[str, bytes]:
-        """Records that did not fail, as stored, by chunk hash: some or (None) all."""
+        """Successful records as stored, by chunk hash: some, or all for None."""
 
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
-        """Hashes that have a record that did not fail."""
+        """Hashes with a successful record."""
 
     def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
         """Store records."""
@@ -44,7 +44,7 @@ async def extract_missing(
     hashes: Mapping[str, str] | None = None,
     runner: Runner | None = None,
 ) -> tuple[int, tuple[Failure, ...], frozenset[str]]:
-    """Extract what is not stored yet."""
+    """Extract chunks without a stored record."""
     hashes = {chunk.id: chunk.hash for chunk in chunks} if hashes is None else hashes
     distinct = set(hashes.values())
     todo = missing_chunks(chunks, store.known(extractor.fingerprint, distinct), hashes)
@@ -74,7 +74,7 @@ async def extract_missing(
 async def _batches(
     todo: Sequence[ChunkInContext], extractor: Extractor, runner: Runner | None
 ) -> AsyncGenerator[Sequence[ExtractionRecord], None]:
-    """Records as they come: from the extractor, or from those that the runner has work in its place."""
+    """Yield records as they come, from the extractor or from a runner."""
     if runner is None or runner.part_size is None or not getattr(extractor, "portable", False):
         async with aclosing(extractor.extract(todo)) as batches:  # type: ignore[type-var] # an async generator
             async for batch in batches:
@@ -87,7 +87,7 @@ async def _batches(
 
 
 def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
-    """Records of a part, wherever this runs."""
+    """Records of a part, on a worker."""
     import asyncio
 
     async def all_of_them() -> list[ExtractionRecord]:
@@ -97,7 +97,7 @@ def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[Ext
 
 
 class RecordReader:
-    """Records of a corpus by chunk id, with its titles linked as entities where the extractor asks for it.
+    """Reads records by chunk id; links titles as entities if the extractor asks for it.
 
     Args:
         update: The corpus, and what of it changes.
@@ -111,7 +111,7 @@ class RecordReader:
         self._asked = 0
 
     def __call__(self, only: Collection[str] | None = None) -> Mapping[str, ExtractionRecord]:
-        """Records of some chunks, or of all, which are then kept for the next request."""
+        """Records of some chunks, or of all (cached for the next request)."""
         if self._all is not None:
             return self._all
         corpus = self._update.after
@@ -127,7 +127,7 @@ class RecordReader:
     def _linked(
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
-        """With titles linked: all of them once for many records, those in their reach for a few."""
+        """Link titles: all of them for many records, those within reach for a few."""
         from sire_core.extraction.surface_forms import TitleIndex, words_of_records
         from sire_core.extraction.titles import TitleLinker
 
@@ -147,7 +147,7 @@ class RecordReader:
 
 
 def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> frozenset[str]:
-    """Ids of chunks whose records may link other titles after a change of the corpus than before it."""
+    """Ids of chunks whose linked titles may differ after the change."""
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
@@ -182,7 +182,7 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
 def missing_chunks(
     chunks: Sequence[Chunk], known: set[str], hashes: Mapping[str, str] | None = None
 ) -> list[ChunkInContext]:
-    """Distinct passages without a record, each with the text before it in its document."""
+    """Distinct passages without a record, each with the previous text of its document."""
     if hashes is not None and known.issuperset(hashes.values()):
         return []
     todo: dict[str, ChunkInContext] = {}

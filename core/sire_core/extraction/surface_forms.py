@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord
 
 _BLOCK = 4096
-"""Texts that are searched, and written again, together."""
+"""Texts per block; a block is searched and rewritten as one."""
 _GONE = 4
-"""Texts are written again when more than one in so many is of a passage that is gone."""
+"""Texts are rewritten when more than one in this many belongs to a removed passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Some texts behind one another.
+    """Concatenated texts.
 
     Attributes:
         keys: Of the texts.
@@ -44,7 +44,7 @@ class TextBlock:
 
     @classmethod
     def of(cls, texts: Mapping[str, bytes]) -> Self:
-        """From texts by key."""
+        """Build from texts by key."""
         starts = accumulate((len(text) + 1 for text in texts.values()), initial=0)
         return cls(tuple(texts), tuple(starts), b"".join(text + b"\0" for text in texts.values()))
 
@@ -56,7 +56,7 @@ class TextBlock:
         }
 
     def candidates(self, pieces: Mapping[bytes, Sequence[SurfaceForm]]) -> Iterator[tuple[int, SurfaceForm]]:
-        """Places of the texts that hold all words of a wording, and the wording."""
+        """Yield the numbers of texts that contain all words of a form, with the form."""
         body, starts = self.body, self.starts
         for piece, alike in pieces.items():
             position = body.find(piece)
@@ -83,11 +83,11 @@ class PassageTexts:
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
-        """Of all passages."""
+        """Build from all passages."""
         return cls(_extended((), corpus, corpus.units_by_hash))
 
     def updated(self, update: CorpusUpdate) -> Self:
-        """After a change."""
+        """Update after a change."""
         before, after = update.before, update.after
         old = {before.hashes[chunk.id] for chunk in update.old_chunks}
         come = dict.fromkeys(after.hashes[chunk.id] for chunk in update.new_chunks)
@@ -103,14 +103,14 @@ class PassageTexts:
         return type(self)(_extended(blocks, after, new), removed)
 
     def holding(self, wordings: Sequence[str]) -> set[str]:
-        """Content hashes of the passages that hold all words of a wording: only their verbatim records may link it."""
+        """Content hashes of the passages that contain all words of a form: only these may link it."""
         pieces = by_piece(wordings)
         hashes = {block.keys[index] for block in self.blocks for index, _ in block.candidates(pieces)}
         return hashes - self.gone
 
 
 def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterator[TextBlock]:
-    """Blocks without the texts that are gone; those that hold none of them as they are."""
+    """Blocks without removed texts; unaffected blocks are reused."""
     for block in blocks:
         if not any(key in removed for key in block.keys):
             yield block
@@ -119,7 +119,7 @@ def _remaining(blocks: Sequence[TextBlock], removed: Collection[str]) -> Iterato
 
 
 def _extended(blocks: Sequence[TextBlock], corpus: StoredCorpus, new: Iterable[str]) -> tuple[TextBlock, ...]:
-    """Blocks with more passages, by their content hashes, behind the others."""
+    """Append passages, by their content hashes."""
     result, texts = list(blocks), dict[str, bytes]()
     if result and len(result[-1].keys) < _BLOCK:
         texts = result.pop().texts()
@@ -137,17 +137,14 @@ def title_of(chunk: Chunk) -> str:
 
 
 def first_word(title: str) -> str:
-    """The first word of a title that is no function word, as `name_key` has it; empty where there is none.
-
-    Every way to write a title holds it, and so do the titles that make a short form ambiguous.
-    """
+    """First word of a title that is not a function word, normalised, else empty. All its surface forms have it."""
     words = WORD.findall(name_key(title))
     return next((word for word in words if word != "&" and word not in FUNCTION_WORDS), "")
 
 
 @dataclass(frozen=True, slots=True)
 class TitleIndex:
-    """Titles of a corpus; those that are empty are left out. An `Incremental` of the corpus.
+    """Non-empty titles of a corpus. An `Incremental` of it.
 
     Attributes:
         titles: By `first_word`.
@@ -159,13 +156,13 @@ class TitleIndex:
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
-        """Of all passages."""
+        """Build from all passages."""
         index = cls({}, {})
         _put(index.titles, index.chunks, corpus.chunks)
         return index
 
     def updated(self, update: CorpusUpdate) -> Self:
-        """After a change."""
+        """Update after a change."""
         removed = {chunk.id for chunk in update.old_chunks}
         titles, chunks = dict(self.titles), dict(self.chunks)
         for title in {title_of(chunk) for chunk in update.old_chunks}.intersection(chunks):
@@ -182,14 +179,14 @@ class TitleIndex:
         return type(self)(titles, chunks)
 
     def beginning_with(self, words: Iterable[str], corpus: StoredCorpus) -> list[str]:
-        """Titles whose `first_word` is one of some, by the first passage that has them."""
+        """Titles whose `first_word` is one of the words, ordered by their first passage."""
         titles = [title for word in words for title in self.titles.get(word, ())]
         by_id = corpus.chunk_by_id
         return sorted(titles, key=lambda title: min(corpus.place(by_id[chunk]) for chunk in self.chunks[title]))
 
 
 def _put(titles: dict[str, tuple[str, ...]], chunks: dict[str, tuple[str, ...]], new: Sequence[Chunk]) -> None:
-    """Put more passages into the maps of an index that is being made."""
+    """Add passages to the maps of an index under construction."""
     come: dict[str, list[str]] = {}
     for chunk in new:
         if (title := title_of(chunk)).strip():
@@ -204,7 +201,7 @@ def _put(titles: dict[str, tuple[str, ...]], chunks: dict[str, tuple[str, ...]],
 
 
 class SurfaceForm:
-    """A way to write a title, as it is looked for in records.
+    """A way to write a title, as it is searched for in records.
 
     Args:
         text: The wording.
@@ -224,17 +221,17 @@ class SurfaceForm:
         self._pattern = re.compile(rf'"\W*{_row(words)}\W*"' if single else _row(words))
 
     def occurs(self, text: str) -> bool:
-        """Whether a record says it."""
+        """Whether a record contains it."""
         return bool((self._written and self._written.search(visible_text(text))) or self._pattern.search(_folded(text)))
 
 
 def folded(text: str) -> bytes:
-    """A text as words of wordings are looked for in it."""
+    """A text normalised for the search of forms."""
     return _folded(text).encode("utf-8", "surrogatepass")
 
 
 def by_piece(wordings: Sequence[str]) -> dict[bytes, list[SurfaceForm]]:
-    """Wordings by a piece that they share, so that all records are gone through once for each."""
+    """Group forms by a shared word, so that records are scanned once per group."""
     groups: dict[bytes, list[SurfaceForm]] = {}
     parsed = [(form.pieces, text, form) for text in wordings for form in (SurfaceForm(text),)]
     for pieces, _, wording in sorted(parsed, key=lambda item: (len(item[0]), *item[:2])):
@@ -244,7 +241,7 @@ def by_piece(wordings: Sequence[str]) -> dict[bytes, list[SurfaceForm]]:
 
 
 def _row(words: Sequence[str]) -> str:
-    """Pattern of words in a row; around `&` there need not be a space."""
+    """Pattern of consecutive words; around `&` the space is optional."""
     row = ""
     for index, word in enumerate(words):
         joined = index and "&" not in (word, words[index - 1])
@@ -262,12 +259,12 @@ _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 
 def words_of_records(records: Iterable[ExtractionRecord]) -> set[str]:
-    """Words of some records. Only titles whose `first_word` is one of them, or empty, can be named there."""
+    """Words of some records. Only titles whose `first_word` is among them, or empty, can occur there."""
     return {"", *WORD.findall(name_key("\n".join(_texts(records))))}
 
 
 def changed_surface_forms(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Ways to write titles that mean something in one of two corpora which they do not mean in the other."""
+    """Forms whose meaning differs between two corpora."""
     heads = set(map(first_word, set(before).symmetric_difference(after)))
     if not heads:
         return []
@@ -277,7 +274,7 @@ def changed_surface_forms(before: Sequence[str], after: Sequence[str]) -> list[s
 
 
 def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set[str]:
-    """Keys of the records in whose text a wording occurs: those that may link it."""
+    """Keys of the records in which a form occurs: those that may link it."""
     texts = {key: body.decode("utf-8", "surrogatepass") for key, body in bodies.items()}
     block = TextBlock.of({key: folded(text) for key, text in texts.items()})
     keys: set[str] = set()
@@ -289,7 +286,7 @@ def touched_records(bodies: Mapping[str, bytes], wordings: Sequence[str]) -> set
 
 
 def _forms_of(titles: Sequence[str], heads: Collection[str]) -> dict[str, tuple[str, str]]:
-    """(text, name) by key, of the titles that begin with one of some words."""
+    """(text, name) by key, for titles that begin with one of the words."""
     chosen = [title for title in dict.fromkeys(titles) if title.strip() and first_word(title) in heads]
     return {cached_key(form.text): (form.text, form.name) for form in title_forms(dict.fromkeys(chosen))}
 

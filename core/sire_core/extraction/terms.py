@@ -1,4 +1,4 @@
-"""Terms that matter to a passage: what it defines, phrases that recur, long forms of acronyms, identifiers of code."""
+"""Important terms of a passage: definitions, recurring phrases, long forms of acronyms, identifiers of code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan
 
 TERM = "Term"
-"""Type of common nouns that a passage defines or keeps coming back to."""
+"""Type of common nouns that a passage defines or repeats."""
 
 _DEFINITION = re.compile(
     r"(?:(?:In|For|With) [^,.:;]{2,60}, )?(?P<article>An? |The )?(?P<term>[\w.$@`/+#-]+(?: [\w.$@`/+#'-]+){0,4}?)"
@@ -35,7 +35,7 @@ _DESCRIPTION = 240
 
 
 class Definition(NamedTuple):
-    """What a passage defines: the term, where it stands in its sentence, and what is said of it."""
+    """A definition: the term, its span in the sentence, and the description."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class Definition(NamedTuple):
 
 
 def definition_of(sentence: str) -> Definition | None:
-    """The term that a sentence defines: `A lease is the right to ..`, `Leases are ..`; None when it defines nothing."""
+    """The definition in a sentence: `A lease is the right to ..`, `Leases are ..`; None if there is none."""
     match = _DEFINITION.match(sentence)
     if match is None or not _may_name(match["term"], article=bool(match["article"])):
         return None
@@ -53,7 +53,7 @@ def definition_of(sentence: str) -> Definition | None:
 
 
 def _may_name(term: str, *, article: bool) -> bool:
-    """Whether what stands before `is a` is a term rather than a pronoun, a clause or an everyday noun."""
+    """Whether the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
     words = [word.lower() for word in WORD.findall(term)]
     if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
         return False
@@ -65,7 +65,7 @@ def _may_name(term: str, *, article: bool) -> bool:
 
 
 def long_forms(sentence: str) -> list[TextSpan]:
-    """Long forms written in lower case in front of their acronym, or behind it: `service level agreement (SLA)`."""
+    """Lower-case long forms before or after their acronym: `service level agreement (SLA)`."""
     spans: list[TextSpan] = []
     if "(" not in sentence:
         return spans
@@ -92,10 +92,7 @@ def long_forms(sentence: str) -> list[TextSpan]:
 
 
 def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list[str]:
-    """Lower-case noun phrases of two or three words that a passage says more than once, or once and in a heading.
-
-    What recurs in one passage is what the passage is about; how many other passages say it, only a search can weigh.
-    """
+    """Lower-case noun phrases of two or three words that occur twice, or once and in a heading."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(_phrases(sentence))
@@ -127,7 +124,7 @@ def _phrases(sentence: str) -> Iterator[str]:
 
 
 def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
-    """Where terms stand in a sentence, in any case and in the plural; longest first, without overlap."""
+    """Spans of terms in a sentence, in any case and number; longest first, without overlap."""
     lower = sentence.lower()
     spans: list[TextSpan] = []
     for term in sorted(terms, key=len, reverse=True):
@@ -179,7 +176,7 @@ _SHORTEST = 2
 
 
 def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
-    """The sentence without backticks, and where in it the code stands that they marked."""
+    """The sentence without backticks, and the spans that they marked as code."""
     if "`" not in sentence:
         return sentence, []
     parts: list[str] = []
@@ -196,7 +193,7 @@ def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
-    """Identifiers of a sentence, and the places of addresses, in which nothing is a name."""
+    """Identifiers of a sentence, and the spans of addresses, which contain no names."""
     if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
         return [], []
     by_start = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}
@@ -216,7 +213,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
 
 
 def code_terms(code: str) -> Iterator[str]:
-    """Identifiers of a block of code that other text may name: flags, calls of members, variables in capitals."""
+    """Identifiers in a code block that prose may mention: flags, member calls, upper-case variables."""
     seen: set[str] = set()
     for match in _IDENTIFIER.finditer(code):
         group = "call" if match["call"] else match.lastgroup
@@ -227,7 +224,7 @@ def code_terms(code: str) -> Iterator[str]:
 
 
 def _named(match: re.Match[str], *, inside: bool) -> str:
-    """The name that an identifier goes by; empty when it is none after all."""
+    """Name of an identifier; empty if it is none."""
     text = match.group()
     if match["call"]:
         call: str = match["call"]
@@ -246,7 +243,7 @@ def _named(match: re.Match[str], *, inside: bool) -> str:
 
 
 def _ticked(sentence: str, start: int, end: int) -> TextSpan | None:
-    """What backticks mark, if it is one thing: a value says nothing, a command is named by its words before options."""
+    """Name of a span in backticks: a value has none, a command is named by its words before options."""
     text = sentence[start:end].strip()
     offset = sentence.index(text, start) if text else start
     if call := _TICKED_CALL.match(text):

@@ -1,4 +1,4 @@
-"""Titles of the corpus as entities of the facts that name them."""
+"""Links titles of the corpus as entities of the facts that mention them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TitleLinker:
         return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
 
     def mentions(self, text: str) -> list[str]:
-        """Titles that a text (a question) names, whatever their case, in order of mention; of each name all titles."""
+        """Titles that a text (a question) mentions, in any case, in order; of each name all titles."""
         lowered = text[1:] == text[1:].lower()
         names: dict[str, None] = {}
         for _, _, form in self._scan(text, questions=True, lowered=lowered):
@@ -110,7 +110,7 @@ class TitleLinker:
         return replace(fact, entities=tuple(dict.fromkeys((*fact.entities, *linked)))) if linked else fact
 
     def _scan(self, text: str, *, questions: bool = False, lowered: bool = False) -> Iterator[tuple[int, int, _Form]]:
-        """Places where a title is named, left to right, longest first, without overlap."""
+        """Positions of titles, left to right, longest first, without overlap."""
         text = visible_text(text)
         word_spans = [match.span() for match in WORD.finditer(text)]
         words = _words(text)
@@ -147,7 +147,7 @@ def _rename(entity: Entity, name: str) -> Entity:
 
 
 def title_forms(titles: Mapping[str, None]) -> Iterator[_Form]:
-    """All ways to write some titles; the plain ones first, short forms only where they mean one name."""
+    """All forms of some titles; full ones first, short forms only if unambiguous."""
     plain: dict[str, _Form] = {}
     short: dict[str, tuple[str, set[str]]] = {}
     for title in titles:
@@ -177,7 +177,7 @@ def _short_forms(base: str) -> Iterator[str]:
 
 
 def _linkable(text: str) -> bool:
-    """Whether a form says something by itself: not a short or common word, not only function words."""
+    """Whether a form is specific enough: not short or common, not only function words."""
     words = [word.lower() for word in WORD.findall(text)]
     if len(words) == 1:
         return len(words[0]) > 2 and words[0] not in _COMMON and not words[0].isdigit() and text[0].isupper()
@@ -185,7 +185,7 @@ def _linkable(text: str) -> bool:
 
 
 def _fits(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
-    """Whether a row of words that spells a form is really a mention of it."""
+    """Whether words that match a form are really a mention of it."""
     start, end = word_spans[0][0], word_spans[-1][1]
     part = text[start:end]
     if len(word_spans) == 1:
@@ -202,7 +202,7 @@ def _fits(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, ques
 
 
 def _part_of_name(text: str, start: int, end: int) -> bool:
-    """Whether one capitalised word opens the sentence or stands beside another one, as in `Paris Hilton`."""
+    """Whether a capitalised word opens the sentence or is next to another one, as in `Paris Hilton`."""
     before = text[:start].rstrip(" \"'\u201c(")
     if not before or before[-1] in ".!?":
         return start < 1 or text[start - 1] not in '"\u201c'

@@ -1,4 +1,4 @@
-"""Filters on the metadata of passages: `parse_filter` reads them, `Condition` and `FilterGroup` are what it makes."""
+"""Filters on the metadata of passages: `parse_filter` parses them into `Condition` and `FilterGroup`."""
 
 from sire_core.filters.conditions import Condition, Filter, FilterGroup, FilterLike, comparable
 from sire_core.filters.parsing import both, condition, parse_filter

@@ -153,7 +153,7 @@ class FilterGroup:
 Filter = Union[Condition, FilterGroup]
 
 FilterLike = Union[Filter, Mapping[str, Any], str, None]
-"""What `parse_filter` reads: a filter object, a mapping (`{"year": {"gt": 1990}}`) or a text (`year>1990`)."""
+"""Accepted by `parse_filter`: a filter object, a mapping (`{"year": {"gt": 1990}}`) or a text (`year>1990`)."""
 
 
 def check_depth(depth: int) -> None:
@@ -163,7 +163,7 @@ def check_depth(depth: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A date, path, decimal or other single value as metadata stores it; anything else as it is."""
+    """A date, path, decimal or other single value as metadata stores it; other values unchanged."""
     if isinstance(value, (str, bool, Real, Mapping, Sequence, set, frozenset)) and not isinstance(value, Enum):
         return value
     with suppress(TypeError):
@@ -172,7 +172,7 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar(value: Any, key: str) -> Any:
-    """A value as plain JSON has it."""
+    """A value as plain JSON."""
     value = _plain(value)
     if value is None or isinstance(value, (str, bool)):
         return value
@@ -187,7 +187,7 @@ def _scalar(value: Any, key: str) -> Any:
 
 
 def comparable(value: Any) -> Hashable:
-    """Equal for metadata that a filter cannot tell apart: whole and other numbers are one type, `True` is no number."""
+    """A key that is equal for values that filters do not distinguish; numbers are one type, `True` is no number."""
     if isinstance(value, bool):
         return (bool, value)
     if isinstance(value, (int, float)):
@@ -200,7 +200,7 @@ def comparable(value: Any) -> Hashable:
 
 
 DOCUMENT_KEYS = ("doc_id", "document_id", "ref_doc_id", "id")
-"""Names of a document's id: ours, those of LlamaIndex's stores, and that of LangChain's documents."""
+"""Names of a document's id: ours, and those of LlamaIndex and LangChain."""
 
 PASSAGE_KEYS = ("passage_id", "node_id")
 TITLE = "title"
@@ -208,15 +208,12 @@ FIELDS = (*DOCUMENT_KEYS, *PASSAGE_KEYS, TITLE)
 
 
 def asks_for_fields(filter: Filter) -> bool:
-    """Whether a filter names a key that may stand for a field."""
+    """Whether a filter uses a key that may stand for a field."""
     return any(condition.key in FIELDS for condition in conditions(filter))
 
 
 def filtered_title(of_document: str, own: str) -> str:
-    """The title that filters compare: the document's, which stands for all of it; a passage's own where it has none.
-
-    So a filter that keeps a document out by its title keeps all of it out, however its passages are called.
-    """
+    """The title that filters compare: the document's, if it has one, for all of its passages."""
     return of_document or own
 
 
@@ -227,13 +224,13 @@ def passes(filter: Filter, passages: Iterable[tuple[Mapping[str, Any], str, str,
 
 
 def _with_fields(metadata: Mapping[str, Any], document: str, passage: str, title: str) -> dict[str, Any]:
-    """Metadata with the fields; a key that it has itself keeps its value, and no title is none."""
+    """Metadata with the fields; its own keys win, an empty title is omitted."""
     fields = {**dict.fromkeys(DOCUMENT_KEYS, document), **dict.fromkeys(PASSAGE_KEYS, passage)}
     return {**fields, **({TITLE: title} if title else {}), **metadata}
 
 
 def conditions(filter: Filter) -> Iterator[Condition]:
-    """All comparisons of a filter."""
+    """All conditions of a filter."""
     if isinstance(filter, Condition):
         yield filter
         return

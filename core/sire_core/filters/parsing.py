@@ -1,4 +1,4 @@
-"""Filters as users give them: mappings, texts and objects; `parse_filter`."""
+"""Parses filters: mappings, texts and objects."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _fault(text: str, reason: str, position: int) -> ConfigurationError:
 
 
 def _plain(text: str) -> Any:
-    """An unquoted value: what JSON and Python write without quotes, or else a text. `007` is a text."""
+    """An unquoted value as in JSON or Python, else a text; `007` is a text."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _NUMBER.fullmatch(text):
@@ -244,13 +244,13 @@ def parse_filter(value: Filter | Mapping[str, Any] | str | None) -> Filter | Non
 
 
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
-    """Both have to hold: a filter that is added never widens what another one lets through."""
+    """Join two filters with `and`."""
     parts = [part for part in (one, other) if part is not None]
     return _joined("and", parts) if parts else None
 
 
 def condition(key: str, operator: str, operand: Any) -> Filter:
-    """One comparison under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`."""
+    """A condition under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`."""
     name = operator.removeprefix("$") if isinstance(operator, str) else operator
     if name in ("any", "all"):
         return _joined("or" if name == "any" else "and", [Condition(key, "contains", i) for i in _items(key, operand)])
@@ -318,7 +318,7 @@ def _joined(operator: str, parts: Sequence[Filter]) -> Filter:
 
 
 def _loaded(text: str) -> Mapping[str, Any]:
-    """JSON, but stricter: no key twice, no NaN."""
+    """Parse JSON strictly: no duplicate keys, no NaN."""
     try:
         loaded = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except RecursionError as error:

@@ -40,9 +40,9 @@ _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
 
 _ALIKE = 0.9
-"""Share of characters in which two paragraphs agree that are taken for one."""
+"""Minimum similarity of paragraphs that count as duplicates."""
 _COMPARED = 1000
-"""Characters of two texts that are compared; enough to tell passages apart, and it bounds the time."""
+"""Characters of a text that are compared, to bound the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def ircot(
 
 
 async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
-    """The model says what to search for."""
+    """Rounds in which the model writes the next query."""
     from sire_core.reason.prompts import SearchThought
 
     k = c.k or _K[c.flavor]
@@ -154,7 +154,7 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningSt
 
 
 def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
-    """Sentence and query of an answer; of a malformed one a `Search:` line, else the first sentence, is the query."""
+    """Sentence and query of a reply; malformed replies give a `Search:` line, else the first sentence, as query."""
     if parsed is not None:
         return first_sentence(parsed.reasoning), as_query(parsed.search)
     sentence = first_sentence(text)
@@ -162,7 +162,7 @@ def _read_search(text: str, parsed: SearchThought | None) -> tuple[str, str]:
 
 
 async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningStep, None]:
-    """What the model thinks is searched for."""
+    """Rounds in which the model's sentence is the next query."""
     original = c.flavor == "original"
     k = c.k or _K[c.flavor]
     shorten = without_question_words if original and run.evidence.lexical else str
@@ -199,7 +199,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
 
 
 def nearly_equal(one: str, other: str) -> bool:
-    """Whether two texts agree in nine of ten characters (upper case counts as lower case)."""
+    """Whether two texts agree in 90 % of their characters, ignoring case."""
     matcher = SequenceMatcher(None, one.casefold()[:_COMPARED], other.casefold()[:_COMPARED], autojunk=False)
     # Two upper bounds first: they settle almost every comparison.
     return all(share() >= _ALIKE for share in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
@@ -208,7 +208,7 @@ def nearly_equal(one: str, other: str) -> bool:
 def admit_paragraphs(
     collected: Sequence[Unit], results: Sequence[Unit], *, max_paragraphs: int, max_words: int
 ) -> list[int]:
-    """Places in `results` of the paragraphs that join those collected, first come first served."""
+    """Indexes in `results` of the paragraphs to add to those collected, first come first served."""
     paragraphs = list(collected)
     short = [index for index, unit in enumerate(results) if len(unit.text.split()) <= max_words]
     indexes: list[int] = []

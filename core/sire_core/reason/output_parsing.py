@@ -44,18 +44,18 @@ _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "why", "which", "ho
 
 
 def is_done(text: str) -> bool:
-    """Whether a model says that nothing is left to search for: `DONE`, in any dress, or null."""
+    """Whether the reply means that nothing is left to search for: `DONE` in any form, or null."""
     return text.strip(" \t\r\n.!\"'`*[](){}<>").casefold() in _DONE
 
 
 def abstains(text: str) -> bool:
-    """Whether an answer in prose only says that there is none, such as "I do not know."."""
+    """Whether a prose answer only says that there is none, such as "I do not know."."""
     normalized = " ".join(text.replace("\u2019", "'").casefold().split())
     return normalized.strip(" .!*\"'") in _NO_ANSWER or _ABSTAINS.match(normalized) is not None
 
 
 def labelled_line(text: str, label: re.Pattern[str]) -> str:
-    """What stands behind a label such as `Search:` on the first line that begins with it; empty when none does."""
+    """The rest of the first line that begins with a label such as `Search:`; empty if there is none."""
     for line in text.splitlines():
         match = label.match(line.lstrip(" \t#*->_\"'`"))
         if match and (rest := line.lstrip(" \t#*->_\"'`")[match.end() :].strip(" \t*_\"'`")):
@@ -64,7 +64,7 @@ def labelled_line(text: str, label: re.Pattern[str]) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of what a model wrote, without thinking blocks, bullets and labels; empty if there is none."""
+    """The first sentence of a reply, without thinking blocks, bullets and labels; empty if there is none."""
     for line in without_thinking(text).splitlines():
         sentences = split_sentences(_LABEL.sub("", line))
         if sentences:
@@ -73,17 +73,17 @@ def first_sentence(text: str) -> str:
 
 
 def as_query(text: str) -> str:
-    """A text on one line, cut after as many words as a question may reasonably have."""
+    """A text on one line, cut to a reasonable number of words."""
     return " ".join(text.split()[:_QUERY_WORDS])
 
 
 def is_factual(sentence: str) -> bool:
-    """Whether a sentence states something that can be searched for: no conclusion and no arithmetic equation."""
+    """Whether a sentence is a fact to search for: not a conclusion, not an equation."""
     return not _CONCLUDES.match(sentence) and not _ARITHMETIC.search(sentence)
 
 
 def states_answer(sentence: str) -> bool:
-    """Whether a sentence says what the answer is."""
+    """Whether a sentence states the answer."""
     return _ANSWER.search(" ".join(sentence.split())) is not None
 
 
@@ -93,7 +93,7 @@ def choose_query(question: str, sentences: Sequence[str]) -> str:
 
 
 def without_question_words(query: str) -> str:
-    """A query for BM25: without the words that only ask; the query itself if nothing else is in it."""
+    """A query for BM25 without question words, unless nothing else is left."""
     words = [word for word in query.split() if word.strip("?,.!").lower() not in _QUESTION_WORDS]
     return " ".join(words) or query
 
@@ -105,7 +105,7 @@ _FINDING = re.compile(r"^\[(\d{1,2})\] ", re.MULTILINE)
 
 
 def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
-    """Bring citations into one form, [1][3], and leave out those of passages that do not exist."""
+    """Normalise citations to [1][3]; drop those of passages that do not exist."""
     inside: list[int] = []
 
     def tidy(match: re.Match[str]) -> str:
@@ -121,7 +121,7 @@ def tidy_citations(text: str, hits: int) -> tuple[str, tuple[int, ...]]:
 
 
 def numbered_findings(report: str) -> frozenset[int]:
-    """Numbers of the findings of a report, which open its lines: `[1] Both ships were built by ...`."""
+    """Numbers of a report's findings: `[1] Both ships were built by ...`."""
     return frozenset(int(number) for number in _FINDING.findall(report))
 
 
@@ -131,7 +131,7 @@ def without_citations(text: str) -> str:
 
 
 def named_citations(text: str, names: Sequence[str]) -> str:
-    """The text with names in the place of the numbers that it cites: [1][3] becomes [a][c]."""
+    """Replace cited numbers by names: [1][3] becomes [a][c]."""
 
     def name(match: re.Match[str]) -> str:
         number = int(match.group(1))
@@ -142,10 +142,10 @@ def named_citations(text: str, names: Sequence[str]) -> str:
 
 _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
 _STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
-"""What is whole of a JSON string: up to its end, or to an escape that is cut off."""
+"""A complete part of a JSON string: to its end, or to an incomplete escape."""
 _ESCAPE = len("\\ud83d")
 _INSIDE = frozenset("0123456789,; \t\r\n")
-"""What stands between the brackets of a citation."""
+"""Characters inside the brackets of a citation."""
 
 
 class AnswerText:
@@ -168,11 +168,11 @@ class AnswerText:
 
     @property
     def citations(self) -> tuple[int, ...]:
-        """Numbers of the hits that the text cites."""
+        """Numbers of the cited hits."""
         return tuple(self._citations) if self.text else ()
 
     def add(self, piece: str) -> str:
-        """What a piece adds to the text."""
+        """Return the text that a piece adds."""
         if self._ended:
             return ""
         self._raw += piece
@@ -194,7 +194,7 @@ class AnswerText:
         return tidy
 
     def _begin(self) -> bool:
-        """Look for the beginning of the value."""
+        """Find the start of the value."""
         if '"answer"' in self._raw:
             text = without_thinking(self._raw)
             if begin := _BEGIN.search(text):
@@ -203,7 +203,7 @@ class AnswerText:
         return self._begun
 
     def _read(self) -> str:
-        """What is whole of the JSON string behind what was read before."""
+        """The complete part of the JSON string after the text that was read before."""
         string = _STRING.match(self._raw)
         assert string is not None  # it matches the empty text, too
         rest = self._raw[string.end() :]
@@ -220,7 +220,7 @@ class AnswerText:
 
 
 def _settled(text: str) -> str:
-    """A text without white space that may turn out to be its end, and without a citation that is not closed."""
+    """The text without a tail that may still change: trailing space, an open citation."""
     sure = text.rstrip()
     opened = sure.rfind("[")
     if opened >= 0 and _INSIDE.issuperset(sure[opened + 1 :]):

@@ -27,7 +27,7 @@ class SearchThought(LenientAnswer):
     @field_validator("search", mode="before")
     @classmethod
     def _nothing(cls, value: Any) -> Any:
-        """`null` searches for nothing."""
+        """`null` is an empty query."""
         return "DONE" if value is None else value
 
 
@@ -58,14 +58,14 @@ class Reading(LenientAnswer):
     @field_validator("citations", mode="before")
     @classmethod
     def _numbers(cls, value: Any) -> Any:
-        """Numbers in any dress: `"[2]"`, `"2"`, `2.0`; what is none is left out."""
+        """Numbers in any form: `"[2]"`, `"2"`, `2.0`; other items are dropped."""
         items = value if isinstance(value, list) else [value]
         digits = ("".join(filter(str.isdigit, str(item).split(".")[0])) for item in items)
         return [int(text) for text in digits if text and len(text) < 6]
 
 
 class ReportReading(Reading):
-    """The reader's answer where reports with numbered findings are among the passages (SMART, table 6)."""
+    """The reader's answer with numbered findings of reports (SMART, table 6)."""
 
     shape: ClassVar[str] = '{"answer":"","citations":[1],"findings":["1.2"],"sufficient":true}'
 
@@ -74,7 +74,7 @@ class ReportReading(Reading):
     @field_validator("findings", mode="before")
     @classmethod
     def _pairs(cls, value: Any) -> Any:
-        """Pairs of numbers in any dress: `"[3.2]"`, `3.2`; what is none is left out."""
+        """Pairs of numbers in any form: `"[3.2]"`, `3.2`; other items are dropped."""
         items = value if isinstance(value, list) else [value]
         matches = (re.search(r"(\d{1,3})\.(\d{1,2})(?!\d)", str(item)) for item in items)
         return [f"{int(pair[1])}.{int(pair[2])}" for pair in matches if pair]
@@ -123,7 +123,7 @@ sufficient: false when the passages do not contain the answer; answer is then: i
 READ_FINDINGS = """
 findings: some passages are reports whose findings are numbered; the findings it rests on, as the number of the \
 passage and of the finding: 3.2 is finding 2 of passage 3"""
-"""Behind `READ` where such reports are among the passages."""
+"""Appended to `READ` if there are reports among the passages."""
 
 
 READ_ALWAYS = """\
@@ -144,7 +144,7 @@ and nothing else. Always choose one."""
 
 
 def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:
-    """Lay out a prompt. The data is JSON, so that no passage can pass itself off as another part of it."""
+    """Build a prompt. The data is JSON, so that no passage can pose as another part."""
     data: dict[str, Any] = {"question": question}
     if passages:
         data["passages"] = [_passage(number, unit, words) for number, unit in enumerate(passages, 1)]
@@ -153,7 +153,7 @@ def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), word
 
 
 def cut_words(text: str, words: int) -> str:
-    """A text's first `words` words; 0 leaves it whole."""
+    """The first `words` words of a text; all for 0."""
     parts = text.split(maxsplit=words) if words else []
     return text if len(parts) <= words else text[: len(text) - len(parts[-1])].rstrip() + " ..."
 

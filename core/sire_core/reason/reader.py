@@ -1,4 +1,4 @@
-"""The last call: an answer from the final context, with citations, or the admission that it does not suffice."""
+"""The last call: an answer from the final context, with citations, or the statement that it does not suffice."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 _SHORT = 200
-"""Room for an answer of a few words, thinking aside; what goes on after that runs in circles."""
+"""Maximum tokens of a short answer, without thinking."""
 
 _LONG = 500
-"""Room for a paragraph."""
+"""Maximum tokens of a paragraph."""
 
 _INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "long": READ_LONG}
 
 _AROUND = " .,;:!?\"'*()"
-"""What may stand around an option that is written out."""
+"""Characters around an option."""
 
 INSUFFICIENT = "insufficient evidence"
-"""What an answer says when the evidence does not contain it."""
+"""The answer if the evidence does not contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderConfig:
-    """How the last call reads.
+    """Settings of the last call.
 
     Attributes:
         prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
@@ -123,7 +123,7 @@ async def read(
 
 
 def _findings(hits: Sequence[Hit]) -> frozenset[str]:
-    """Names of the numbered findings of the reports among the hits: 3.2 is finding 2 of hit 3."""
+    """Names of the findings of the reports among the hits: 3.2 is finding 2 of hit 3."""
     return frozenset(
         f"{number}.{finding}"
         for number, hit in enumerate(hits, 1)
@@ -135,7 +135,7 @@ def _findings(hits: Sequence[Hit]) -> frozenset[str]:
 async def _streamed(
     parts: AsyncGenerator[str | Reply, None], hits: int, findings: frozenset[str]
 ) -> AsyncGenerator[AnswerPiece | ReadAnswer, None]:
-    """The answer inside of what the model writes."""
+    """Stream the answer in the model's output."""
     answer_text = AnswerText(hits)
     answer = ReadAnswer()
     try:
@@ -156,7 +156,7 @@ async def _streamed(
 
 
 def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
-    """The hits of a context of so many tokens, in their order."""
+    """The first hits that fit a number of tokens."""
     selected: list[Hit] = []
     for hit in hits:
         length = count_tokens(hit.unit.text)
@@ -173,7 +173,7 @@ def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
 
 
 def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
-    """The option that a reply names: by the number that it begins with, as it was asked to; else by its words.
+    """The option in a reply: by the number at its start, else by its words.
 
     A number that is no option's, as a year, is read as words. Of options that stand in the reply the longest counts,
     for others may be its beginning; without any, the first number that is an option's.
@@ -192,7 +192,7 @@ def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
 
 
 def _always(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
-    """The first line, or all, of an answer that was asked for in any case; whatever it says counts as the answer."""
+    """The first line, or all, of an answer that may not abstain."""
     reply_text = without_thinking(reply.text).strip()
     lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()
     text, cited = tidy_citations(lines[0] if lines else "", hits)
@@ -212,7 +212,7 @@ def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> 
 
 
 def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
-    """Make text and citations agree: the text cites every passage that was named, and none that does not exist.
+    """Make text and citations consistent: all named passages are cited, and no missing ones.
 
     Args:
         text: The answer, perhaps with citations such as [2] or [1, 3].

@@ -1,4 +1,4 @@
-"""`Run`: one question on its way through a strategy; the frame and the options that every strategy has."""
+"""`Run`: the state of one reasoning, and the options of all strategies."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 HITS = 10
-"""Hits of a context by default."""
+"""Default number of hits of a context."""
 
 _NOTHING_MORE: tuple[StopReason, ...] = ("model_failed", "timeout", "empty_index")
-"""Stops after which the model is not asked for an answer."""
+"""Stop reasons after which the answer is not requested."""
 
 
 class ReasoningOptions(TypedDict, total=False):
@@ -57,7 +57,7 @@ class ReasoningOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to search and think in turn.
+    """A way to search and reason.
 
     Attributes:
         name: Its name.
@@ -110,14 +110,14 @@ class Run:
     _context: tuple[int, tuple[Hit, ...]] = (-1, ())
 
     async def context(self) -> tuple[Hit, ...]:
-        """The final context of what was found so far; selected once."""
+        """The final context of everything found so far; selected once."""
         if self._context[0] != self.evidence.searches:
             hits = await self.evidence.context(self.question, self.k or self.evidence.found)
             self._context = (self.evidence.searches, hits)
         return self._context[1]
 
     async def finish(self, note: str = "") -> AsyncGenerator[AnswerPiece | Answer, None]:
-        """Select and, unless there is a reason not to, ask for the answer."""
+        """Select the context and request the answer, unless the stop reason forbids it."""
         answer = ReadAnswer()
         try:
             hits = await self.context()
@@ -153,7 +153,7 @@ def run_strategy(
     options: ReasoningOptions,
     edits: Mapping[int, str] | None = None,
 ) -> AsyncGenerator[ReasoningStep, None]:
-    """The steps of a strategy, then the answer, whatever ended the rounds. Nothing is asked before the first step."""
+    """Yield the steps of a strategy, then the answer, whatever ended the rounds."""
     named(strategy.name.replace("-", "_"), options, {*ReasoningOptions.__annotations__, *strategy.settings})
     bounds = limits_of(options.get("limits"), ReasoningLimits)
     check_language_model(options.get("model"))
@@ -193,7 +193,7 @@ async def _start(
     bounds: ReasoningLimits,
     edits: Mapping[int, str],
 ) -> Run:
-    """Pin the index and get ready; nothing is asked or searched yet."""
+    """Take a snapshot of the index; no call and no search yet."""
     k, answers = options.get("k"), options.get("answer", True)
     check_query(question, 1 if k is None else k)
     chosen = options.get("model") or index.language_model
@@ -219,7 +219,7 @@ async def _start(
 
 
 def _outcome(answer: Answer) -> dict[str, Any]:
-    """What a span says of an answer."""
+    """Attributes of an answer for a span."""
     return {
         "sire.stop": answer.stop,
         "sire.sufficient": answer.sufficient,

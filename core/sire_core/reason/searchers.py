@@ -1,4 +1,4 @@
-"""What a reasoning searches: an index, or any retriever behind a function."""
+"""Collections to search while reasoning: an index, or any retriever as a function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sire_core.types import Hit, PathStep
 
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
-"""From a query and a number to about so many hits, best first. Their scores must be finite."""
+"""Maps a query and a number to about as many hits, best first. Scores must be finite."""
 
 
 class Searcher(Protocol):
-    """One state of a collection, searched as often as one likes."""
+    """A snapshot of a collection."""
 
     @property
     def size(self) -> int:
@@ -56,7 +56,7 @@ class Searcher(Protocol):
 
 
 class Searchable(Protocol):
-    """What strategies take: an `Index`, or a `RetrieverSource`."""
+    """Accepted by strategies: an `Index`, or a `RetrieverSource`."""
 
     @property
     def language_model(self) -> LanguageModel | None:
@@ -67,7 +67,7 @@ class Searchable(Protocol):
 
 
 class PassageSource:
-    """An index whose final context is made of passages: derived units bring those that they stand on."""
+    """An index whose final context consists of passages: derived units are replaced by their sources."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -87,7 +87,7 @@ class PassageSource:
 
 
 class RetrieverSource:
-    """Any retriever as something to reason over: its hits are taken as they come, best first."""
+    """Any retriever as a collection; its hits are taken as they come, best first."""
 
     language_model: LanguageModel | None = None
 
@@ -105,7 +105,7 @@ class RetrieverSource:
 
 
 class _RetrieverSearcher:
-    """Numbers the hits of all searches in the order in which they came; equal ids are one unit."""
+    """Numbers the hits of all searches in order; equal ids are one unit."""
 
     size = 1  # unknown before the first search
     lexical = False
@@ -156,7 +156,7 @@ class _RetrieverSearcher:
 
 
 class _Listed:
-    """A ranking that is all there."""
+    """A complete ranking."""
 
     def __init__(self, scores: Mapping[int, float]) -> None:
         self._scores = scores

@@ -1,4 +1,4 @@
-"""`self_ask`: follow-up questions and their answers first, then the answer."""
+"""`self_ask`: follow-up questions with their answers, then the answer."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def self_ask(
 
 
 async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
-    """All follow-up questions at once, over the same context as the answer."""
+    """All follow-up questions at once, over the context of the answer."""
     from sire_core.reason.prompts import FollowUps
 
     yield await run.evidence.retrieve(0, run.question, run.k or HITS)
@@ -103,7 +103,7 @@ async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
 
 
 async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningStep, None]:
-    """One follow-up question after the other, each searched for."""
+    """Ask and search one follow-up question after the other."""
     yield await run.evidence.retrieve(0, run.question, c.k)
     if run.evidence.empty:
         run.stop = "empty_index"

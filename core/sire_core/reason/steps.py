@@ -224,5 +224,5 @@ class NextSearch:
 
 
 def search_key(query: str) -> str:
-    """What two wordings of the same search have in common."""
+    """Normalised query, equal for rewordings of the same search."""
     return name_key(query).rstrip("?.! ")

@@ -1,4 +1,4 @@
-"""Ways to run a strategy: by name, to its end, from sync code."""
+"""Runs a strategy: by name, to its end, from sync code."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ T = TypeVar("T")
 STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = MappingProxyType(
     {"single": single, "ircot": ircot, "self-ask": self_ask}
 )
-"""Strategies by name. Command line and adapters take their list from here."""
+"""Strategies by name, for the command line and the adapters."""
 
 
 def settings_of(strategy: str, flavor: str | None = None) -> dict[str, Any]:
-    """What a strategy is called with for one of its flavors."""
+    """Arguments of a strategy for one of its flavors."""
     if strategy not in STRATEGIES:
         raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
     if flavor is None:
@@ -84,10 +84,7 @@ async def collect(steps: AsyncIterator[ReasoningStep]) -> Trace:
 
 
 def iterate_sync(steps: AsyncGenerator[T, None]) -> Generator[T, None, None]:
-    """Iterate over an async generator from sync code: each item as soon as it is there.
-
-    Leaving the loop early closes the generator, so that nothing more is asked.
-    """
+    """Iterate over an async generator from sync code; leaving the loop early closes the generator."""
     from sire_core.models.sync import run_sync
 
     async def following() -> tuple[T, ...]:
