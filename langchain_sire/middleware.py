@@ -20,7 +20,7 @@ from typing_extensions import NotRequired
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.tool import cited_as
 from sire_core.errors import ConfigurationError
-from sire_core.serve.citations import check_cite_key, quoted_passages
+from sire_core.serve.outputs import check_cite_key, quoted_passages
 
 __all__ = ["SireMiddleware", "SireState"]
 

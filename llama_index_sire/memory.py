@@ -11,7 +11,7 @@ from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index_sire.retriever import SireRetriever
 from llama_index_sire.tool import cited_as
 from sire_core.errors import ConfigurationError
-from sire_core.serve.citations import check_cite_key, quoted_passages
+from sire_core.serve.outputs import check_cite_key, quoted_passages
 
 __all__ = ["SireMemoryBlock"]
 

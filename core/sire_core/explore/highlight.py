@@ -1,4 +1,4 @@
-"""Text as it is shown: escaped, and which of its words are those of a question or names on the way to it."""
+"""Escaped text, with highlights of the words of a question and of names on its path."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe
 
 
 def escaped(text: str) -> str:
-    """A text that is read as it stands, inside an element or a quoted attribute of HTML or XML."""
+    """Escape a text for an element or a quoted attribute of HTML or XML."""
     # A parser of XML turns the line ends of Windows into one letter unless they are written as references.
     return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True).replace("\r", "&#13;")
 
 
 Piece = tuple[str, str]
-"""Some text, and what it is: `word` of the question, `name` on the path, or nothing."""
+"""Some text and its highlight: `word` of the question, `name` on the path, or nothing."""
 
 
 def question_words(question: str) -> list[str]:
-    """The words of a question that say something, each once, as they stand there."""
+    """Distinct content words of a question, as they are written."""
     words = (word for word in find_words(question) if word.lower() not in FUNCTION_WORDS)
     return list({word.lower(): word for word in words}.values())
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
-    """Cut a text where marks begin and end; the pieces together are the text."""
+    """Cut a text into highlighted and plain pieces."""
     stem = _stemmer()
     wanted = {stem(word) for word in question_words(question)}
     spans = _names(text, [name for name in names if name.strip()])

@@ -1,4 +1,4 @@
-"""What stands around an entity, a passage or a summary: pictures of neighbourhoods, never of everything."""
+"""Pictures of the neighbourhood of an entity, a passage or a summary."""
 
 from __future__ import annotations
 

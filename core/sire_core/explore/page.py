@@ -30,7 +30,7 @@ _PADDING = 9
 _LETTER, _BOLD = 6.6, 7.4
 _LABEL_LINES, _TEXT_LINES = 2, 4
 _LEAST = 0.75
-"""So much smaller a picture may become where there is not enough room for it; below that it scrolls."""
+"""Minimum scale of a picture in a narrow window; below it, the picture scrolls."""
 
 _COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
 --askline:#2a5db0;--name:#fdf0d5;--nameline:#8f5f00;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
@@ -52,7 +52,7 @@ STYLE = f"""
 .sire svg .hit rect{{stroke:var(--accent);stroke-width:2}}
 .sire svg a:focus rect,.sire svg a:hover rect{{stroke-width:3;stroke:var(--accent)}}
 """.strip()
-"""Of everything inside an element of the class `sire`; the colours have a contrast of at least 4.5 to 1."""
+"""Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class _Box:
 
 
 def document(picture: Picture) -> str:
-    """A picture as a file of its own."""
+    """A picture as an SVG file."""
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawing(picture, style=True)}\n'
 
 
 def drawing(picture: Picture, *, links: Mapping[str, str] | None = None, style: bool = False, name: str = "p") -> str:
-    """A picture as an element."""
+    """A picture as an SVG element."""
     boxes = _boxes(picture)
     width = max((box.x + box.width for box in boxes.values()), default=0) + _MARGIN
     height = max((box.y + box.height for box in boxes.values()), default=0) + _MARGIN
@@ -117,7 +117,7 @@ def _sized(node: Node) -> _Box:
 
 
 def _lines(text: str, letters: int, max_lines: int) -> tuple[str, ...]:
-    """A text in lines of at most so many letters; broad letters count twice, long words are cut."""
+    """A text in lines of limited length; wide letters count twice, long words are cut."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -174,7 +174,7 @@ def _text(line: str, x: float, y: float, kind: str) -> str:
 
 
 def _line(link: Link, source: _Box, target: _Box) -> str:
-    """A curve between two boxes; inside a column, and back, it goes around on the right."""
+    """A curve between two boxes; within a column, and backwards, it bends around the right."""
     y1, y2 = source.y + source.height / 2, target.y + target.height / 2
     x1 = source.x + source.width
     if target.x > source.x:
@@ -208,7 +208,7 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
 .sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
 .sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
-"""Of a page and of its parts, inside an element of the classes `sire sire-page`."""
+"""Styles inside an element of the classes `sire sire-page`."""
 
 # Nothing may be loaded and nothing may run, even if something were not escaped.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -227,12 +227,12 @@ def page(result: QueryResult) -> str:
 
 
 def fragment(result: QueryResult) -> str:
-    """The same as part of another page, for example of a notebook."""
+    """The part of a page for notebooks."""
     return f"<style>{PAGE_STYLE}</style>{parts(result)}"
 
 
 def parts(result: QueryResult, address: Callable[[str, str], str] | None = None) -> str:
-    """The same without its style."""
+    """The part of a page without its style."""
     # Several of these may stand on one page, in a notebook: their ids must differ.
     name = f"sire-{digest(result.question, result.recipe, result.filter, *(hit.id for hit in result.hits), size=4)}"
     links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
@@ -276,7 +276,7 @@ def _hit(hit: ResultHit, name: str, address: Callable[[str, str], str] | None) -
 
 
 def text_html(pieces: Sequence[Piece]) -> str:
-    """A text with its marks."""
+    """A text with its highlights."""
     marks = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
     return "".join(marks[kind].replace("{}", escaped(text)) for text, kind in pieces)
 

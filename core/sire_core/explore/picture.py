@@ -1,4 +1,4 @@
-"""`Picture`: nodes and links to be drawn, and where they stand. Knows nothing of indexes and nothing of drawing."""
+"""`Picture`: nodes and links, and their layout; independent of indexes and of rendering."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 MOST_NODES = 60
-"""A picture with more nodes is no picture any more."""
+"""Maximum number of nodes of a readable picture."""
 _SWEEPS = 3
 
 
 def kind_name(kind: str) -> str:
-    """What people call a kind of unit."""
+    """Display name of a kind of unit."""
     return "passage" if kind == "chunk" else kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Something that is drawn.
+    """A node of a picture.
 
     Attributes:
         id: Its id: of a unit, of an entity, or a word of ours for the question.
@@ -37,7 +37,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A line from one node to another.
+    """A link between two nodes.
 
     Attributes:
         source: Id of a node.
@@ -100,14 +100,14 @@ class PictureBuilder:
         return True
 
     def say(self, node_id: str, text: str) -> None:
-        """Let a node that is drawn say this; what was said first stays."""
+        """Set the text of a node, unless it has one."""
         node = self._nodes.get(node_id)
         if node is not None and node_id not in self._said:
             self._said.add(node_id)
             self._nodes[node_id] = replace(node, text=text)
 
     def link(self, link: Link) -> None:
-        """Add a link between nodes that are drawn; the first one between two nodes counts, whichever way it goes."""
+        """Add a link between two nodes, unless they are linked in either direction."""
         known = link.source in self._nodes and link.target in self._nodes and link.source != link.target
         if known and (link.target, link.source) not in self._links:
             self._links.setdefault((link.source, link.target), link)
@@ -117,15 +117,12 @@ class PictureBuilder:
         return any(end == target for _, end in self._links)
 
     def picture(self, title: str) -> Picture:
-        """What was collected."""
+        """The finished picture."""
         return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), len(self._left_out))
 
 
 def columns(picture: Picture) -> list[list[Node]]:
-    """Nodes by the length of the longest way from the first one, ordered so that few links cross.
-
-    Nodes that no link reaches stand in the second column.
-    """
+    """Nodes by the longest distance from the first one, ordered so that few links cross."""
     if not picture.nodes:
         return []
     following: dict[str, list[str]] = {}
@@ -148,7 +145,7 @@ def columns(picture: Picture) -> list[list[Node]]:
 
 
 def _distances(start: str, following: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Longest ways; links that close a circle do not count."""
+    """Longest distances; links that close a circle are ignored."""
     done: dict[str, None] = {}
     forward: dict[str, list[str]] = {start: []}
     open_ = {start: iter(following.get(start, ()))}

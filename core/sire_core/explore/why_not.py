@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.types import Unit
 
 _FAR = 5_000
-"""Units of a ranking that are looked through for a passage."""
+"""Number of units of a ranking that are searched for the passage."""
 _MANY = 8
 
 
@@ -58,7 +58,7 @@ async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> lis
 
 
 def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list[Unit]:
-    """Passages with the rarest of some words; all texts are read, which takes a second for 100,000 of them."""
+    """Passages with the rarest of the words; reads all texts, about a second per 100,000."""
     view = snapshot.view
     mask = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)
     allowed = view.allowed(snapshot.where)

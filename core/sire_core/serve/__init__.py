@@ -1,1 +1,1 @@
-"""An index served: to agents by `mcp_server`, over what `tools` can do; to people by `page`."""
+"""Serves an index: to agents by `mcp_server` over `tools`, to people by `page`."""

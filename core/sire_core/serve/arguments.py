@@ -1,4 +1,4 @@
-"""What an agent may say to each tool, and what it is told when it does not keep to that."""
+"""Arguments of the tools for agents, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SearchArguments(BaseModel):
 
 
 class ExplainArguments(SearchArguments):
-    """Arguments of `explain`: the same as of the search that it explains."""
+    """Arguments of `explain`: those of the search that it explains."""
 
 
 class AnswerArguments(BaseModel):
@@ -98,7 +98,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
 def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
-    """Check what an agent has sent."""
+    """Validate the arguments of an agent."""
     try:
         return schema.model_validate({key: clean_value(value) for key, value in arguments.items()})
     except ValidationError as error:
@@ -106,14 +106,14 @@ def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arg
 
 
 def without_blank_filter(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Arguments without a filter that says nothing: agents fill every optional field."""
+    """Drop a blank filter: agents fill in every optional field."""
     filter = arguments.get("filter")
     blank = filter in ({}, []) or (isinstance(filter, str) and filter.strip().lower() in ("", "null", "none", "{}"))
     return {key: value for key, value in arguments.items() if key != "filter"} if blank else arguments
 
 
 def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any]]) -> type[Arguments]:
-    """A schema whose filter names the metadata keys of an index with a few of their values."""
+    """A schema whose filter lists the metadata keys of an index with sample values."""
     values: dict[str, dict[str, None]] = {}
     for row in metadata:
         for key, value in row.items():
@@ -145,6 +145,6 @@ async def explain_filter(index: Index, shown: filters.Filter | None, wanted: fil
 
 
 def explain_mistakes(error: Any) -> str:
-    """Every argument at fault and why, in a sentence."""
+    """All invalid arguments and the reasons, in a sentence."""
     faults = (f"{'.'.join(map(str, fault['loc'][:1]))}: {fault['msg']}" for fault in error.errors(include_url=False))
     return f"{'; '.join(dict.fromkeys(faults))}."

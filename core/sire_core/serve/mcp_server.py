@@ -93,7 +93,7 @@ def make_server(
 
 
 def _listed(tools: IndexTools) -> list[types.Tool]:
-    """The tools as clients are shown them."""
+    """The tools as MCP clients see them."""
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return [
         types.Tool(
@@ -155,7 +155,7 @@ async def serve_http(
 
 
 def _app(server: Server, host: str, allowed_hosts: Sequence[str]) -> Any:
-    """The application, behind a check of what requests say of hosts and origins."""
+    """The application, with a check of hosts and origins."""
     if allowed_hosts:
         from mcp.server.transport_security import TransportSecuritySettings
 
@@ -168,7 +168,7 @@ def _app(server: Server, host: str, allowed_hosts: Sequence[str]) -> Any:
 
 
 def _refusing_pages(app: Any) -> Any:
-    """An application that takes no request with an origin: browsers send one with what a page posts, agents do not."""
+    """Refuse requests with an origin header: browsers send one, agents do not."""
     from starlette.responses import PlainTextResponse
 
     async def checked(scope: Any, receive: Any, send: Any) -> None:

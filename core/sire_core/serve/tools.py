@@ -1,4 +1,4 @@
-"""What agents can do with an index: search, ask, explain, fetch. Knows nothing of the protocol that carries it."""
+"""Tools of agents: search, ask, explain, fetch; independent of the protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from sire_core.serve.arguments import (
     with_known_keys,
     without_blank_filter,
 )
-from sire_core.serve.citations import check_cite_key, cited_names
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,
@@ -28,6 +27,8 @@ from sire_core.serve.outputs import (
     HitOutput,
     SearchOutput,
     answer_text,
+    check_cite_key,
+    cited_names,
     hits_text,
     step_text,
 )
@@ -42,23 +43,23 @@ if TYPE_CHECKING:
     from sire_core.types import Document
 
 Tell = Callable[[str], Awaitable[None]]
-"""Told in a sentence what is going on, while a call takes its time."""
+"""Reports progress in a sentence during a long call."""
 
 _USUAL = 10
-"""Hits of those who do not say how many they want."""
+"""Default number of hits."""
 
 _KEYS = 30
-"""Most metadata keys that the instructions name."""
+"""Maximum metadata keys in the instructions."""
 
 _COMPARED = 20_000
-"""Ids among which a similar one is looked for."""
+"""Maximum ids that an unknown id is compared with."""
 
 _NO_MODEL = "This server has no language model to answer with: use search, or start it with `sire mcp DIR --llm MODEL`."
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """How a tool presents itself."""
+    """Description of a tool."""
 
     name: str
     title: str
@@ -69,7 +70,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found.
+    """Result of a tool.
 
     Attributes:
         text: For the model to read, with the documents' ids in brackets.
@@ -154,7 +155,7 @@ class IndexTools:
         ]
 
     def introduction(self) -> str:
-        """What the index holds, for the agent's instructions."""
+        """Description of the index for the agent's instructions."""
         snapshot = self._index.snapshot()
         keys = sorted({key for entry in snapshot.metadata() for key in entry if not key.startswith("sire_")})[:_KEYS]
         known = (
@@ -245,21 +246,21 @@ class IndexTools:
         return ToolResult(f"{head}\n\n{part}{more}", output)
 
     def _cited_as(self, name: str) -> list[Document]:
-        """Documents that results cite by this name: the passages of a file that a splitter has cut."""
+        """Documents with this name in results: the passages of a file that was split."""
         documents = self._index.documents()
         return [
             each for each in documents if name in cited_names([each.id], each.metadata, {}, each.title, self._cite_key)
         ]
 
     def _limits_of(self, query: AskArguments) -> ReasoningLimits:
-        """What the server allows, or less where the agent wants less."""
+        """The limits of the server, or lower ones of the agent."""
         ours = self._limits
         return replace(
             ours, max_steps=_least(ours.max_steps, query.max_steps), timeout=_least(ours.timeout, query.timeout)
         )
 
     def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
-        """How was searched, for traces."""
+        """Parameters of a search, for traces."""
         return {"recipe": str(self._index.stats()["recipe"]), "k": query.k or _USUAL, "filter": query.filter}
 
     def _no_document(self, doc_id: str) -> str:

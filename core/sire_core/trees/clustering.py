@@ -25,7 +25,7 @@ NEIGHBORS = 8
 """Nearest neighbours that a row is joined with by default."""
 
 EXACT_BELOW = 50_000
-"""From so many rows on neighbours are looked for in nearby cells only: comparing all would be quadratic."""
+"""From this many rows on, neighbours are searched in nearby cells only; comparing all pairs would be quadratic."""
 
 _ONE_CLUSTER = 11  # As many texts as the reference's 10 dimensions plus one are a single cluster.
 

@@ -156,7 +156,7 @@ _OFFICIAL_STOP = 11
 """RAPTOR's code stops when a level has at most reduction dimension + 1 nodes."""
 
 _ONE_CLUSTER = 11
-"""So few nodes are one cluster; nothing is gained by keeping it up."""
+"""Levels with at most this many nodes are one cluster."""
 
 _OriginRows = list[tuple[int, list[int]]]
 """Per cluster its number before the change (-1: it is new) and its members by row."""
@@ -407,7 +407,7 @@ def _is_finished(nodes: int, rule: str) -> bool:
 
 
 _MAX_CHANGED = 0.25
-"""Share of a level's nodes that may come or go before its clusters are made again."""
+"""Share of a level's nodes that may change before its clusters are computed again."""
 
 _REMEASURE_AFTER = 0.05
 """Share of a level's nodes that may change before its drift is measured again."""
