@@ -19,13 +19,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-<<<<<<< HEAD
 from sire_core.serve.arguments import explain_filter, explain_mistakes, search_arguments
-from sire_core.serve.citations import check_cite_key, citation, cited_names
-=======
-from sire_core.serve.arguments import SearchArguments, explain_mistakes, with_known_keys
 from sire_core.serve.outputs import check_cite_key, citation, cited_names
->>>>>>> 9438d38 (serve, explore, trees: plain docstrings; citations and outputs of tools in one module)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

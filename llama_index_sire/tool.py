@@ -20,7 +20,6 @@ from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-<<<<<<< HEAD
 from sire_core.serve.arguments import (
     AnswerArguments,
     SearchArguments,
@@ -28,12 +27,7 @@ from sire_core.serve.arguments import (
     read_arguments,
     search_arguments,
 )
-from sire_core.serve.citations import check_cite_key, citation, cited_names
-from sire_core.serve.outputs import answer_text
-=======
-from sire_core.serve.arguments import AnswerArguments, SearchArguments, read_arguments, with_known_keys
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
->>>>>>> 9438d38 (serve, explore, trees: plain docstrings; citations and outputs of tools in one module)
 
 if TYPE_CHECKING:
     from llama_index_sire.opening import LLMLike
