@@ -16,7 +16,7 @@ RUN = {
 from langchain_sire import SireRetriever
 from sire_core.data import demo_documents
 from langchain_core.documents import Document
-documents = [Document(d.text, id=d.id, metadata={"title": d.title}) for d in demo_documents()[:8]]
+documents = [Document(d.text, id=d.id, metadata={"title": d.title}) for d in demo_documents()[:4]]
 SireRetriever.from_documents(documents, k=3).invoke("Who commanded the Northern Wren?")
 """,
     "An add": """
@@ -42,6 +42,7 @@ app(["eval", str(place), "-r", "sire"], standalone_mode=False)
 }
 TRACE = """
 import json, sys, threading
+import langchain_core.documents, langchain_core.retrievers, numpy, pydantic, scipy.sparse, typer  # untraced: quick
 called = {{}}
 def note(frame, event, _):
     if event == "call":
