@@ -37,7 +37,7 @@ def test_oracle_M5_path_of_three(follow, expected, compiled):
     assert found.scores == pytest.approx(expected, abs=5e-5)
 
 
-@pytest.mark.parametrize("compiled", COMPILED)
+@pytest.mark.parametrize("compiled", [*COMPILED, None], ids=str)  # with None such small graphs are iterated
 @settings(deadline=None, max_examples=60)
 @given(case=weighted_graphs(), follow=st.floats(0, 0.95), threshold=st.sampled_from([1e-2, 1e-4, 1e-8]))
 def test_push_is_within_its_error_bound_of_networkx(case, follow, threshold, compiled):

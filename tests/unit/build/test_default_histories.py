@@ -14,7 +14,7 @@ from sire_core.types import UnitKind
 
 OF_VECTORS = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.REPORT)
 """Clusters follow a change where it happens; the embedder learns again when the corpus has doubled."""
-RECIPES = ("indexrag", "pagerank", "msrag", "iier", "sirerag", "sire", "smart")
+RECIPES = ("indexrag", "pagerank", "msrag", "iier", "sirerag", "hipporag2", "linearrag", "sire", "smart")
 OTHER = Document(
     "other", "The ferry Aldous Brack was named after a commander. Mara Quell built it in 1903.", "Aldous Brack"
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.extend import CSRGraph, EntityGraph, IdPositions, UnitKind, Walk, relation_ends, similar_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from sire_core.extend import BoolArray, IntArray, View
@@ -43,36 +46,21 @@ class PhraseGraph:
 
     @classmethod
     def of(cls, view: View, synonym: float) -> PhraseGraph:
-        """Return the graph of a pool, made once per snapshot.
+        """Return the graph of a pool, made once per snapshot and stored in files.
 
         Args:
             view: The pool.
             synonym: Minimum cosine of two phrases that are joined as synonyms.
         """
-        name = f"phrase graph {synonym:g}"
-        graph: PhraseGraph = view.derived(name, lambda: cls._read(view, synonym, name))
-        return graph
+        name = f"phrase-graph-{synonym:g}"
 
-    @classmethod
-    def _read(cls, view: View, synonym: float, name: str) -> PhraseGraph:
-        mentions = EntityGraph.of(view)
-        phrases = IdPositions.of(view).find(np.array(mentions.entity_ids, dtype="S24"))
-        known = np.flatnonzero(phrases >= 0)
-        names = [unit.text for unit in view.units(phrases[known])]
-        first, second, likeness = similar_names(names, view.matrix[phrases[known]], synonym)
-        triples = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.RELATION.value))
-        number = np.full(view.size, -1, dtype=np.int64)
-        number[phrases[known]] = known
-        return cls(
-            mentions=mentions,
-            phrases=phrases,
-            triples=triples,
-            ends=_ends(triples, number, relation_ends(view)),
-            stated=np.diff(view.chunk_pointers[0])[triples],
-            synonyms=np.stack((known[first], known[second]), axis=1),
-            likeness=likeness,
-            name=name,
-        )
+        def make() -> PhraseGraph:
+            mentions = EntityGraph.of(view)
+            arrays = view.cached_on_disk(name, lambda: _arrays(view, mentions, synonym), _save, _load)
+            return cls(mentions, name=name, **arrays)
+
+        graph: PhraseGraph = view.derived(f"{name} with mentions", make)
+        return graph
 
     def walk(self, view: View, context_weight: float, allowed: BoolArray | None) -> Walk:
         """Return the undirected graph of passages and phrases.
@@ -113,6 +101,34 @@ class PhraseGraph:
             np.concatenate((weights, weights)),
         )
         return Walk(joined, size, frequency)
+
+
+def _arrays(view: View, mentions: EntityGraph, synonym: float) -> dict[str, NDArray[Any]]:
+    """The fields of a `PhraseGraph` that take reading names and comparing vectors."""
+    phrases = IdPositions.of(view).find(np.array(mentions.entity_ids, dtype="S24"))
+    known = np.flatnonzero(phrases >= 0)
+    names = [unit.text for unit in view.units(phrases[known])]
+    first, second, likeness = similar_names(names, view.matrix[phrases[known]], synonym)
+    triples = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.RELATION.value))
+    number = np.full(view.size, -1, dtype=np.int64)
+    number[phrases[known]] = known
+    return {
+        "phrases": phrases,
+        "triples": triples,
+        "ends": _ends(triples, number, relation_ends(view)),
+        "stated": np.diff(view.chunk_pointers[0])[triples],
+        "synonyms": np.stack((known[first], known[second]), axis=1),
+        "likeness": likeness,
+    }
+
+
+def _save(arrays: Mapping[str, NDArray[Any]], folder: Path) -> None:
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+
+
+def _load(folder: Path) -> dict[str, NDArray[Any]]:
+    return {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
 
 
 def _ends(triples: IntArray, number: IntArray, pairs: IntArray) -> IntArray:

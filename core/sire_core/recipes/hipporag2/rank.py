@@ -87,6 +87,11 @@ class TripleWalk:
         if not self.passage_nodes:
             refuse_unused(self, "passage_nodes=False", ("passage_weight", "context_weight"))
 
+    def prepare(self, view: View) -> None:
+        """Join phrases and triples once, when a pool is built."""
+        if view.size:
+            PhraseGraph.of(view, self.synonyms)
+
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter."""
         question, allowed = await view.embed_query(query), view.allowed(where)
