@@ -58,7 +58,7 @@ class Index:
         progress: Called as `progress(stage, done, total)`; True draws progress bars on terminals.
         limits: Maximum model calls and tokens of one build: `UsageLimits(max_calls=..., max_tokens=...)`, or a mapping.
         extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
-            (`Recipe.native`; `sire` and `smart` as SiReRAG, `pagerank` as MS-RAG); `model+rules` asks for facts about
+            (`Recipe.native`; `sire` and `smart` as SiReRAG, the walks as MS-RAG); `model+rules` asks for facts about
             the names that rules find and adds what the rules extract, for models that leave much out.
         mirrors: Your vector stores that are updated with every change; see `sire_core.protocols.Mirror`.
         store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that is updated with every change and does

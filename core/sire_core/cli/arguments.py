@@ -147,8 +147,8 @@ Native = Annotated[
     typer.Option(
         "--native",
         help="Extract as the recipe's paper does: SiReRAG's three calls per passage (also for sire and smart, which "
-        "have no prompts of their own), MS-RAG's three (also for pagerank), IIER's one for keywords, IndexRAG's one "
-        "per document. Default: one call per passage for all recipes.",
+        "have no prompts of their own), MS-RAG's three (also for pagerank, hipporag2 and linearrag), IIER's one for "
+        "keywords, IndexRAG's one per document. Default: one call per passage for all recipes.",
     ),
 ]
 Runner = Annotated[
