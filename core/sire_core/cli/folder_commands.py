@@ -97,20 +97,27 @@ def documents(
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     from sire_core.corpus.chunker import SentenceChunker, joined
+    from sire_core.recipes.sire.index import boilerplate
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
         matches = index.documents([doc_id])
         chunker = index.chunker
+        unsearched = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
     if not matches:
         raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
     document = matches[0]
     text = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
     if as_json:
-        say_json({"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)})
+        shown = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
+        say_json({**shown, "not_searched": unsearched})
         return
     say(f"{document.title}\n")
     say(text)
+    if unsearched:
+        note("\nNot searched, since other documents say the same (`--set boilerplate=true` searches it):")
+        for line in unsearched:
+            note(f"  {line}")
 
 
 @grouped

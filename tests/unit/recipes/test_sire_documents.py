@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
 from sire_core import Document, Index
 from sire_core.algorithms.links import without_link_targets
+from sire_core.cli.app import app
+from sire_core.recipes import sire
 
 MENU = "- Volcano boiler pressure guide\n- Volcano boiler pressure news\n- Volcano boiler pressure forum"
 CONTENT = {
@@ -28,6 +35,47 @@ def test_a_menu_of_every_page_is_not_searched_and_is_again_when_two_pages_have_i
         index.delete(["boiler", "harbour"])
         left = index.search(question, 1)[0]
         assert "forum" in left.path[-1].note
+
+
+def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so(tmp_path: Path) -> None:
+    runner = CliRunner()
+    with Index(tmp_path / "index", recipe="sire") as index:
+        index.build([page(name) for name in CONTENT])
+    shown = runner.invoke(app, ["documents", str(tmp_path / "index"), "ferry", "--json"])
+    assert json.loads(shown.stdout)["not_searched"] == [*MENU.split("\n"), "## Story"]
+    said = runner.invoke(app, ["documents", str(tmp_path / "index"), "ferry"])
+    assert "Not searched" in said.stderr
+    assert "Volcano boiler pressure forum" in said.stderr
+    with Index(recipe=sire(boilerplate=True)) as whole:
+        whole.build([page(name) for name in CONTENT])
+        hits = {hit.doc_ids[0]: hit for hit in whole.search("volcano boiler pressure forum", 4)}
+    assert "forum" in hits["ferry"].path[-1].note
+
+
+def test_the_path_of_a_file_speaks_for_its_passages() -> None:
+    filler = "Dust lies on the shelf of the hall. " * 60
+    text = (
+        f"## Start\n\nThe pump starts with the green button.\n\n{filler}\n\n## Stop\n\nIt stops by itself.\n\n{filler}"
+    )
+    folders = ("brass", "copper", "silver")
+    documents = [Document(name, text, metadata={"source": f"plants/{name}/manual.md"}) for name in folders]
+    with Index(recipe="sire") as index:
+        index.build([*documents, Document("metals", f"Brass, copper and silver are metals. {filler}")])
+        for name in folders:
+            assert index.search(f"How does the pump of {name} start?", 1)[0].doc_ids == (name,)
+
+
+def test_a_step_lifts_the_passage_that_it_leads_to_and_the_path_says_so() -> None:
+    filler = "Dust lies on the shelf of the hall. " * 60
+    manual = f"## Slow answers\n\nWhere a mill answers slowly, raise `--gear-idle-seconds`.\n\n{filler}"
+    flags = f"## Others\n\n{filler}\n\n## Times\n\n`--gear-idle-seconds` is 45 by default."
+    others = [Document(f"note {n}", f"Wheel {n} has a default.\n\n{filler} {filler}") for n in range(6)]
+    with Index(recipe="sire") as index:
+        index.build([Document("manual", manual), Document("flags", flags), *others])
+        hits = index.search("A mill answers slowly: what is the default of the option that helps?", 3)
+    assert hits[0].doc_ids == ("manual",)
+    [flag] = [hit for hit in hits if hit.doc_ids == ("flags",)]
+    assert any("gear-idle-seconds" in step.note for step in flag.path[:-1])
 
 
 def test_a_sentence_of_a_passage_stays_searched_where_two_documents_have_it() -> None:

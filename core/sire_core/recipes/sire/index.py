@@ -13,7 +13,8 @@ from sire_core.algorithms.lists import Lists
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
-from sire_core.recipes.sire.passages import PassageWords, name_words, stem_keys
+from sire_core.recipes.sire.passages import PassageWords, name_words, passage_fragments, stem_keys
+from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.array_file import map_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-__all__ = ["EvidenceIndex"]
+__all__ = ["EvidenceIndex", "boilerplate"]
 
 _NAME = "evidence-9"
 _FILE = "arrays.bin"
@@ -112,19 +113,24 @@ class EvidenceIndex:
     entity_ids: NDArray[np.bytes_]
 
     @classmethod
-    def of(cls, view: View) -> EvidenceIndex:
-        """The arrays of a pool: made once per generation and kept in files."""
-        return view.cached_on_disk(_NAME, lambda: cls._read(view), _save, _load)
+    def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
+        """The arrays of a pool, with or without boilerplate: made once per generation and kept in files."""
+        name = f"{_NAME}-whole" if boilerplate else _NAME
+        return view.cached_on_disk(name, lambda: cls._read(view, boilerplate=boilerplate), _save, _load)
 
     @classmethod
-    def _read(cls, view: View) -> EvidenceIndex:
+    def _read(cls, view: View, *, boilerplate: bool) -> EvidenceIndex:
         graph = EntityGraph.of(view)
         passages = PassageWords.of(view, graph.chunk_positions)
         names = EvidenceNames.of(passages, graph, NameKeys.of(view, graph.names.lists))
         text = SpelledText.of(passages)
         mentions = SentenceNames.of(view, passages, graph, names, text).mentions
         sources = _Sources.of(view, graph.chunk_positions)
-        return _made(passages, graph, names, text, mentions, sources, _recurring(passages, sources.source))
+        recurring = _recurring(passages, sources.source)
+        if boilerplate:
+            recurring[:] = False
+        words = recurring.repeat(passages.fragment_words)
+        return _made(passages, graph, names, text, mentions, sources, words)
 
     def stems(self, keys: Keys) -> Ints:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
@@ -299,14 +305,35 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
 
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
-    """Which words stand in fragments that recur in several documents: menus, footers, licences; titles never."""
+    """Which fragments recur in several documents: menus, footers, licences; titles never, `[fragments]`."""
     owners = source[np.arange(len(passages.names)).repeat(passages.fragment_counts)]
     _, key = np.unique(passages.fragments, return_inverse=True)
     width = int(owners.max(initial=0)) + 1
     pairs = np.unique(key.ravel() * width + owners)
-    documents = np.bincount(pairs // width)
-    recurring = documents[key.ravel()] >= _RECURS if len(key) else np.zeros(0, dtype=bool)
-    return np.asarray(recurring.repeat(passages.fragment_words) & (passages.marks > 1), dtype=bool)
+    recurring = np.bincount(pairs // width)[key.ravel()] >= _RECURS if len(key) else np.zeros(0, dtype=bool)
+    recurring[np.cumsum(passages.fragment_counts) - passages.fragment_counts] = False
+    return np.asarray(recurring)
+
+
+def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
+    """Lines of documents that recur in so many others that `sire` does not search them, each once, in their order.
+
+    Args:
+        view: A snapshot of an index of `sire`.
+        documents: Ids of the documents.
+    """
+    positions = EntityGraph.of(view).chunk_positions
+    passages = PassageWords.of(view, positions)
+    recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.fragment_words > 0)
+    ends = np.cumsum(passages.fragment_counts)
+    blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
+    lines: dict[str, None] = {}
+    for hit, end in zip(view.hits(positions, np.zeros(len(positions), dtype=np.float32), blank), ends, strict=True):
+        if set(documents).intersection(hit.doc_ids):
+            fragments = passage_fragments(hit.unit)
+            marked = recurring[end - len(fragments) : end]
+            lines |= dict.fromkeys(line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+    return list(lines)
 
 
 def _shares(owners: Numbers, marked: NDArray[np.bool_], size: int) -> FloatArray:

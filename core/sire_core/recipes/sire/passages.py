@@ -239,13 +239,12 @@ class PassageWords:
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
             before, parts_before = len(words), len(fragments)
-            for place, piece in enumerate((title, *pieces)):
-                for part in piece.split("\n"):
-                    spelled, capitals = _words(part)
-                    words.extend(map(number, spelled))
-                    marks.extend([2 * place + capital for capital in capitals])
-                    fragments.append(" ".join(spelled))
-                    fragment_words.append(len(spelled))
+            for place, part in _fragments(title, pieces):
+                spelled, capitals = _words(part)
+                words.extend(map(number, spelled))
+                marks.extend([2 * place + capital for capital in capitals])
+                fragments.append(" ".join(spelled))
+                fragment_words.append(len(spelled))
             lengths.append(len(words) - before)
             fragment_counts.append(len(fragments) - parts_before)
         named = [list(map(number, name_words(name))) for name in names]
@@ -322,6 +321,16 @@ class PassageWords:
             self.vocabulary.chosen(used),
             self.looked_at,
         )
+
+
+def _fragments(title: str, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Lines of a title (number 0) and of sentences (from 1), with those numbers."""
+    return ((place, part) for place, piece in enumerate((title, *sentences)) for part in piece.split("\n"))
+
+
+def passage_fragments(unit: Unit) -> list[str]:
+    """Sentences of a passage and lines of them, its title first, in the order of `PassageWords.fragments`."""
+    return [part for _, part in _fragments(*titled_sentences(unit.title, unit.text))]
 
 
 def _name(title: str, text: str) -> str:

@@ -161,6 +161,7 @@ class EvidencePaths:
         pool: Number of candidates by vectors, and as many by words.
         read_steps: Number of best links for which the question and the sentence of the link are embedded together and
             compared with the linked passage. Takes one more embedder call per question; 0 turns it off.
+        boilerplate: Whether text that recurs in three or more documents (menus, footers, licences) is searched, too.
     """
 
     rounds: int = setting(2, low=0)
@@ -168,13 +169,14 @@ class EvidencePaths:
     widest: int = setting(40, low=1)
     pool: int = setting(200, low=1)
     read_steps: int = setting(0, low=0)
+    boilerplate: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
 
     def prepare(self, view: View) -> None:
         """Make the index of sentences, words and names, and the codes of a large pool."""
-        EvidenceIndex.of(view)
+        EvidenceIndex.of(view, boilerplate=self.boilerplate)
         SQIndex.prepare(view)
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
@@ -195,7 +197,7 @@ class EvidencePaths:
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
     ) -> tuple[_Ways | None, Ranking]:
         """The candidates and the steps to them, None when there are no passages; and the ranking that they make."""
-        index = EvidenceIndex.of(view)
+        index = EvidenceIndex.of(view, boilerplate=self.boilerplate)
         if not len(index.chunks):
             return None, ScoredRanking(cosines.all(), allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]

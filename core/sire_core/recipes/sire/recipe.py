@@ -56,6 +56,7 @@ register_ablations(
         Ablation("ours", "no steps over names", "sire", {"rounds": 0}),
         Ablation("ours", "steps to what is about the name only", "sire", {"widest": 1}),
         Ablation("ours", "names as they are, no aliases", "sire", {"disambiguate": False}),
+        Ablation("ours", "menus and footers searched, too", "sire", {"boilerplate": True}),
         Ablation("ours", "the best steps read with the question", "sire", {"read_steps": 24}),
         Ablation("ours", "the model looks at the first 20 passages", "sire", {"rerank": "model"}, needs="model"),
         Ablation("ours", "our PageRank over passages and entities", "pagerank", {}),
