@@ -24,6 +24,9 @@ class RerankSettings:
         rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
         rerank_ms: Milliseconds that the cross-encoder may read: as many of the first passages as fit. 0 for all of
             `rerank_pool`.
+        rerank_weight: Weight of the cross-encoder beside the ranking's own scores, both as standard scores among the
+            passages that it reads. A large one leaves the order to the cross-encoder, which buries what only a link
+            explains.
         cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
             sentence-transformers (extra `rerank`).
 
@@ -36,13 +39,14 @@ class RerankSettings:
     rerank_named: int = setting(5, low=1)
     rerank_model: str = ""
     rerank_ms: int = setting(0, low=0)
+    rerank_weight: float = setting(0.5, above=0)
     cross_encoder: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
         beside = f"rerank={self.rerank!r}"
         if self.rerank != "cross_encoder":
-            refuse_unused(self, beside, ("cross_encoder", "rerank_ms"))
+            refuse_unused(self, beside, ("cross_encoder", "rerank_ms", "rerank_weight"))
         if self.rerank != "model":
             refuse_unused(self, beside, ("rerank_model", "rerank_named"))
         if self.rerank == "none":
@@ -53,7 +57,7 @@ class RerankSettings:
         from sire_core.search.selectors.rerank import CrossEncoderRerank, Rerank
 
         if self.rerank == "cross_encoder":
-            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool, self.rerank_ms),)
+            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool, self.rerank_ms, self.rerank_weight),)
         if self.rerank == "model":
             chosen = self.rerank != type(self).__dataclass_fields__["rerank"].default
             return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model, required=chosen),)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import zscore
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
@@ -92,10 +93,14 @@ def test_as_a_rerank_of_a_search(folder, tmp_path, recipe):
     with opened(rerank="none") as index:
         index.build(CORPUS)
         before = index.search(QUESTION, 20)
-    with opened(rerank="cross_encoder", cross_encoder=f"onnx:{folder}", rerank_pool=20) as index:
-        after = index.search(QUESTION, 20)
     worth = [sum(hit.unit.index_text.lower().count(word) * value for word, value in WORTH.items()) for hit in before]
-    assert [hit.unit.id for hit in after] == [before[i].unit.id for i in np.argsort(-np.array(worth), kind="stable")]
+    own, read = (zscore(np.array(scores, dtype=float)) for scores in ([hit.score for hit in before], worth))
+    for weight in (1000.0, 0.5):
+        rerank = {"rerank": "cross_encoder", "cross_encoder": f"onnx:{folder}", "rerank_pool": 20}
+        with opened(**rerank, **({"rerank_weight": weight} if weight != 0.5 else {})) as index:
+            after = index.search(QUESTION, 20)
+        order = np.argsort(-(own + weight * read), kind="stable")
+        assert [hit.unit.id for hit in after] == [before[i].unit.id for i in order]
     assert after[0].path[-1].note == "place 1 after the cross-encoder looked"
     with opened(rerank="cross_encoder", cross_encoder=f"onnx:{folder}", rerank_pool=20, rerank_ms=1) as index:
         some = index.search(QUESTION, 20)

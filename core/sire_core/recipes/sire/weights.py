@@ -145,7 +145,7 @@ NEURAL_TARGET: Mapping[str, float] = {
 DOCUMENT_WEIGHTS: Mapping[str, float] = {"words": 0.78, "fused": 1.0, "coverage": 2.2}
 """A passage that a longer document was cut into."""
 
-NEURAL_DOCUMENT_WEIGHTS: Mapping[str, float] = {"vector": 0.78}
+NEURAL_DOCUMENT_WEIGHTS: Mapping[str, float] = {"vector": 1.6}
 """Added to `DOCUMENT_WEIGHTS` where the vectors come from a neural embedder."""
 
 

@@ -21,6 +21,8 @@ from sire_core.untrusted_settings import refuse_untrusted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
 
 __all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
@@ -132,17 +134,21 @@ class Reordered:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderRerank:
-    """Orders the head of a ranking by a cross-encoder.
+    """Orders the head of a ranking by its own scores and those of a cross-encoder together.
+
+    A cross-encoder knows nothing of the other passages: alone, it buries what only a link explains.
 
     Attributes:
         model: `onnx:NAME_OR_FOLDER`, or folder or name for sentence-transformers; see `load_cross_encoder`.
         pool: How many of the first hits the model reads; the order beyond them stays.
         milliseconds: Time for reading: as many of these hits as fit, the first first. 0 for all.
+        weight: Of the cross-encoder beside the ranking, both as standard scores among the hits that were read.
     """
 
     model: str
     pool: int = setting(20, low=1)
     milliseconds: int = setting(0, low=0)
+    weight: float = setting(0.5, above=0)
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -162,14 +168,22 @@ class CrossEncoderRerank:
             return ranking
         texts = [unit.index_text for unit in view.units(positions)]
         found = await asyncio.to_thread(self._scores, query, texts)
-        read = positions[: len(found)]
+        read, own = positions[: len(found)], scores[: len(found)]
+        order = np.argsort(-(_standard(own) + self.weight * _standard(found)), kind="stable")
         judge = "cross-encoder"
         if len(found) < len(positions):
             judge = f"cross-encoder, which read {len(found)} of {len(positions)} hits in {self.milliseconds} ms,"
-        return Reordered(ranking, read[np.argsort(-found, kind="stable")], scores[: len(found)], judge)
+        return Reordered(ranking, read[order], own, judge)
 
     def _scores(self, query: str, texts: Sequence[str]) -> FloatArray:
         encoder = load_cross_encoder(str(self.model))
         if self.milliseconds:
             return encoder.scores_within(query, texts, self.milliseconds)
         return encoder.scores(query, texts)
+
+
+def _standard(scores: FloatArray) -> NDArray[np.float64]:
+    """Scores with mean 0 and spread 1; equal ones are 0."""
+    scores = np.asarray(scores, dtype=np.float64)
+    spread = scores.std()
+    return (scores - scores.mean()) / spread if spread else np.zeros(len(scores))
