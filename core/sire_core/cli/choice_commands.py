@@ -111,8 +111,8 @@ def advise(
 
     Example: sire advise docs
 
-    JSON: {"recommended", "settings", "reasons", "passages", "sampled_documents", "titled", "linked", "technical",
-    "duplicates", "questions", "k", "rows"}; shares are 0 to 1, recall 0 to 100.
+    JSON: {"recommended", "undecided", "settings", "reasons", "passages", "sampled_documents", "titled", "linked",
+    "technical", "duplicates", "questions", "k", "rows"}; shares are 0 to 1, recall 0 to 100.
     """
     from sire_core.evaluate.advise import advise as advised
 
@@ -146,7 +146,7 @@ def _say(advice: Advice, sources: Sequence[Path]) -> None:
         say(line)
     if advice.sampled:
         say(f"That is a sample of {advice.sampled:,} documents.")
-    say(f"\n{len(advice.questions):,} generated questions, for example:")
+    say(f"\n{len(advice.questions):,} searches made of words of the text, not people's questions, for example:")
     by_kind = {question.kind: question for question in reversed(advice.questions)}
     for kind, question in by_kind.items():
         say(f"{kind}: {question.question}", indent=4)
@@ -159,10 +159,15 @@ def _say(advice: Advice, sources: Sequence[Path]) -> None:
             f"{measure.candidate.name:<{width}}  {measure.recall:>8.1f}  {drawn} {measure.both:>5.1f}  "
             f"{measure.build_s:>10.1f}  {measure.query_ms:>11.1f}  {measure.candidate.calls:>12}"
         )
-    say(f"\nRecommended: {advice.recommended.candidate.name}", "bold green")
+    name = advice.recommended.candidate.name
+    if advice.undecided:
+        say(f"\nUndecided: such searches cannot tell; {name} is the default.", "bold yellow")
+    else:
+        say(f"\nRecommended: {name}", "bold green")
     for reason in advice.reasons:
         say(reason, indent=4)
-    name = advice.recommended.candidate.name
+    if advice.undecided:
+        say("Write 20 questions of your own and measure with them: sire eval INDEX --questions FILE.", indent=4)
     if len(sources) != 1 or not is_index(sources[0]):
         say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
 

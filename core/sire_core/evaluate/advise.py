@@ -447,8 +447,10 @@ class Advice:
         questions: The questions that were asked.
         k: Hits that counted.
         measures: The best first.
-        recommended: The recipe.
+        recommended: The recipe; the default where `undecided`.
         reasons: In words.
+        undecided: Whether words alone find clearly more than the recipe. Generated questions reuse words of the text,
+            so this says nothing of what people ask.
     """
 
     look: CorpusStats
@@ -458,6 +460,7 @@ class Advice:
     measures: tuple[Measure, ...]
     recommended: Measure
     reasons: tuple[str, ...]
+    undecided: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -465,6 +468,7 @@ class Advice:
         return {
             "recommended": self.recommended.candidate.recipe,
             "settings": dict(self.recommended.candidate.settings),
+            "undecided": self.undecided,
             "reasons": list(self.reasons),
             "passages": self.look.passages,
             "sampled_documents": self.sampled,
@@ -530,6 +534,7 @@ async def aadvise(
             measures.append(await _measure(candidate, snapshot, questions, k, build_s))
             say("recipes", done, len(candidates))
     best = recommend(measures, seed)
+    words = [measure for measure in measures if measure.candidate.shown_only]
     return Advice(
         look=statistics,
         sampled=len(chosen) if len(chosen) < len(documents) else 0,
@@ -538,6 +543,7 @@ async def aadvise(
         measures=tuple(sorted(measures, key=lambda m: -m.recall)),
         recommended=best,
         reasons=_reasons(statistics, measures, best, k),
+        undecided=any(_beats(measure, best, np.random.default_rng(seed)) for measure in words),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -68,6 +69,23 @@ def test_words_alone_are_measured_and_not_recommended():
     assert found.recommended.candidate == CANDIDATES[3]
     with pytest.raises(ConfigurationError, match="recommended"):
         advise(demo_documents(), candidates=[bm25])
+
+
+class Noise:
+    """Vectors that say nothing of the texts."""
+
+    fingerprint = "noise"
+    dimension = 16
+
+    async def embed(self, texts, kind="document"):
+        drawn = np.random.default_rng(len(texts) + len(kind)).normal(size=(len(texts), self.dimension))
+        return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_where_words_alone_find_more_the_advice_says_that_it_cannot_tell():
+    bm25 = next(candidate for candidate in CANDIDATES if candidate.shown_only)
+    assert advise(demo_documents(), candidates=[CANDIDATES[3], bm25], n=40, k=3, embedder=Noise()).undecided
+    assert not advise(demo_documents(), candidates=[CANDIDATES[0], bm25], n=40, k=3).undecided
 
 
 def test_a_sample_keeps_documents_with_those_that_they_name():
