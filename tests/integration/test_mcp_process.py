@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import HTTPError
@@ -158,6 +159,57 @@ def test_nothing_but_the_protocol_is_on_stdout(folder):
     assert out == ""
     assert err.count("NOISE") == 2
     assert process.returncode == 0
+
+
+JUNK = [
+    *(b"", b"not json", b"[]", b"null", b"\xff\xfe\x00", b'{"jsonrpc":"2.0"}', b"[" * 100_000),
+    *(b'{"jsonrpc":"2.0","id":{},"method":5}', b'"' + b"x" * 3_000_000 + b'"', b'{"jsonrpc":"2.0","id":1e999}'),
+]
+
+
+@pytest.mark.parametrize(
+    "end", ["end of input", "half a line", "interrupt", "interrupt in a call", "cancel", "terminate"]
+)
+def test_a_session_may_end_in_any_way(folder, end):
+    """Idle or while a model answers; what came before on the line may be anything."""
+    with ScriptedServer(latency=30.0) as model:
+        words = [sys.executable, *SIRE, "mcp", str(folder), "--llm", "m", "--base-url", model.base_url]
+        ask = {"name": "ask", "arguments": {"question": "Who founded Brackwater Press?"}}
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+
+            def send(*calls):
+                process.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", **call}).encode() + b"\n" for call in calls))
+                process.stdin.flush()
+
+            def answer(number):
+                while True:
+                    line = json.loads(process.stdout.readline())
+                    if line.get("id") == number:
+                        return line["result"]
+
+            send(INITIALIZE, {"method": "notifications/initialized"})
+            answer(1)
+            process.stdin.write(b"\n".join([*JUNK, b""]))
+            send({"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": QUESTION}})
+            assert answer(2)["content"][0]["text"].startswith("[m-1]")
+            if end in ("interrupt in a call", "cancel", "terminate"):
+                send({"id": 3, "method": "tools/call", "params": ask})
+                while not model.received:
+                    time.sleep(0.01)
+            if end == "cancel":
+                send({"method": "notifications/cancelled", "params": {"requestId": 3}})
+                send({"id": 4, "method": "tools/call", "params": {"name": "search", "arguments": QUESTION}})
+                assert answer(4)["content"][0]["text"].startswith("[m-1]")
+            if "interrupt" in end or end == "terminate":
+                process.send_signal(signal.SIGINT if "interrupt" in end else signal.SIGTERM)
+                expected = 130 if "interrupt" in end else -signal.SIGTERM
+                assert process.wait(10) == expected
+            else:
+                process.stdin.write(b'{"jsonrpc":"2.0","id":9,"meth' if end == "half a line" else b"")
+                process.stdin.close()
+                assert process.wait(20) == 0
+            assert b"Traceback" not in process.stderr.read()
+            assert process.stdout.read() == b""
 
 
 def test_a_client_that_leaves_ends_the_server(folder):

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from sire_core.storage.checksums import CheckedWrites
-from sire_core.storage.rows import NOTES
+from sire_core.storage.rows import CHUNKS, DOCUMENTS, EDGES, META, NOTES, STATES, UNITS
 from sire_core.storage.step_tables import STEP_TABLES
 
-__all__ = ["DAMAGES", "damage", "forget_notes", "forget_steps"]
+__all__ = [
+    "DAMAGES",
+    "ENTRIES",
+    "PAGES",
+    "damage",
+    "damage_page",
+    "foreign_values",
+    "forget_notes",
+    "forget_steps",
+    "put_foreign_value",
+    "replace_entry",
+]
 
 DAMAGES = ("flip", "zero tail", "cut", "swap", "edit", "empty", "gone")
 """A changed bit, zeros from some place on, a file cut off, another file's content, four other bytes, no content."""
@@ -66,4 +79,113 @@ def forget_steps(path: Path) -> None:
         for table in STEP_TABLES:
             writes.delete(table, ["1"], [(1,)])
         writes.finish()
+        db.execute("COMMIT")
+
+
+PAGES = ("zeros", "noise", "copied", "swapped", "head", "cells", "first page", "cut", "longer", "older")
+"""A page of zeros or noise, one in the place of another, two swapped, its header or the places of its cells changed,
+the header of the file, pages cut off or added, a page of an earlier version of the file."""
+
+
+def damage_page(file: Path, how: str, rng: random.Random, earlier: bytes) -> None:
+    """Damage a page of a database, or of its log.
+
+    Args:
+        file: The file.
+        how: One of `PAGES`.
+        rng: Chooses pages and bytes.
+        earlier: An earlier version of the file.
+    """
+    whole = bytearray(file.read_bytes())
+    size = int.from_bytes(whole[16:18], "big") if whole.startswith(b"SQLite") else 4096
+    size = 65536 if size == 1 else size
+    starts = range(0, max(1, len(whole)), size)
+    at, other = rng.choice(starts), rng.choice(starts)
+    page, second = bytes(whole[at : at + size]), bytes(whole[other : other + size])
+    noise = bytes(rng.randrange(256) for _ in range(8))
+    places = {"head": at + rng.randrange(12), "cells": at + 8 + rng.randrange(200), "first page": rng.randrange(100)}
+    if how in places:
+        whole[places[how] : places[how] + 2] = noise[:2]
+    elif how == "cut":
+        del whole[at:]
+    elif how == "longer":
+        whole += page
+    else:
+        new = {"zeros": bytes(len(page)), "noise": (noise * (size // 8))[: len(page)], "older": earlier[at : at + size]}
+        whole[at : at + size] = new.get(how, second)
+        if how == "swapped":
+            whole[other : other + size] = page
+    file.write_bytes(bytes(whole))
+
+
+ENTRIES = ("folder", "file", "empty", "nowhere", "itself", "pipe", "other type")
+"""A link to a folder, a file, an empty file, to nothing, to itself; a pipe; a folder for a file or the reverse."""
+
+
+def replace_entry(entry: Path, outside: Path, how: str) -> None:
+    """Put a link, a pipe or something of another type in the place of a file or folder.
+
+    Args:
+        entry: Its path, where there may be nothing yet.
+        outside: Holds what links lead to, by the names in `ENTRIES`.
+        how: One of `ENTRIES`.
+    """
+    was_folder = entry.is_dir() and not entry.is_symlink()
+    if was_folder:
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+    if how == "pipe":
+        os.mkfifo(entry)
+    elif how == "other type":
+        entry.write_text("x") if was_folder else entry.mkdir()
+    else:
+        entry.symlink_to(entry.name if how == "itself" else outside / how)
+
+
+def foreign_values() -> list[object]:
+    """Values of other types than a column or a key of JSON has, and ones that hardly anything has."""
+    return [
+        None,
+        "",
+        "x",
+        -1,
+        2**62,
+        1e308,
+        float("nan"),
+        b"\xff\xfe\x00",
+        "\x00",
+        "[]",
+        "{}",
+        "null",
+        '{"a": [[]]}',
+        "9" * 400,
+    ]
+
+
+def put_foreign_value(path: Path, rng: random.Random, *, honest: bool) -> None:
+    """Put a value of another type into a row of `index.sqlite`.
+
+    With `honest` the sums and the checksum fit, and what only a derivation reads (`body`) stays as it is.
+    """
+    tables = (META, DOCUMENTS, CHUNKS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES)
+    with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as db:
+        table = rng.choice([t for t in tables if db.execute(f"SELECT count(*) FROM {t.name}").fetchone()[0]])
+        row = list(
+            rng.choice(db.execute(f"SELECT {', '.join((*table.columns, *table.beside))} FROM {table.name}").fetchall())
+        )
+        place = rng.choice([n for n, name in enumerate(table.columns) if not (honest and name == "body")])
+        changed = list(row)
+        changed[place] = rng.choice(foreign_values())
+        keys = [name for name, value in zip(table.columns, row, strict=False) if value is not None]
+        values = [row[table.columns.index(key)] for key in keys]
+        db.execute("BEGIN IMMEDIATE")
+        if honest:
+            writes = CheckedWrites(db)
+            writes.delete(table, keys, [values])
+            writes.insert(table, [changed])
+            writes.finish()
+        else:
+            where = " AND ".join(f"{key}=?" for key in keys)
+            db.execute(f"UPDATE {table.name} SET {table.columns[place]}=? WHERE {where}", [changed[place], *values])
         db.execute("COMMIT")

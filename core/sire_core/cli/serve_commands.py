@@ -132,6 +132,7 @@ def mcp(
     with open_index(searching.options(folder, model, allow)) as index:
         server = make_server(index, model, limits.of_reasoning(), cite_key)
         if http is None:
+            _leave_at_interrupt()
             asyncio.run(serve_stdio(server))
             return
         if host != _LOOPBACK:
@@ -141,3 +142,16 @@ def mcp(
             note(f"Serving {folder} at {url}")
 
         asyncio.run(serve_http(server, http, host, listening, allowed_hosts=allowed_host or ()))
+
+
+def _leave_at_interrupt() -> None:
+    """End at once at Ctrl-C: a thread waits for the next line of the client, and would keep the process."""
+    import os
+    import signal
+
+    def leave(*_: object) -> None:
+        note("Interrupted.")
+        os._exit(130)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # of the main thread, where it is not ignored
+        signal.signal(signal.SIGINT, leave)

@@ -118,6 +118,8 @@ _BLOCK = 1 << 20
 _ENTITY = b"<!ENTITY"
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
 _MEMBERS = 100_000
+_RATIO, _SMALL = 100, 16 << 20
+"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
 
 
 def refuse_expanding(path: Path, max_bytes: int) -> None:
@@ -148,6 +150,9 @@ def _check_archive(file: BinaryIO, max_bytes: int) -> None:
             raise CorpusError(f"cannot be opened: {error}") from error
         if left < 0:
             raise CorpusError(f"the file expands to more than max_bytes={max_bytes:,}; raise max_bytes or split it")
+    packed, unpacked = file.seek(0, 2), max_bytes - left
+    if unpacked > _SMALL and unpacked > _RATIO * packed:
+        raise CorpusError(f"the file expands to {unpacked // packed:,} times its size; no document does that")
 
 
 def _check_member(file: BinaryIO, member: zipfile.ZipInfo, left: int, *, markup: bool) -> int:

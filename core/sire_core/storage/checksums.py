@@ -7,12 +7,14 @@ every part of a table (the units of an owner, the rows of a step), so that missi
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import StorageError
 
@@ -26,8 +28,11 @@ __all__ = [
     "check_table",
     "complete",
     "damage",
+    "is_intact",
     "require_complete",
     "row_checksum",
+    "stored_json",
+    "stored_texts",
     "verified",
 ]
 
@@ -45,13 +50,17 @@ _VALUES = 900
 """Maximum number of bound variables; SQLite allows at least 999."""
 
 
-@dataclass(frozen=True, slots=True)
+_KINDS: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}
+
+
+@dataclass(frozen=True)
 class CheckedTable:
     """A table whose rows have checksums.
 
     Attributes:
         name: In the database.
-        columns: What a checksum covers. The column `checksum` stands before long ones in the schema, so that adding
+        columns: What a checksum covers, and `kinds` their types: a letter each, `t` text, `i` integer, `r` real, `b`
+            bytes, in upper case with NULL. The column `checksum` stands before long ones in the schema, so that adding
             up checksums does not read them.
         part: The column whose values divide the rows into parts; empty for one part.
         beside: Columns that the checksum does not cover.
@@ -59,8 +68,15 @@ class CheckedTable:
 
     name: str
     columns: tuple[str, ...]
+    kinds: str
     part: str = ""
     beside: tuple[str, ...] = ()
+
+    @cached_property
+    def types(self) -> frozenset[tuple[type, ...]]:
+        """Types that the values of a row may have together."""
+        choices = [(_KINDS[kind.lower()], *([type(None)] if kind.isupper() else [])) for kind in self.kinds]
+        return frozenset(product(*choices))
 
     @property
     def selected(self) -> str:
@@ -76,11 +92,39 @@ def row_checksum(row: SqlRow) -> int:
     return zlib.crc32("\0".join(map(str, row)).encode("utf-8", "surrogatepass"))
 
 
-def verified(row: SqlRow, width: int) -> SqlRow:
-    """Return a row whose column `width` is the checksum of those before it; raise if it is wrong."""
-    if row[width] != row_checksum(row[:width]):
+def is_intact(row: SqlRow, table: CheckedTable) -> bool:
+    """Whether a row's columns, its checksum behind them, are what was written, and of the types that are written."""
+    content = row[: len(table.columns)]
+    return row[len(content)] == row_checksum(content) and tuple(map(type, content)) in table.types
+
+
+def verified(row: SqlRow, table: CheckedTable) -> SqlRow:
+    """Return a row of a table, its checksum behind its columns; raise if it is not what was written."""
+    if not is_intact(row, table):
         raise damage(repr(row[0]))
     return row
+
+
+FormT = TypeVar("FormT")
+
+
+def stored_json(text: str, form: type[FormT], what: object) -> FormT:
+    """Return stored JSON; raise if it is none, or of another type. `what` names it in the error."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damage(repr(what)) from error
+    if not isinstance(value, form):
+        raise damage(repr(what))
+    return value
+
+
+def stored_texts(text: str, what: object) -> tuple[str, ...]:
+    """Return a stored list of texts."""
+    values = stored_json(text, list, what)
+    if not set(map(type, values)) <= {str}:
+        raise damage(repr(what))
+    return tuple(values)
 
 
 def damage(what: str) -> StorageError:
@@ -174,7 +218,7 @@ def complete(database: Database, table: CheckedTable, sql: str, part: str = "") 
     width = len(table.columns)
     rows = total = 0
     for row in database.iterate(sql, [part] if table.part else []):
-        verified(row, width)
+        verified(row, table)
         yield row
         rows += 1
         total += row[width]
@@ -206,7 +250,7 @@ def check_table(database: Database, table: CheckedTable) -> Iterator[str]:
     wrong = 0
     for row in database.iterate(f"SELECT {table.selected} FROM {table.name} NOT INDEXED"):
         checksum = row[width]
-        if checksum != row_checksum(row[:width]):
+        if not is_intact(row, table):
             wrong += 1
             continue
         part_sums = sums.setdefault(str(row[part_column]) if table.part else "", [0, 0])

@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sire_core.storage.checksums import CheckedTable, CheckedWrites, require_complete, verified
+from sire_core.storage.checksums import (
+    CheckedTable,
+    CheckedWrites,
+    require_complete,
+    stored_json,
+    stored_texts,
+    verified,
+)
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -29,9 +36,9 @@ CREATE TABLE IF NOT EXISTS mirror_holds (
 """
 """Stores that follow, units that each has still to get or drop, and units that each may hold."""
 
-_OWNERS = CheckedTable("mirror_owners", ("name", "owners"))
-_WAITS = CheckedTable("mirror_waits", ("mirror", "unit"), "mirror")
-_HOLDS = CheckedTable("mirror_holds", ("mirror", "unit"), "mirror")
+_OWNERS = CheckedTable("mirror_owners", ("name", "owners"), "tt")
+_WAITS = CheckedTable("mirror_waits", ("mirror", "unit"), "tt", "mirror")
+_HOLDS = CheckedTable("mirror_holds", ("mirror", "unit"), "tt", "mirror")
 OUTBOX_TABLES = (_OWNERS, _WAITS, _HOLDS)
 
 
@@ -84,10 +91,14 @@ class Outbox:
         with self._db.snapshot():
             require_complete(self._db, _OWNERS)
             rows = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
-        known = json.loads(verified(rows[0], 2)[1]) if rows else []
-        if isinstance(known, list):  # before there were marks
-            known = {"owners": known, "marks": []}
-        return Followed(tuple(known["owners"]), tuple(known["marks"]))
+        if not rows:
+            return Followed((), ())
+        text = verified(rows[0], _OWNERS)[1]
+        if text.startswith("["):  # before there were marks
+            return Followed(stored_texts(text, self._mirror), ())
+        known = stored_json(text, dict, self._mirror)
+        owners, marks = (json.dumps(known.get(name)) for name in ("owners", "marks"))
+        return Followed(stored_texts(owners, self._mirror), stored_texts(marks, self._mirror))
 
     def follow(self, wanted: Followed, *, again: bool = False) -> None:
         """Set whose units the store receives; all units of new owners have to be sent."""
@@ -128,7 +139,7 @@ class Outbox:
                 "WHERE o.mirror=? ORDER BY u.id IS NULL, u.kind<>?, u.level, o.unit",
                 [self._mirror, UnitKind.CHUNK.value],
             )
-        return [str(verified(row, 2)[1]) for row in rows]
+        return [str(verified(row, _WAITS)[1]) for row in rows]
 
     def sent(self) -> list[str]:
         """Return the id of one unit that was sent and has not changed since; empty if there is none."""
@@ -137,14 +148,14 @@ class Outbox:
             "(SELECT 1 FROM mirror_waits o WHERE o.mirror=m.mirror AND o.unit=m.unit) LIMIT 1",
             [self._mirror],
         )
-        return [str(verified(row, 2)[1]) for row in rows]
+        return [str(verified(row, _HOLDS)[1]) for row in rows]
 
     def held(self, units: Sequence[str]) -> list[str]:
         """Return which of these units the store may have."""
         sql = f"SELECT {_HOLDS.selected} FROM mirror_holds WHERE mirror=? AND unit IN ({{marks}})"
         with self._db.snapshot():
             require_complete(self._db, _HOLDS, [self._mirror])
-            return sorted(str(verified(row, 2)[1]) for row in self._db.read_in(sql, units, [self._mirror]))
+            return sorted(str(verified(row, _HOLDS)[1]) for row in self._db.read_in(sql, units, [self._mirror]))
 
     def begin(self, units: Iterable[str]) -> None:
         """Note, before they are sent, that the store may have these units."""

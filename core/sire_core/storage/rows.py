@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.document_export import StoredDocument
-from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, damage, verified
+from sire_core.storage.checksums import (
+    SUMS_SCHEMA,
+    CheckedTable,
+    CheckedWrites,
+    damage,
+    stored_json,
+    stored_texts,
+    verified,
+)
 from sire_core.storage.commit import Commit
 from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES
 from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table
@@ -74,21 +82,22 @@ CREATE TABLE IF NOT EXISTS notes (
     + SUMS_SCHEMA
 )
 
-META = CheckedTable("meta", ("key", "value"))
-DOCUMENTS = CheckedTable("documents", ("id", "sequence", "hash", "title", "metadata"))
-CHUNKS = CheckedTable("chunks", ("id", "doc_id", "position", "text", "title", "metadata", "source_id"))
+META = CheckedTable("meta", ("key", "value"), "tt")
+DOCUMENTS = CheckedTable("documents", ("id", "sequence", "hash", "title", "metadata"), "tittt")
+CHUNKS = CheckedTable("chunks", ("id", "doc_id", "position", "text", "title", "metadata", "source_id"), "ttitTTt")
 UNITS = CheckedTable(
     "units",
     (
         *("id", "owner", "kind", "text", "level", "tree", "chunk_ids", "entity_keys", "title", "metadata"),
         "source_ids",
     ),
+    "ttttitttttt",
     "owner",
     ("vector",),
 )
-EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "owner")
-STATES = CheckedTable("states", ("owner", "body"))
-NOTES = CheckedTable("notes", ("owner", "key", "body"), "owner")
+EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "ttttrt", "owner")
+STATES = CheckedTable("states", ("owner", "body"), "tt")
+NOTES = CheckedTable("notes", ("owner", "key", "body"), "ttb", "owner")
 TABLES = (META, DOCUMENTS, CHUNKS, UNITS, EDGES, STATES, NOTES, *STEP_TABLES, *OUTBOX_TABLES)
 # `json.dumps` makes an encoder for every call that has options of its own.
 _as_given = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -142,27 +151,27 @@ def chunk_rows(commit: Commit) -> Iterator[tuple[object, ...]]:
 
 def chunk_of(row: tuple[Any, ...], document: StoredDocument) -> Chunk:
     """Return a chunk from its row and its document."""
-    verified(row, len(CHUNKS.columns))
+    verified(row, CHUNKS)
     title = document.title if row[4] is None else str(row[4])
-    metadata = document.metadata if row[5] is None else json.loads(row[5])
+    metadata = document.metadata if row[5] is None else stored_json(row[5], dict, row[0])
     return Chunk(str(row[0]), document.id, int(row[2]), title, str(row[3]), metadata, str(row[6]))
 
 
 def unit_of(row: tuple[Any, ...]) -> Unit:
     """Return a unit from its row."""
     unit, _, kind, text, level, tree, chunk_ids, entity_keys, title, metadata, source_ids, _ = row
-    verified(row, len(UNITS.columns))
+    verified(row, UNITS)
     return Unit(
         id=unit,
         kind=UnitKind.define(kind),
         text=text,
-        chunk_ids=tuple(json.loads(chunk_ids)),
+        chunk_ids=stored_texts(chunk_ids, unit),
         level=level,
         tree=tree,
-        entity_keys=tuple(json.loads(entity_keys)) if entity_keys != "[]" else (),
+        entity_keys=stored_texts(entity_keys, unit) if entity_keys != "[]" else (),
         title=title,
-        metadata=json.loads(metadata) if metadata != "{}" else {},
-        source_ids=tuple(json.loads(source_ids)) if source_ids != "[]" else (),
+        metadata=stored_json(metadata, dict, unit) if metadata != "{}" else {},
+        source_ids=stored_texts(source_ids, unit) if source_ids != "[]" else (),
     )
 
 

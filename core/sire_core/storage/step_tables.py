@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from sire_core.storage.checksums import CheckedTable, damage, row_checksum
+from sire_core.storage.checksums import CheckedTable, verified
 
 if TYPE_CHECKING:
     from sire_core.protocols import TableChange
@@ -31,9 +31,9 @@ CREATE TABLE IF NOT EXISTS step_outputs (
 CREATE INDEX IF NOT EXISTS step_outputs_failed ON step_outputs (step, key) WHERE failed;
 """
 
-_STEPS = CheckedTable("steps", ("id", "owner", "name"))
-_ROWS = CheckedTable("step_rows", ("step", "key", "place", "number", "item", "body"), "step")
-_OUTPUTS = CheckedTable("step_outputs", ("step", "key", "place", "number", "failed", "body"), "step")
+_STEPS = CheckedTable("steps", ("id", "owner", "name"), "itt")
+_ROWS = CheckedTable("step_rows", ("step", "key", "place", "number", "item", "body"), "itiitb", "step")
+_OUTPUTS = CheckedTable("step_outputs", ("step", "key", "place", "number", "failed", "body"), "itiiib", "step")
 _OF_ITEM = "step_rows_of_item"
 STEP_TABLES = (_STEPS, _ROWS, _OUTPUTS)
 
@@ -44,8 +44,8 @@ class StepTables:
     def __init__(self, database: Database, owner: str, known: Mapping[str, Any]) -> None:
         self._db = database
         self._known = known
-        rows = _verified(database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner]))
-        self._ids: dict[str, int] = {name: number for number, _, name in rows}
+        rows = database.read(f"SELECT {_STEPS.selected} FROM steps WHERE owner=?", [owner])
+        self._ids: dict[str, int] = {row[2]: row[0] for row in rows if verified(row, _STEPS)}
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
@@ -58,17 +58,19 @@ class StepTables:
         """Return rows of items (key, place, number, item, body), by key and item."""
         table = f"{_ROWS.selected} FROM step_rows INDEXED BY {_OF_ITEM}"
         sql = f"SELECT {table} WHERE step=? AND item IN ({{marks}})"
-        return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]])), key=_place))
+        return iter(sorted(_inner(self._db.read_in(sql, items, [self._ids[name]]), _ROWS), key=_place))
 
     def rows_of_keys(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return rows of keys, in corpus order within each."""
         order = "ORDER BY key, place, number, item"
         sql = f"SELECT {_ROWS.selected} FROM step_rows WHERE step=? AND key IN ({{marks}}) {order}"
-        return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
+        return _inner(self._db.read_in(sql, keys, [self._ids[name]]), _ROWS)
 
     def all_rows(self, name: str) -> Iterator[tuple[Any, ...]]:
         """Yield all rows."""
-        return _inner(self._db.iterate(f"SELECT {_ROWS.selected} FROM step_rows WHERE step=?", [self._ids[name]]))
+        return _inner(
+            self._db.iterate(f"SELECT {_ROWS.selected} FROM step_rows WHERE step=?", [self._ids[name]]), _ROWS
+        )
 
     def sizes(self, name: str, keys: Sequence[str], without: Collection[str]) -> dict[str, int]:
         """Return the number of rows by key, without those of some items."""
@@ -90,12 +92,12 @@ class StepTables:
     def outputs(self, name: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return outputs of keys: key, place, number, failed, body."""
         sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? AND key IN ({{marks}})"
-        return _inner(self._db.read_in(sql, keys, [self._ids[name]]))
+        return _inner(self._db.read_in(sql, keys, [self._ids[name]]), _OUTPUTS)
 
     def all_outputs(self, name: str) -> Iterator[tuple[Any, ...]]:
         """Yield all outputs in corpus order."""
         sql = f"SELECT {_OUTPUTS.selected} FROM step_outputs WHERE step=? ORDER BY place, number, key"
-        return _inner(self._db.iterate(sql, [self._ids[name]]))
+        return _inner(self._db.iterate(sql, [self._ids[name]]), _OUTPUTS)
 
     def failed(self, name: str) -> list[str]:
         """Return keys whose outputs failed."""
@@ -128,18 +130,9 @@ def drop_tables(db: sqlite3.Connection, writes: CheckedWrites, owner: str) -> No
     writes.delete(_STEPS, ["owner"], [(owner,)])
 
 
-def _verified(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield verified rows without their last column, the checksum."""
-    for row in rows:
-        content = row[:-1]
-        if row_checksum(content) != row[-1]:
-            raise damage(repr(row[1]))
-        yield content
-
-
-def _inner(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _inner(rows: Iterable[tuple[Any, ...]], table: CheckedTable) -> Iterator[tuple[Any, ...]]:
     """Yield verified rows without step and checksum, their first and last column."""
-    return (row[1:] for row in _verified(rows))
+    return (row[1:-1] for row in rows if verified(row, table))
 
 
 def _place(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,7 +16,7 @@ from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.document_export import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.errors import SnapshotExpiredError, StorageError
-from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, verified
+from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, stored_json, verified
 from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
@@ -51,7 +50,6 @@ CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
-_NOTE = len(NOTES.columns)
 _PAGE = 16384
 """Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
 _MANY = 1000
@@ -101,10 +99,7 @@ class Store:
             with self.snapshot():
                 require_complete(self._db, META)
             return {}
-        manifest = json.loads(str(rows[0][1] if old else verified(rows[0], len(META.columns))[1]))
-        if not isinstance(manifest, dict):
-            raise damage("its manifest")
-        return manifest
+        return stored_json(str(rows[0][1] if old else verified(rows[0], META)[1]), dict, "its manifest")
 
     def hold(self) -> str:
         """Keep this connection at the last commit until it is closed; return the name of that commit."""
@@ -114,7 +109,7 @@ class Store:
     def commits(self) -> tuple[str, str]:
         """Return random names of the last commit and of the one before; empty without one."""
         rows = self._db.read(f"SELECT {META.selected} FROM meta WHERE key LIKE 'commit%'")
-        names = {str(row[0]): str(row[1]) for row in rows if verified(row, len(META.columns))}
+        names = {str(row[0]): str(row[1]) for row in rows if verified(row, META)}
         return names.get("commit", ""), names.get("commit before", "")
 
     def check(self) -> list[str]:
@@ -139,11 +134,10 @@ class Store:
                 sorted_rows = list(complete(self._db, DOCUMENTS, f"{sql} {order}"))
             else:
                 rows = self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only)
-                sorted_rows = sorted(
-                    (row for row in rows if verified(row, len(DOCUMENTS.columns))), key=itemgetter(1, 0)
-                )
+                sorted_rows = sorted((row for row in rows if verified(row, DOCUMENTS)), key=itemgetter(1, 0))
         return {
-            r[0]: StoredDocument(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] != "{}" else {}) for r in sorted_rows
+            r[0]: StoredDocument(r[0], r[1], r[2], r[3], stored_json(r[4], dict, r[0]) if r[4] != "{}" else {})
+            for r in sorted_rows
         }
 
     def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
@@ -230,8 +224,8 @@ class Store:
         with self.snapshot():
             require_complete(self._db, EDGES, owners)
             for row in self._db.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
-                _, kind, source, target, weight, metadata, _ = verified(row, len(EDGES.columns))
-                edges.append(Edge(kind, source, target, weight, json.loads(metadata)))
+                _, kind, source, target, weight, metadata, _ = verified(row, EDGES)
+                edges.append(Edge(kind, source, target, weight, stored_json(metadata, dict, source)))
             keys = " OR ".join(("0", *("key LIKE ?" for _ in EDGE_NOTES)))
             sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND ({keys})"
             notes = self._noted(lambda: self._db.read(sql, [*owners, *EDGE_NOTES]), owners)
@@ -246,13 +240,13 @@ class Store:
             if not rows:
                 require_complete(self._db, STATES)
                 return {}
-        return dict(json.loads(verified(rows[0], len(STATES.columns))[1]))
+        return dict(stored_json(verified(rows[0], STATES)[1], dict, owner))
 
     def notes(self, owner: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Return notes of an organizer by key, without unknown keys."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
         with self.snapshot():
-            notes = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, _NOTE)}
+            notes = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, NOTES)}
             if len(notes) < len(set(keys)):  # unknown or lost
                 require_complete(self._db, NOTES, [owner])
         return notes
@@ -265,7 +259,7 @@ class Store:
     def _noted(self, read: Callable[[], Iterable[tuple[Any, ...]]], owners: Sequence[str]) -> list[tuple[str, bytes]]:
         with self.snapshot():
             require_complete(self._db, NOTES, owners)
-            return [(row[1], row[2]) for row in read() if verified(row, _NOTE)]
+            return [(row[1], row[2]) for row in read() if verified(row, NOTES)]
 
     def tables(self, owner: str) -> StepTables:
         """Return rows and outputs of an organizer's steps."""

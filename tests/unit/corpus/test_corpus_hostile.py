@@ -47,6 +47,7 @@ def lying(content):
         ("bomb.docx", archive(word__document_xml=bytes(3_000_000)), "expands to more than max_bytes"),
         ("many.epub", archive(**{f"p{i}_xml": bytes(300_000) for i in range(10)}), "expands to more than max_bytes"),
         ("lying.xlsx", lying(bytes(3_000_000)), "expands to more than max_bytes"),
+        ("ratio.docx", archive(word__document_xml=bytes(20_000_000)), "times its size"),
         ("laughs.docx", archive(word__document_xml=LAUGHS), "declares XML entities"),
         ("laughs.xml", LAUGHS.encode(), "declares XML entities"),
         ("wide.xml", LAUGHS.encode("utf-16"), "declares XML entities"),
@@ -60,7 +61,7 @@ def test_hostile_files_are_refused_and_the_rest_is_read(tmp_path, name, content,
     pytest.importorskip("kreuzberg")
     (tmp_path / "good.txt").write_text("Alma lives in Drava.")
     (tmp_path / name).write_bytes(content)
-    found = read_documents([tmp_path], max_bytes=2_000_000)
+    found = read_documents([tmp_path], max_bytes=2_000_000 if "ratio" not in name else 100_000_000)
     assert [document.id for document in found.documents] == ["good.txt"]
     assert [reason in failure.reason for failure in found.failures] == [True], found.failures
 

@@ -3,9 +3,11 @@
 SIRE_DAMAGE_CASES: how many cases the slow tests run of each kind, 500 unless told.
 """
 
+import json
 import os
 import random
 import shutil
+import sqlite3
 from contextlib import suppress
 from functools import cache
 
@@ -15,9 +17,19 @@ from sire_core import recipes
 from sire_core.errors import SireError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
+from sire_core.storage.json_files import checksum
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
-from support.damage import DAMAGES, damage
+from support.damage import (
+    DAMAGES,
+    ENTRIES,
+    PAGES,
+    damage,
+    damage_page,
+    foreign_values,
+    put_foreign_value,
+    replace_entry,
+)
 
 CASES = int(os.environ.get("SIRE_DAMAGE_CASES", "500"))
 RECIPES = {
@@ -168,6 +180,102 @@ def harm_of_one_bit(template, place, case):
 def truth_of(folder):
     with opened(folder) as index:
         return truth(index)
+
+
+@pytest.fixture(scope="module")
+def crashed(template, tmp_path_factory):
+    """Such a folder with logs, as a crash leaves it; and what belongs to the user outside of it."""
+    place = tmp_path_factory.mktemp("crashed")
+    working = shutil.copytree(template[0], place / "working")
+    with opened(working) as index:
+        index.add([LATE])
+        index.search("Who lives in Drava 3?")
+        shutil.copytree(working, place / "index")
+    assert (place / "index" / "index.sqlite-wal").stat().st_size > 0
+    outside = place / "outside"
+    (outside / "folder" / "photos").mkdir(parents=True)
+    for name in ("file", "folder/photos/one", "folder/00000001.json", "folder/index.sqlite"):
+        (outside / name).write_text("mine")
+    (outside / "empty").touch()
+    return place
+
+
+def contents_of(place):
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(place.rglob("*"))}
+
+
+def attack(folder, outside, rng, earlier):
+    """Do one thing to a folder that no program of ours does; return whether answers may differ afterwards."""
+    kind = rng.choice(("page", "page", "log", "link", "link", "row", "honest row", "json"))
+    if kind == "page":
+        file = folder / rng.choice(("index.sqlite", "index.sqlite", "calls.sqlite"))
+        damage_page(file, rng.choice(PAGES), rng, (earlier / file.name).read_bytes())
+    elif kind == "log":
+        files = sorted(path for path in folder.iterdir() if path.name.endswith(("-wal", "-shm")))
+        damage(rng.choice(files), rng.choice(DAMAGES), rng, files)
+    elif kind == "link":
+        entries = sorted(folder.rglob("*"))
+        extra = [folder / name for name in ("pending", "sources.json", "index.sqlite-journal", "writer.lock-wal")]
+        replace_entry(rng.choice([*entries, *extra]), outside, rng.choice(ENTRIES))
+    elif kind == "json":
+        file = rng.choice(sorted(folder.rglob("*.json")))
+        body = json.loads(file.read_text())
+        value = rng.choice([value for value in foreign_values() if not isinstance(value, bytes)])
+        key = rng.choice([*body]) if isinstance(body, dict) and body else ""
+        body = {**body, key: value} if key else value
+        if isinstance(body, dict) and rng.random() < 0.7:
+            body["checksum"] = checksum({name: part for name, part in body.items() if name != "checksum"})
+        file.write_text(json.dumps(body))
+    else:
+        with suppress(sqlite3.IntegrityError):  # not even SQLite takes it there
+            put_foreign_value(folder, rng, honest=kind == "honest row")
+    return kind in ("honest row", "json")
+
+
+def harm_of_attack(template, crashed, place, case):
+    """What is wrong after an attack and is no clear error: other answers, other exceptions, changes outside."""
+    rng = random.Random(case)
+    outside, before = crashed / "outside", contents_of(crashed / "outside")
+    copy = shutil.copytree(crashed / "index", place / f"attack{case}")
+    os.utime(copy / "index.sqlite", (0, 0))  # nobody is publishing just now
+    harm, expected = [], template[2]
+    try:
+        is_theirs = attack(copy, outside, rng, template[0])
+        for act in (
+            lambda index: is_theirs or answers(index) == expected,
+            lambda index: truth(index) is not None,
+            lambda index: is_theirs or not index.add([LATE]).added,
+            lambda index: index.delete(["a9"]) is not None,
+            lambda index: index.save(copy.with_name(f"saved{case}")) is None,
+        ):
+            with suppress(SireError), opened(copy) as index:
+                if not act(index):
+                    harm.append("other answers")
+        with suppress(SireError):
+            check_folder(copy)
+    except Exception as error:  # noqa: BLE001 - whatever is no error of ours
+        harm.append(f"{type(error).__name__}: {error}")
+    if contents_of(outside) != before:
+        harm.append("changes outside")
+    shutil.rmtree(copy)
+    shutil.rmtree(copy.with_name(f"saved{case}"), ignore_errors=True)
+    return harm
+
+
+@pytest.mark.parametrize("case", range(3))
+def test_attacks_are_errors_or_change_nothing(template, crashed, tmp_path, case):
+    for number in range(12):
+        assert harm_of_attack(template, crashed, tmp_path, case * 1000 + number) == [], case * 1000 + number
+
+
+@pytest.mark.slow
+def test_many_attacks(template, crashed, tmp_path):
+    harm = {
+        case: found
+        for case in range(2 * CASES)
+        if (found := harm_of_attack(template, crashed, tmp_path, 50_000 + case))
+    }
+    assert harm == {}
 
 
 @pytest.mark.parametrize("case", range(4))
