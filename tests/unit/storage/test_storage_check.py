@@ -239,7 +239,7 @@ def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder
 
 def test_of_many_rows_with_one_key_the_last_stays(tmp_path):
     database = Database(tmp_path / "x.sqlite", "CREATE TABLE IF NOT EXISTS t (a, checksum, b);" + SUMS_SCHEMA)
-    table = CheckedTable("t", ("a", "b"))
+    table = CheckedTable("t", ("a", "b"), "it")
     with closing(database):
         for number in range(2):
             with database.transaction() as db:
