@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sire_core.algorithms.graphs import CSRGraph as CSRGraph
+    from sire_core.algorithms.grouping import positions_in as positions_in
     from sire_core.algorithms.grouping import ranges as ranges
     from sire_core.algorithms.pagerank import personalized_pagerank as personalized_pagerank
     from sire_core.algorithms.text import name_key as name_key
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "algorithms.graphs": "CSRGraph",
-    "algorithms.grouping": "ranges",
+    "algorithms.grouping": "positions_in ranges",
     "algorithms.pagerank": "personalized_pagerank",
     "algorithms.text": "name_key split_sentences tokenize",
     "algorithms.voting": "parse_numbers",

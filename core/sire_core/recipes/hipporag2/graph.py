@@ -93,7 +93,7 @@ class PhraseGraph:
             pairs = np.stack((graph.passages[named], size + graph.entities[named]), axis=1)
             edges.append((pairs, np.full(len(pairs), context_weight)))
         ends = np.concatenate([pairs for pairs, _ in edges])
-        weights = np.concatenate([found for _, found in edges])
+        weights = np.concatenate([values for _, values in edges])
         joined = CSRGraph.from_edges(
             size + len(self.phrases),
             np.concatenate((ends[:, 0], ends[:, 1])),
@@ -139,6 +139,6 @@ def _ends(triples: IntArray, number: IntArray, pairs: IntArray) -> IntArray:
     first = np.searchsorted(relations, triples, side="left")
     last = np.searchsorted(relations, triples, side="right") - 1
     ends = np.full((len(triples), 2), -1, dtype=np.int64)
-    found = last >= first
-    ends[found] = np.stack((phrases[first[found]], phrases[last[found]]), axis=1)
+    known = last >= first
+    ends[known] = np.stack((phrases[first[known]], phrases[last[known]]), axis=1)
     return ends

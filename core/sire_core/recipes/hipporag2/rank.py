@@ -123,18 +123,18 @@ class TripleWalk:
     ) -> Ranking:
         walk = graph.walk(view, self.context_weight if self.passage_nodes else 0.0, allowed)
         passages = graph.mentions.chunk_positions
-        open_ = None if allowed is None else allowed[passages]
+        allowed_passages = None if allowed is None else allowed[passages]
         if self.link == "triple":
             starts, reasons = self._by_triples(cosines, view, graph, walk, near, allowed)
         elif self.link == "phrase":
             starts, reasons = self._by_phrases(cosines, view, graph, walk)
         else:
-            starts, reasons = _by_names(query, graph, walk, open_)
+            starts, reasons = _by_names(query, graph, walk, allowed_passages)
         mass, scores = np.zeros(walk.graph.size), np.zeros(walk.passages)
         if starts.any():
-            near_passages = self.passage_weight * min_max(cosines[passages], open_) * self.passage_nodes
+            near_passages = self.passage_weight * min_max(cosines[passages], allowed_passages) * self.passage_nodes
             mass = walk.mass(starts, near_passages, self.damping)
-            scores = mass[: walk.passages] if self.passage_nodes else _summed(mass, graph, walk, open_)
+            scores = mass[: walk.passages] if self.passage_nodes else _summed(mass, graph, walk, allowed_passages)
         known = KnownSimilarities(cosines)
         paths = WalkPaths(view, graph.mentions, walk, reasons, mass, known)
         return walk_ranking(paths, scores, known, allowed, 0.0 if scores.any() else 1.0)
@@ -149,8 +149,8 @@ class TripleWalk:
         allowed: BoolArray | None,
     ) -> tuple[Floats, dict[int, str]]:
         """Starting weights of phrases, `[phrases]`, by the triples near the question, and why they have them."""
-        found = cosines[graph.triples]
-        scores = min_max(found, None if allowed is None else allowed[graph.triples])
+        similarities = cosines[graph.triples]
+        scores = min_max(similarities, None if allowed is None else allowed[graph.triples])
         texts = {row: unit.text for row, unit in zip(near.tolist(), view.units(graph.triples[near]), strict=True)}
         by_phrase: dict[int, list[int]] = {}
         for row in near.tolist():
@@ -164,7 +164,7 @@ class TripleWalk:
         starts = np.zeros(len(graph.phrases))
         starts[first] = [weights[phrase] for phrase in first]
         notes = {
-            phrase: f"cosine {found[rows[0]]:.3f} of the question with the fact: {texts[rows[0]]}"
+            phrase: f"cosine {similarities[rows[0]]:.3f} of the question with the fact: {texts[rows[0]]}"
             for phrase, rows in by_phrase.items()
             if phrase in first
         }
@@ -175,13 +175,13 @@ class TripleWalk:
     ) -> tuple[Floats, dict[int, str]]:
         """As `_by_triples`, by the phrases whose names are nearest to the question."""
         known = (graph.phrases >= 0) & (walk.mentions > 0)
-        found = np.where(known, cosines[graph.phrases], -np.inf).astype(np.float32)
-        first = best_first(found, self.triples)
+        similarities = np.where(known, cosines[graph.phrases], -np.inf).astype(np.float32)
+        first = best_first(similarities, self.triples)
         starts = np.zeros(len(graph.phrases))
-        starts[first] = np.maximum(found[first], 0.0) / walk.mentions[first]
+        starts[first] = np.maximum(similarities[first], 0.0) / walk.mentions[first]
         names = [unit.text for unit in view.units(graph.phrases[first])]
         return starts, {
-            phrase: f"cosine {found[phrase]:.3f} of the question with {name}"
+            phrase: f"cosine {similarities[phrase]:.3f} of the question with {name}"
             for phrase, name in zip(first.tolist(), names, strict=True)
         }
 

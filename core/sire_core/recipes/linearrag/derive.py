@@ -42,9 +42,9 @@ class Sentences(Step):
     def map(self, item: Item) -> Iterable[Row]:
         """Yield a row per sentence that names something: keys of the names, chunks. The title is in the first."""
         unit = item.value.unit
-        found = PassageNames.of(unit, item.value.record)
-        names = dict.fromkeys(name for entity in found.entities for name in entity.names)
-        titles = found.title_names[:1]
+        said = PassageNames.of(unit, item.value.record)
+        names = dict.fromkeys(name for entity in said.entities for name in entity.names)
+        titles = said.title_names[:1]
         for number, sentence in enumerate(split_sentences(unit.text)):
             text = f"{unit.title}\n{sentence}" if unit.title and not number else sentence
             named = [*(titles if not number else ()), *(name for name in names if name in text)]

@@ -21,6 +21,7 @@ from sire_core.extend import (
     check_settings,
     hash64,
     min_max,
+    positions_in,
     ranges,
     setting,
     walk_ranking,
@@ -63,18 +64,17 @@ class TriGraph:
 
     @classmethod
     def _read(cls, view: View) -> TriGraph:
-        mentions, names = EntityGraph.of(view), list(view.kind_names)
-        kind = names.index(SENTENCE.value) if SENTENCE.value in names else -1
+        mentions, kinds = EntityGraph.of(view), list(view.kind_names)
+        kind = kinds.index(SENTENCE.value) if SENTENCE.value in kinds else -1
         sentences = np.flatnonzero(view.kinds == kind)
-        found = view.cached_on_disk("tri-graph", lambda: _occurrences(view, mentions, sentences), _save, _load)
-        code = np.unique(found[0] * max(1, len(mentions.entity_ids)) + found[2])  # a sentence may be in two passages
-        named = np.stack(np.divmod(code, max(1, len(mentions.entity_ids))))
-        known = mentions.passages * max(1, len(mentions.entity_ids)) + mentions.entities
-        rows, counts = np.unique(found[1] * max(1, len(mentions.entity_ids)) + found[2], return_counts=True)
-        times = np.ones(len(known), dtype=np.int64)
-        places = np.searchsorted(rows, known)
-        there = np.append(rows, -1)[places] == known
-        times[there] = counts[places[there]]
+        rows, passages, entities = view.cached_on_disk(
+            "tri-graph", lambda: _occurrences(view, mentions, sentences), _save, _load
+        )
+        size = max(1, len(mentions.entity_ids))
+        named = np.stack(np.divmod(np.unique(rows * size + entities), size))  # a sentence may be in two passages
+        pairs, counts = np.unique(passages * size + entities, return_counts=True)
+        positions = positions_in(pairs, mentions.passages * size + mentions.entities)
+        times = np.where(positions >= 0, np.append(counts, 1)[positions], 1)
         return cls(mentions, sentences, named, times)
 
     def walk(self, view: View, allowed: BoolArray | None) -> Walk:
@@ -91,13 +91,13 @@ class TriGraph:
 
     def _walk(self, view: View, allowed: BoolArray | None) -> Walk:
         graph, size = self.mentions, len(self.mentions.chunk_positions)
-        open_ = np.ones(size, dtype=bool) if allowed is None else allowed[graph.chunk_positions]
-        kept = open_[graph.passages]
-        passages, entities, counts = graph.passages[kept], graph.entities[kept], self.counts[kept].astype(np.float64)
+        visible = np.ones(size, dtype=bool) if allowed is None else allowed[graph.chunk_positions]
+        named = visible[graph.passages]
+        passages, entities, counts = graph.passages[named], graph.entities[named], self.counts[named].astype(np.float64)
         frequency = np.bincount(entities, minlength=len(graph.entity_ids)).astype(np.int64)
         shares = counts / np.bincount(passages, weights=counts, minlength=size)[passages]
         beside = _neighbours(view, graph.chunk_positions)
-        beside = beside[:, open_[beside].all(axis=0)]
+        beside = beside[:, visible[beside].all(axis=0)]
         sources, targets = np.concatenate((np.stack((passages, size + entities)), beside), axis=1)
         weights = np.concatenate((shares, np.ones(beside.shape[1])))
         joined = CSRGraph.from_edges(
@@ -112,8 +112,8 @@ class TriGraph:
 def _occurrences(view: View, mentions: EntityGraph, sentences: IntArray) -> IntArray:
     """Sentence, passage and entity of every name in a sentence of a passage, `[3, occurrences]`."""
     keys = [unit.entity_keys for unit in view.units(sentences)]
-    lengths = np.array([len(found) for found in keys], dtype=np.int64)
-    hashes = np.array([hash64(key) for found in keys for key in found], dtype=np.uint64)
+    lengths = np.array([len(names) for names in keys], dtype=np.int64)
+    hashes = np.array([hash64(name) for names in keys for name in names], dtype=np.uint64)
     indptr, indices = view.chunk_pointers
     owner = np.zeros(int(indices.max(initial=-1)) + 1, dtype=np.int64)
     sizes = np.diff(indptr)[mentions.chunk_positions]
@@ -122,14 +122,14 @@ def _occurrences(view: View, mentions: EntityGraph, sentences: IntArray) -> IntA
     rows = np.repeat(np.arange(len(sentences)), sizes)  # a row per sentence and passage
     passages = owner[indices[ranges(indptr[sentences], sizes)]]
     starts = np.cumsum(lengths) - lengths
-    places = ranges(starts[rows], lengths[rows])
-    found = np.stack((np.repeat(rows, lengths[rows]), np.repeat(passages, lengths[rows])))
-    entities = mentions.called(found[1], hashes[places])
-    return np.asarray(np.concatenate((found, entities[None]))[:, entities >= 0], dtype=np.int64)
+    hashes = hashes[ranges(starts[rows], lengths[rows])]
+    rows, passages = np.repeat(rows, lengths[rows]), np.repeat(passages, lengths[rows])
+    entities = mentions.called(passages, hashes)
+    return np.asarray(np.stack((rows, passages, entities))[:, entities >= 0], dtype=np.int64)
 
 
-def _save(found: IntArray, folder: Path) -> None:
-    np.save(folder / "occurrences.npy", found)
+def _save(occurrences: IntArray, folder: Path) -> None:
+    np.save(folder / "occurrences.npy", occurrences)
 
 
 def _load(folder: Path) -> IntArray:
@@ -204,16 +204,16 @@ class SentenceWalk:
             return ScoredRanking(cosines, None, lambda _: ())
         graph = TriGraph.of(view)
         walk, passages = graph.walk(view, allowed), graph.mentions.chunk_positions
-        open_ = None if allowed is None else allowed[passages]
-        active = self._activate(graph, graph.mentions.link(query, open_), cosines, view, allowed)
+        allowed_passages = None if allowed is None else allowed[passages]
+        active = self._activate(graph, graph.mentions.link(query, allowed_passages), cosines, view, allowed)
         starts = np.zeros(len(graph.mentions.entity_ids))
         mass = np.zeros(walk.graph.size)
         if active:
             numbers = np.fromiter(active, dtype=np.int64)
-            starts[numbers] = [found.score for found in active.values()]
-            mass = walk.mass(starts, self._passages(graph, active, cosines[passages], open_), self.damping)
+            starts[numbers] = [entry.score for entry in active.values()]
+            mass = walk.mass(starts, self._passages(graph, active, cosines[passages], allowed_passages), self.damping)
         known = KnownSimilarities(cosines)
-        reasons = {entity: found.reason for entity, found in active.items()}
+        reasons = {entity: entry.reason for entity, entry in active.items()}
         paths = WalkPaths(view, graph.mentions, walk, reasons, mass, known)
         return walk_ranking(paths, mass[: walk.passages], known, allowed, 0.0 if active else 1.0)
 
@@ -236,14 +236,14 @@ class SentenceWalk:
         front, used = dict(active), set()
         for tier in range(2, self.rounds + 1):
             reached: dict[int, Active] = {}
-            for entity, found in front.items():
+            for entity, entry in front.items():
                 rows = [row for row in _row(by_entity, entity) if row not in used]
                 for row in [rows[place] for place in best_first(similar[rows].astype(np.float32), self.sentences)]:
                     used.add(row)
-                    score = found.score * float(similar[row])
+                    score = entry.score * float(similar[row])
                     if score < self.threshold:
                         continue
-                    reason = f"{found.reason}; cosine {similar[row]:.3f} of the question with a sentence of both"
+                    reason = f"{entry.reason}; cosine {similar[row]:.3f} of the question with a sentence of both"
                     for other in _row(by_sentence, row):
                         if score > reached.get(other, active.get(other, _NONE)).score:
                             reached[other] = Active(score, tier, reason)
@@ -256,7 +256,7 @@ class SentenceWalk:
     ) -> Floats:
         """Starting weights of passages (equation 7), `[passages]`."""
         shares = np.zeros(len(graph.mentions.entity_ids))
-        shares[list(active)] = [found.score / found.tier for found in active.values()]
+        shares[list(active)] = [entry.score / entry.tier for entry in active.values()]
         bonus = np.bincount(
             graph.mentions.passages,
             weights=shares[graph.mentions.entities] * np.log1p(graph.counts),
