@@ -37,6 +37,13 @@ VARIANTS += [
     ("iier", {"order": "shuffle", "use_sim": False, "fallback_seeds": 1, "keywords": "rules"}),
     ("iier", {"scorer": "llm", "exact_below": 2}),
 ]
+VARIANTS += [
+    ("hipporag2", {"link": "phrase", "synonyms": 0.3}),
+    ("hipporag2", {"link": "name", "passage_nodes": False}),
+    ("hipporag2", {"literals": True, "skip_types": [], "disambiguate": False, "max_df": 1.0, "recognition": "none"}),
+    ("linearrag", {"rounds": 1, "damping": 0.0}),
+    ("linearrag", {"rounds": 5, "threshold": 0.0, "sentences": 1, "skip_types": []}),
+]
 ABOUT_SETTINGS = (check_provenance, check_coverage, check_filters, check_order, check_odd_corpora)
 
 

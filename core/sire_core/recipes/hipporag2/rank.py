@@ -127,7 +127,7 @@ class TripleWalk:
         if self.link == "triple":
             starts, reasons = self._by_triples(cosines, view, graph, walk, near, allowed)
         elif self.link == "phrase":
-            starts, reasons = self._by_phrases(cosines, view, graph, walk)
+            starts, reasons = self._by_phrases(cosines, view, graph, walk, allowed)
         else:
             starts, reasons = _by_names(query, graph, walk, allowed_passages)
         mass, scores = np.zeros(walk.graph.size), np.zeros(walk.passages)
@@ -171,10 +171,12 @@ class TripleWalk:
         return starts, notes
 
     def _by_phrases(
-        self, cosines: FloatArray, view: View, graph: PhraseGraph, walk: Walk
+        self, cosines: FloatArray, view: View, graph: PhraseGraph, walk: Walk, allowed: BoolArray | None
     ) -> tuple[Floats, dict[int, str]]:
         """As `_by_triples`, by the phrases whose names are nearest to the question."""
         known = (graph.phrases >= 0) & (walk.mentions > 0)
+        if allowed is not None:  # a name may be spelled in hidden passages only
+            known &= allowed[graph.phrases]
         similarities = np.where(known, cosines[graph.phrases], -np.inf).astype(np.float32)
         first = best_first(similarities, self.triples)
         starts = np.zeros(len(graph.phrases))
