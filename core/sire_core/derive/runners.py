@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,6 +171,8 @@ class RayRunner:
 
 def _reach(address: str) -> None:
     """Raise when nobody listens at `[ray://]HOST:PORT`: Ray itself tries for minutes."""
+    import socket
+
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
