@@ -1,4 +1,4 @@
-"""Passages of a ranking: what a search returns unless units are asked for."""
+"""Passages: those that a ranking leads to, and the titles and sentences of their texts."""
 
 from __future__ import annotations
 
