@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sire_core.search.vectors.store_scores import FollowedIndex
     from sire_core.storage.derived import DerivedFiles
 
-__all__ = ["DerivedCache", "PoolContent", "PoolView"]
+__all__ = ["DerivedCache", "PoolView"]
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class DerivedCache:
         self._lock = threading.RLock()
 
     @property
-    def names(self) -> Collection[str]:
-        """Names of the structures in memory."""
+    def made(self) -> Collection[str]:
+        """Names of the derived structures in memory."""
         return self._derived.keys()
 
     def derived(self, name: str, make: Callable[[], Any]) -> Any:
@@ -134,21 +134,31 @@ class DerivedCache:
         return all(files.intact(stamp, may_be_gone=may_be_gone) for files, stamp in self._mapped)
 
 
-class PoolContent:
-    """What a pool holds at one generation, read-only and shared by concurrent queries."""
+class PoolView(DerivedCache):
+    """A read-only snapshot of one recipe's pool. Shared by concurrent queries; holds nothing of a query."""
 
     def __init__(
         self,
         pool: Pool,
+        embedder: Embedder,
+        language_model: LanguageModel | None,
         load_edges: Callable[[], Sequence[Edge]],
         load_notes: Callable[[str], Mapping[str, bytes]],
-        before: PoolContent | None,
+        vectors: FollowedIndex | None = None,
+        before: PoolView | None = None,
+        wrap_model: WrapModel | None = None,
     ) -> None:
+        super().__init__(pool.files, before)
         self.pool = pool
         self._load_edges = load_edges
         self._load_notes = load_notes
-        previous = None if before is None else before._cache  # noqa: SLF001 - our own kind
-        self._cache: DerivedCache = DerivedCache(pool.files, previous)
+        self._embedder = embedder
+        self._language_model = language_model
+        self._wraps: tuple[WrapModel, ...] | None = ()
+        self._named_models = wrap_model
+        self._vectors = vectors
+        self._questions: dict[str, FloatArray] = {}
+        self._cosines: dict[str, FloatArray] = {}
 
     @property
     def generation(self) -> int:
@@ -336,64 +346,9 @@ class PoolContent:
         """Notes whose keys begin with a text, by key."""
         return list(self._load_notes(prefix).values())
 
-    def derived(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a structure derived from this snapshot, made once and shared by queries."""
-        return self._cache.derived(name, make)
-
-    def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
-        """Return a structure updated from that of the previous snapshot; see `DerivedCache.cached_incremental`."""
-        return self._cache.cached_incremental(name, make, files)
-
-    def cached_on_disk(
-        self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
-    ) -> T:
-        """Return a structure made once and stored in files; see `DerivedCache.cached_on_disk`."""
-        return self._cache.cached_on_disk(name, make, save, load)
-
-    @property
-    def made(self) -> Collection[str]:
-        """Names of the derived structures in memory."""
-        return self._cache.names
-
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
-        return self.pool.intact(may_be_gone=may_be_gone) and self._cache.intact(may_be_gone=may_be_gone)
-
-
-def _cited(places: IntArray, ranking: Ranking) -> IntArray:
-    """The order in which a unit cites its passages: as the ranking itself prefers them."""
-    return np.argsort(-ranking.scores_at(places), kind="stable")
-
-
-def _what(unit: Unit) -> str:
-    """A derived unit in a path."""
-    about = f" about {unit.title}" if unit.title else ""
-    level = f", level {unit.level}" if unit.level else ""
-    return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"
-
-
-class PoolView(PoolContent):
-    """A read-only snapshot of one recipe's pool. Shared by concurrent queries; holds nothing of a query."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        embedder: Embedder,
-        language_model: LanguageModel | None,
-        load_edges: Callable[[], Sequence[Edge]],
-        load_notes: Callable[[str], Mapping[str, bytes]],
-        vectors: FollowedIndex | None = None,
-        before: PoolView | None = None,
-        wrap_model: WrapModel | None = None,
-    ) -> None:
-        super().__init__(pool, load_edges, load_notes, before)
-        self._embedder = embedder
-        self._language_model = language_model
-        self._wraps: tuple[WrapModel, ...] | None = ()
-        self._named_models = wrap_model
-        self._vectors = vectors
-        self._questions: dict[str, FloatArray] = {}
-        self._cosines: dict[str, FloatArray] = {}
+        return self.pool.intact(may_be_gone=may_be_gone) and super().intact(may_be_gone=may_be_gone)
 
     @property
     def language_model(self) -> LanguageModel | None:
@@ -508,3 +463,15 @@ class PoolView(PoolContent):
     def scans(self) -> bool:
         """Whether similarities come from the pool's own vectors."""
         return self._vectors is None
+
+
+def _cited(places: IntArray, ranking: Ranking) -> IntArray:
+    """The order in which a unit cites its passages: as the ranking itself prefers them."""
+    return np.argsort(-ranking.scores_at(places), kind="stable")
+
+
+def _what(unit: Unit) -> str:
+    """A derived unit in a path."""
+    about = f" about {unit.title}" if unit.title else ""
+    level = f", level {unit.level}" if unit.level else ""
+    return f"{unit.kind.value}{about}{level}, made from {count(len(unit.chunk_ids), 'passage')}"
