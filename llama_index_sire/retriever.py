@@ -242,7 +242,7 @@ class SireRetriever(BaseRetriever):
     def _replace_copy(self, place: Path, state: object) -> None:
         from tempfile import TemporaryDirectory
 
-        from sire_core.storage.folder_swap import replace_folder
+        from sire_core.storage.folder import replace_folder
 
         if _state(place) != state:
             raise StorageError(f"{place} was changed since it was written here. Name a new folder.")

@@ -14,13 +14,13 @@ from sire_core.algorithms.wording import count
 from sire_core.build.build_context import BuildContext
 from sire_core.build.memory import LARGE, trim_memory
 from sire_core.build.organizing import Job, check_no_loss, jobs_for, organize_all, plan_recipe, split_compatible
-from sire_core.build.shielded import run_shielded
 from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.document_export import StoredDocument
 from sire_core.derive.runners import resolve_runner
 from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, restore
+from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
 from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest

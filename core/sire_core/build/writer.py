@@ -169,8 +169,8 @@ class IndexWriter:
 
     async def forget(self, doc_ids: Iterable[str]) -> BuildReport:
         """Delete what models answered about documents, and ask again."""
-        from sire_core.build.shielded import run_shielded
         from sire_core.corpus.changes import CorpusChange, check_known
+        from sire_core.models.sync import run_shielded
         from sire_core.storage.commit import Commit
 
         self._configuration.refuse_limited("answers are not separated by it")
@@ -195,7 +195,7 @@ class IndexWriter:
     async def drop_recipe(self, name: str) -> None:
         """Remove a recipe and the units that only it derived."""
         from sire_core.build.mirroring import sync_mirrors
-        from sire_core.build.shielded import run_shielded
+        from sire_core.models.sync import run_shielded
         from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
 
@@ -224,7 +224,7 @@ class IndexWriter:
         import gc
 
         from sire_core.build.mirroring import purge
-        from sire_core.build.shielded import run_shielded
+        from sire_core.models.sync import run_shielded
 
         self._reader.built()
         files = self._reader.files()
@@ -300,7 +300,7 @@ class IndexWriter:
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
         from sire_core.build.builder import apply_plan
         from sire_core.build.memory import LARGE, rare_collections, trim_memory
-        from sire_core.build.shielded import run_shielded
+        from sire_core.models.sync import run_shielded
 
         with rare_collections():
             report = await apply_plan(files, plan, configuration)

@@ -13,7 +13,7 @@ from sire_core.errors import SireError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["in_thread", "iterate_in_thread", "run_sync", "serves_sync_call"]
+__all__ = ["in_thread", "iterate_in_thread", "run_shielded", "run_sync", "serves_sync_call"]
 
 T = TypeVar("T")
 
@@ -229,3 +229,18 @@ async def iterate_in_thread(make: Callable[[], Generator[T, None, None]]) -> Asy
         await working
     finally:
         left.set()
+
+
+async def run_shielded(function: Callable[[], T]) -> T:
+    """Run blocking work in a thread; a cancellation takes effect only when the work is done.
+
+    A thread cannot be stopped: otherwise a second writer could begin while this one still commits.
+    """
+    import asyncio
+
+    work = asyncio.ensure_future(asyncio.to_thread(function))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise

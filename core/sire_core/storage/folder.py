@@ -1,19 +1,22 @@
-"""The index folder: its layout, the manifest file, the writer's lock."""
+"""The index folder: its layout, the manifest file, locks, and putting a new index into its place."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sire_core.errors import IndexMissingError, StorageError
+from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.derived import sync_folder
-from sire_core.storage.file_lock import file_lock
 from sire_core.storage.json_files import ADVICE, checksum, replace_json
 from sire_core.storage.plain_files import (
+    DATABASE_ENDS,
+    FILES,
     FOLDERS,
     TOO_MANY,
     has_few_descriptors,
@@ -22,16 +25,63 @@ from sire_core.storage.plain_files import (
     read_plain,
     remove,
     require_plain,
+    system_limit,
 )
 
-__all__ = ["FORMAT", "Folder"]
+__all__ = ["FORMAT", "Folder", "file_lock", "replace_folder"]
+
 
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
-
 _DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
 """What of ours may stand in a folder before anything is built, also while another process begins to build there."""
+_OF_ADAPTERS = {"llama_index_nodes.json", "llama_index.json", "langchain.json"}
+"""Settings of adapters stay when the index beside them is replaced, as files of somebody else do."""
+
+
+@contextmanager
+def file_lock(folder: Path, name: str, timeout: float = 0.0) -> Iterator[None]:
+    """Hold the lock of a name in a folder. The operating system releases it when the process dies."""
+    for end in DATABASE_ENDS:
+        require_plain(folder / f"{name}{end}")
+    while True:
+        before = _identity(folder / name)
+        try:
+            connection = sqlite3.connect(str(folder / name), timeout=timeout, isolation_level=None)
+        except sqlite3.Error as error:
+            raise _failed(folder, error) from error
+        with closing(connection):
+            try:
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.Error as error:
+                if before == _identity(folder / name):
+                    raise _failed(folder, error) from error
+                continue
+            if before is not None and before == _identity(folder / name):
+                yield
+                return
+        # The file is new, or another folder has taken the place of this one: what is held may be the lock of that.
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        status = file.stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+def _failed(folder: Path, error: sqlite3.Error) -> StorageError:
+    if advice := system_limit(error, folder):
+        return StorageError(f"{folder} {advice} (SQLite says: {error})")
+    if "locked" in str(error):
+        return IndexLockedError(
+            f"Another process is writing to {folder}. Readers may go on; wait for it to finish and run it again."
+        )
+    return StorageError(
+        f"Cannot write to {folder} ({error}). Make the folder writable or free some space, or copy it to a place that "
+        "is."
+    )
 
 
 class Folder:
@@ -211,3 +261,39 @@ def check_format(manifest: Mapping[str, Any], path: Path) -> None:
             f"{path} has format {version}, this release reads {FORMAT}. "
             "Build the index again, or use the release that made it."
         )
+
+
+def replace_folder(place: Path, new: Path, old: Path) -> None:
+    """Move a new index to where an old one is, and remove that one.
+
+    What lies beside the old index in its folder stays. Documents that wait in an adapter belong to an index: who calls
+    this has taken them along.
+    """
+    for path in _others(place):
+        copy = new / path.relative_to(place)
+        copy.parent.mkdir(exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, copy, symlinks=True, dirs_exist_ok=True)
+        else:
+            copy.unlink(missing_ok=True)
+            shutil.copy2(path, copy, follow_symlinks=False)
+    place.rename(old)
+    try:
+        new.rename(place)
+    except BaseException:
+        old.rename(place)
+        raise
+    shutil.rmtree(old)
+
+
+def _others(folder: Path) -> Iterator[Path]:
+    """What lies in an index folder, and in its folders, but belongs to no index."""
+    for path in sorted(folder.iterdir()):
+        if path.name not in (FILES | FOLDERS) - _OF_ADAPTERS:
+            yield path
+    for path in sorted((folder / "derived").glob("*")):
+        if not is_derived_name(path.name):
+            yield path
+    for path in sorted((folder / "pending").glob("*")):
+        if path.suffix not in (".json", ".partial"):
+            yield path

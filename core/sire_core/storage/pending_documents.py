@@ -73,7 +73,7 @@ class PendingDocuments:
             if self._path is None:
                 yield
                 return
-            from sire_core.storage.file_lock import file_lock
+            from sire_core.storage.folder import file_lock
 
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from sire_core.build.shielded import run_shielded
 from sire_core.errors import IndexLockedError
 from sire_core.index import Index
+from sire_core.models.sync import run_shielded
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

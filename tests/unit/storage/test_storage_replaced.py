@@ -11,7 +11,7 @@ import pytest
 
 from sire_core.errors import IndexLockedError, StorageError
 from sire_core.index import Index
-from sire_core.storage.file_lock import file_lock
+from sire_core.storage.folder import file_lock
 from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
