@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
@@ -18,18 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-from sire_core.filters import comparable
-
-__all__ = [
-    "TYPES_KEY",
-    "differing_metadata",
-    "flat_metadata",
-    "lost_types",
-    "plain_value",
-    "restored",
-    "shared_metadata",
-    "with_types",
-]
+__all__ = ["TYPES_KEY", "flat_metadata", "lost_types", "plain_value", "restored", "with_types"]
 
 TYPES_KEY = "sire_types"
 """Metadata key under which adapters store what `lost_types` says, as JSON."""
@@ -177,23 +166,3 @@ def _untagged(value: Any) -> Any:
     if _TAG not in value:
         return {key: _untagged(item) for key, item in value.items()}
     return _READERS[value[_TAG]](_untagged(value["value"]))
-
-
-def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return keys and values that all documents have in common."""
-    first, *others = sources
-    return {
-        key: value
-        for key, value in first.items()
-        if all(key in other and comparable(other[key]) == comparable(value) for other in others)
-    }
-
-
-def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return the values that differ by key, each once, in order; a missing key counts as None."""
-    shared = shared_metadata(sources)
-    by_key: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
-    for key, values in by_key.items():
-        for source in sources:
-            values.setdefault(comparable(source.get(key)), source.get(key))
-    return {key: tuple(values.values()) for key, values in by_key.items()}

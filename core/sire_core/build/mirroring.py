@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, IndexLockedError, RefusedUnitsError
-from sire_core.metadata_values import differing_metadata, shared_metadata
 from sire_core.protocols import MirroredUnit
 from sire_core.storage.outbox import Followed
+from sire_core.storage.pool import differing_metadata, shared_metadata
 from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -17,12 +17,10 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.untrusted_settings import is_elsewhere, is_from_folder
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sire_core.protocols import Embedder, Fittable
+    from sire_core.storage.calls import CallStore
 
 __all__ = [
-    "FittedStore",
     "answer_text",
     "fit_once",
     "lacks_state",
@@ -139,17 +137,7 @@ _NAMED: Mapping[str, Callable[[str, bool], Embedder]] = {
 T = TypeVar("T")
 
 
-class FittedStore(Protocol):
-    """Where fitted state is kept; see `sire_core.storage.calls.CallStore`."""
-
-    def fitted(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Arrays stored under a name, or None."""
-
-    def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
-        """Store arrays under a name."""
-
-
-def restore(thing: T, role: str, fingerprint: str, store: FittedStore) -> T:
+def restore(thing: T, role: str, fingerprint: str, store: CallStore) -> T:
     """A copy of `thing` with the state that was stored for a fingerprint; `thing` itself if there is none."""
     if not _unfitted(thing) or not fingerprint:
         return thing
@@ -163,7 +151,7 @@ def lacks_state(restored: Embedder, fingerprint: str) -> bool:
     return same and not getattr(restored, "fitted", True)
 
 
-def fit_once(thing: T, role: str, fingerprint: str, store: FittedStore, texts: Sequence[str], *, refit: bool) -> T:
+def fit_once(thing: T, role: str, fingerprint: str, store: CallStore, texts: Sequence[str], *, refit: bool) -> T:
     """The fitted form of `thing`: restored, or fitted on `texts` and stored."""
     if not hasattr(thing, "from_state"):
         return thing

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sire_core.protocols import Embedder, FloatArray, Progress, Runner
+    from sire_core.storage.calls import CallStore
     from sire_core.types import Unit
 
-__all__ = ["UnitEmbedder", "VectorFile", "VectorStore"]
+__all__ = ["UnitEmbedder", "VectorFile"]
 
 _BATCH = 1024
 _DIFFERENT, _SAME = 8, 1e-7
@@ -44,16 +45,6 @@ class _Embedded:
     failed: Mapping[int, str] = field(default_factory=dict)
 
 
-class VectorStore(Protocol):
-    """Where vectors wait for the commit; see `sire_core.storage.calls.CallStore`."""
-
-    def vectors(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, FloatArray]:
-        """Stored vectors by text hash."""
-
-    def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: FloatArray) -> None:
-        """Store vectors."""
-
-
 class UnitEmbedder:
     """Vectors of units during one build.
 
@@ -64,7 +55,7 @@ class UnitEmbedder:
     def __init__(
         self,
         embedder: Embedder,
-        store: VectorStore,
+        store: CallStore,
         load: Callable[[Sequence[str]], Mapping[str, FloatArray]],
         read: Callable[[Sequence[str]], Mapping[str, Unit]],
         progress: Progress,

@@ -16,9 +16,8 @@ from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
-from sire_core.metadata_values import differing_metadata, shared_metadata
 from sire_core.search.vectors.sq_index import sq_pays
-from sire_core.storage.pool import Pool
+from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:

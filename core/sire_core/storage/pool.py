@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.errors import StorageError
+from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
@@ -34,9 +35,32 @@ __all__ = [
     "ROWS",
     "CorpusColumns",
     "Pool",
+    "differing_metadata",
     "pool_row",
     "save_columns",
+    "shared_metadata",
 ]
+
+
+def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return keys and values that all documents have in common."""
+    first, *others = sources
+    return {
+        key: value
+        for key, value in first.items()
+        if all(key in other and comparable(other[key]) == comparable(value) for other in others)
+    }
+
+
+def differing_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """Return the values that differ by key, each once, in order; a missing key counts as None."""
+    shared = shared_metadata(sources)
+    by_key: dict[str, dict[Hashable, Any]] = {key: {} for source in sources for key in source if key not in shared}
+    for key, values in by_key.items():
+        for source in sources:
+            values.setdefault(comparable(source.get(key)), source.get(key))
+    return {key: tuple(values.values()) for key, values in by_key.items()}
+
 
 MOST_LETTERS = 24
 """Of a unit's id, as `digest` makes them."""

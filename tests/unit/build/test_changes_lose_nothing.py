@@ -9,10 +9,10 @@ import pytest
 from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
-from sire_core.metadata_values import differing_metadata, shared_metadata
 from sire_core.models.dry_run import DryRunModel
 from sire_core.recipes import flat
 from sire_core.storage.check import check_folder
+from sire_core.storage.pool import differing_metadata, shared_metadata
 from sire_core.types import Edge, Passage, Unit, UnitKind
 
 TEXTS = {

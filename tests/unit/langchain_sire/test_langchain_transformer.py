@@ -13,7 +13,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sire import SireDocumentTransformer, pool_documents
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
-from sire_core.metadata_values import shared_metadata
+from sire_core.storage.pool import shared_metadata
 from sire_core.storage.uuids import to_uuid
 from sire_core.testing.hash_embedder import HashEmbedder
 

@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sire_core.filters import Condition, FilterGroup, parse_filter
-from sire_core.metadata_values import differing_metadata, shared_metadata
+from sire_core.storage.pool import differing_metadata, shared_metadata
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 
 KEYS = st.sampled_from(["a", "b", "a=b"])
