@@ -104,7 +104,7 @@ def run_change(
         say_json(report_json(report, recipe, corpus.failures))
     else:
         if not also or report.generation != before.generation:
-            _say(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
+            _print_result(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
         if also:
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
@@ -220,7 +220,7 @@ def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocume
     return replace(corpus, documents=split.documents)
 
 
-def _say(result: _Result, folder: Path | None) -> None:
+def _print_result(result: _Result, folder: Path | None) -> None:
     report = result.report
     parts = [
         f"{number:,} {word}"

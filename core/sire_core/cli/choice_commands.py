@@ -64,7 +64,7 @@ def _list(recipes_: list[Recipe]) -> None:
     from sire_core.recipes.registry import DEFAULT_RECIPE
 
     width = max(len(recipe.name) for recipe in recipes_)
-    work = {recipe.name: _with_model(recipe) for recipe in recipes_}
+    work = {recipe.name: _model_use(recipe) for recipe in recipes_}
     column = max(len(_MODEL), *map(len, work.values()))
     say(f"{'recipe':<{width}}  {_MODEL:<{column}}  what it finds", "bold")
     for recipe in recipes_:
@@ -75,7 +75,7 @@ def _list(recipes_: list[Recipe]) -> None:
     )
 
 
-def _with_model(recipe: Recipe) -> str:
+def _model_use(recipe: Recipe) -> str:
     """The use that a build makes of a model, if it has one."""
     writes = any(organizer.needs_summaries for organizer in recipe.organizers)
     uses = [word for word, is_used in (("extraction", recipe.needs_records), ("texts", writes)) if is_used]
@@ -122,7 +122,7 @@ def advise(
     if as_json:
         say_json(advice.as_json())
         return
-    _say(advice, sources)
+    _print_advice(advice, sources)
 
 
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
@@ -141,7 +141,7 @@ def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[
     return documents, spec
 
 
-def _say(advice: Advice, sources: Sequence[Path]) -> None:
+def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:
     for line in advice.look.lines():
         say(line)
     if advice.sampled:

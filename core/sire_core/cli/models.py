@@ -260,7 +260,10 @@ def eval_models(
         unbounded = replace(calls, llm=judge, max_calls=None, max_tokens=None).model()
         assert unbounded is not None  # it has a name
         judging = unbounded.metered(model.meter, "judge")
-    with _places(to, answers, model.meter, builds=builds) as (folder, file), closing(AnswerFile(file)) as answer_file:
+    with (
+        _paths(to, answers, model.meter, builds=builds) as (folder, file),
+        closing(AnswerFile(file)) as answer_file,
+    ):
         yield EvalModels(
             model,
             CachedModel(model, answer_file, "answers"),
@@ -288,7 +291,7 @@ def _answers_file(folder: Path) -> Path:
 
 
 @contextmanager
-def _places(
+def _paths(
     to: Path | None, answers: Path | None, meter: UsageMeter, *, builds: bool
 ) -> Iterator[tuple[Path | None, Path]]:
     """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for."""

@@ -319,7 +319,7 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
 
     known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
     before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
-    return recipe_with(known, settings, before) if settings else _named(known)
+    return recipe_with(known, settings, before) if settings else _checked_name(known)
 
 
 def recipe_to_search(
@@ -336,7 +336,7 @@ def recipe_to_search(
     from sire_core.recipes.registry import factory_of, recipe_with, split_settings
 
     if name is not None:
-        _named(name)
+        _checked_name(name)
     built = manifest.find(None, name or "")
     recipe_names = dict.fromkeys(
         built_recipe.name for built_recipe in manifest.recipes if factory_of(built_recipe.name)
@@ -353,7 +353,7 @@ def recipe_to_search(
     return recipe
 
 
-def _named(name: str) -> str:
+def _checked_name(name: str) -> str:
     """The name; an unknown one is an error now, not after the sources were read."""
     from sire_core.recipes import recipe_by_name
 

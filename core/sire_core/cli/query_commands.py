@@ -268,7 +268,7 @@ def ask(
         say_json(answer_json(question, trace, hint))
     else:
         say_answer(trace.answer, hint, was_streamed=was_streamed)
-    if model is not None and _failed(trace.answer):
+    if model is not None and _has_failed(trace.answer):
         raise typer.Exit(1)
 
 
@@ -292,7 +292,7 @@ def _run(steps: AsyncGenerator[ReasoningStep, None], *, shows: bool) -> tuple[Tr
     return Trace(tuple(done), answer), pieces > 0
 
 
-def _failed(answer: Answer) -> bool:
+def _has_failed(answer: Answer) -> bool:
     """Whether there is no answer, or a part of one that broke off."""
     return answer.stop in ("model_failed", "timeout") or (not answer.text and answer.stop != "empty_index")
 

@@ -145,7 +145,7 @@ class SentenceChunker:
 
     def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
         """Spans of the lines of a table or of code; the first row of a table stays with the header."""
-        lines = [line for line in map(_bare, _LINE.finditer(text, start, end)) if line[0] < line[1]]
+        lines = [line for line in map(_stripped_span, _LINE.finditer(text, start, end)) if line[0] < line[1]]
         head = text[start : lines[1][1]] if table else ""
         head_tokens = tokens_between(head)
         if head and head_tokens <= self.max_tokens // 2:
@@ -183,7 +183,7 @@ def _slice(text: str, window: Sequence[_Span]) -> Slice:
     return Slice(start, end, f"{head}\n{text[start:end]}" if head else text[start:end])
 
 
-def _bare(line: re.Match[str]) -> tuple[int, int]:
+def _stripped_span(line: re.Match[str]) -> tuple[int, int]:
     """Start and end of a line, with its indentation and without trailing space."""
     return line.start(), line.start() + len(line[0].rstrip())
 
@@ -281,7 +281,9 @@ def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[P
         return document.passages
     if chunker is None or is_cut(document.metadata):
         return [Passage(document.text)]
-    return [Passage(text, title=section_title(document.title, path)) for path, text in _cut(document.text, chunker)]
+    return [
+        Passage(text, title=section_title(document.title, path)) for path, text in _cut_sections(document.text, chunker)
+    ]
 
 
 def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
@@ -298,17 +300,17 @@ def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
     )
 
 
-def _cut(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
+def _cut_sections(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
     """Chunks of a text with their section paths."""
     sections = sections_of_markdown(clean_markdown(text))
     pieces = []
     for group in packed(sections, lambda section: tokens_between(section.text), chunker.max_tokens // 2):
-        path = _shared([section.path for section in group])
+        path = _common_prefix([section.path for section in group])
         pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
     return pieces
 
 
-def _shared(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """The common prefix of some paths."""
     shared = paths[0]
     for path in paths[1:]:

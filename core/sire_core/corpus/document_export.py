@@ -40,7 +40,7 @@ def to_documents(
     pieces: dict[str, list[str | Passage]] = {}
     for chunk in chunks:
         if chunk.doc_id in documents and is_allowed(chunk, allow, documents):
-            pieces.setdefault(chunk.doc_id, []).append(_as_given(chunk, documents[chunk.doc_id]))
+            pieces.setdefault(chunk.doc_id, []).append(_chunk_item(chunk, documents[chunk.doc_id]))
     return [
         Document(id=name, title=document.title, metadata=document.metadata, chunks=tuple(pieces.get(name, ())))
         for name, document in documents.items()
@@ -76,7 +76,7 @@ def filter_fields(document: Document) -> list[tuple[Mapping[str, Any], str, str,
     ]
 
 
-def _as_given(chunk: Chunk, document: StoredDocument) -> str | Passage:
+def _chunk_item(chunk: Chunk, document: StoredDocument) -> str | Passage:
     """A passage as an item of `Document.chunks`: text alone if it has no title, id or metadata of its own."""
     title = "" if chunk.title == document.title else chunk.title
     missing = object()

@@ -176,18 +176,18 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
     inside = os.path.realpath(root)
     files: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
-        subfolders[:] = _followed(Path(folder), sorted(subfolders), leave)
+        subfolders[:] = _subfolders(Path(folder), sorted(subfolders), leave)
         for name in names:
             if not name.startswith("."):
                 path = Path(folder, name)
-                if path.is_symlink() and path.exists() and not _inside(path, inside):
+                if path.is_symlink() and path.exists() and not _is_inside(path, inside):
                     leave(path, "a link to a file outside of the folder; name it as a source to read it")
                     continue
                 files.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
     return sorted(files, key=lambda file: file.name)
 
 
-def _followed(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
+def _subfolders(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
     """Names of the subfolders to read; `leave` is called with the reason for others, except hidden ones."""
     followed = []
     for name in subfolders:
@@ -203,7 +203,7 @@ def _followed(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, st
     return followed
 
 
-def _inside(path: Path, folder: str) -> bool:
+def _is_inside(path: Path, folder: str) -> bool:
     return PurePath(os.path.realpath(path)).is_relative_to(folder)
 
 

@@ -158,27 +158,27 @@ class LinearParser(HTMLParser):
 
     def parse_starttag(self, i: int) -> int:
         """Read `<p ..>`."""
-        return self._ended(i, super().parse_starttag(i))
+        return self._count_unended(i, super().parse_starttag(i))
 
     def parse_endtag(self, i: int) -> int:
         """Read `</p>`."""
-        return self._ended(i, super().parse_endtag(i))
+        return self._count_unended(i, super().parse_endtag(i))
 
     def parse_comment(self, i: int, report: bool = True) -> int:
         """Read `<!-- .. -->`."""
-        return self._ended(i, super().parse_comment(i, report))
+        return self._count_unended(i, super().parse_comment(i, report))
 
     def parse_pi(self, i: int) -> int:
         """Read `<?..>`."""
-        return self._ended(i, super().parse_pi(i))
+        return self._count_unended(i, super().parse_pi(i))
 
     def parse_html_declaration(self, i: int) -> int:
         """Read `<!...>`; a declaration in square brackets is a comment in HTML, where the base class would raise."""
         if self.rawdata.startswith("<![", i):
-            return self._ended(i, self.parse_bogus_comment(i))
-        return self._ended(i, super().parse_html_declaration(i))
+            return self._count_unended(i, self.parse_bogus_comment(i))
+        return self._count_unended(i, super().parse_html_declaration(i))
 
-    def _ended(self, start: int, end: int) -> int:
+    def _count_unended(self, start: int, end: int) -> int:
         """Count the marks without an end, since the parser searches the rest of the page for each."""
         if end < 0 and self._unended is not None:
             self._unended += 1
@@ -283,7 +283,7 @@ class _Reader(LinearParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
-        ended = [depth for name in _ENDS.get(tag, ()) if (depth := self._place(name)) is not None]
+        ended = [depth for name in _ENDS.get(tag, ()) if (depth := self._open_depth(name)) is not None]
         if ended:
             self._close(min(ended))
         attributes = dict(attrs)
@@ -301,7 +301,7 @@ class _Reader(LinearParser):
             self._places[name].append(len(self._open))
         self._open.append(tag)
 
-    def _place(self, tag: str) -> int | None:
+    def _open_depth(self, tag: str) -> int | None:
         """Depth of the innermost open element of a name that a tag here may close."""
         depth = self._places[tag][-1] if self._places[tag] else None
         if depth is None or depth == self._skips_from:  # no broken table keeps what is left out from ending
@@ -357,7 +357,7 @@ class _Reader(LinearParser):
 
     def handle_endtag(self, tag: str) -> None:
         """End an element; unclosed ones inside of it end, too."""
-        depth = self._place(tag)
+        depth = self._open_depth(tag)
         if depth is not None:
             self._close(depth)
         elif self._skips_from is None and (tag in _HEADINGS or tag in _BLOCKS):
@@ -370,7 +370,7 @@ class _Reader(LinearParser):
         elif tag == "code" and self._code is None:
             self._text.append("`")
         elif tag in _CELLS and self._row is not None:
-            self._row.append(self._taken().replace("|", "\\|"))
+            self._row.append(self._take_text().replace("|", "\\|"))
             if self._row[-1]:
                 self._cells.add("th" if self._places["thead"] else tag)
         elif tag == "pre" and self._code is not None:
@@ -422,7 +422,7 @@ class _Reader(LinearParser):
             return True  # but one of several panels shows at a time
         return attributes.get("role") in HIDDEN_ROLES
 
-    def _taken(self) -> str:
+    def _take_text(self) -> str:
         text = _SPACE.sub(" ", "".join(self._text)).strip()
         self._text.clear()
         return without_comment_marks(text)
@@ -435,7 +435,7 @@ class _Reader(LinearParser):
             self._text.append(" ")
 
     def _flush(self) -> None:
-        text = self._taken()
+        text = self._take_text()
         if text:
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")

@@ -67,7 +67,7 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
     sections = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
     return Mail(
         title=headers.get("subject", ""),
-        text="\n\n".join(text.strip("\n") for text in (_shown(headers), *sections) if text),
+        text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
         fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
         unread=tuple((part.name or "without a name", part.kind) for part in parts if part.text is None),
     )
@@ -82,7 +82,7 @@ def _headers(message: Message[Any, Any]) -> dict[str, str]:
     return {name: headers[name] for name in ("subject", *_SHOWN) if name in headers}
 
 
-def _shown(headers: Mapping[str, str]) -> str:
+def _header_lines(headers: Mapping[str, str]) -> str:
     return "\n".join(f"{name.capitalize()}: {headers[name]}" for name in _SHOWN if name in headers)
 
 
@@ -108,7 +108,7 @@ def _parts(message: Message[Any, Any]) -> Iterator[_Part]:
     if kind == "message/rfc822" and isinstance(payload, list):
         for forwarded in payload:
             headers = _headers(forwarded)
-            yield _Part(headers.get("subject", "") or name, kind, _shown(headers))
+            yield _Part(headers.get("subject", "") or name, kind, _header_lines(headers))
             yield from _parts(forwarded)
     elif isinstance(payload, list) and kind.startswith("multipart/"):
         forms = [list(_parts(part)) for part in payload]

@@ -105,7 +105,7 @@ def front_matter(text: str) -> dict[str, Value | list[Value]]:
             if quoted or (value and value[0] not in "[{|>&*!#\"'"):
                 fields[_name(match)] = quoted["said"] if quoted else _plain_value(value)
             elif _LISTED.fullmatch(value):
-                fields[_name(match)] = [_said(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+                fields[_name(match)] = [_unquoted(item.strip()) for item in value[1:-1].split(",") if item.strip()]
             elif not value and not toml:
                 listing = _name(match)
     return fields
@@ -116,10 +116,10 @@ def _add_item(fields: dict[str, Value | list[Value]], name: str, value: str) -> 
     if not (value[0] in "[{|>&*!#-" or _YAML_KEY.match(value)):
         items = fields.setdefault(name, [])
         if isinstance(items, list):
-            items.append(_said(value))
+            items.append(_unquoted(value))
 
 
-def _said(value: str) -> Value:
+def _unquoted(value: str) -> Value:
     quoted = _QUOTED.fullmatch(value)
     return quoted["said"] if quoted else _plain_value(value)
 
@@ -185,7 +185,7 @@ def clean_markdown(text: str) -> str:
     is.
     """
     lines = without_blobs(text).split("\n")
-    return "\n".join(_kept(lines[_front_matter_end(lines) :], _tidied))
+    return "\n".join(_visible_lines(lines[_front_matter_end(lines) :], _tidied))
 
 
 def without_comments(text: str) -> str:
@@ -194,10 +194,10 @@ def without_comments(text: str) -> str:
     A comment that is never closed stays as it is, and so does one in code. One that begins in the middle of a line
     has to end in its paragraph: prose that speaks of `<!--` is no comment.
     """
-    return "\n".join(_kept(text.split("\n"), lambda line: line)) if "<!--" in text else text
+    return "\n".join(_visible_lines(text.split("\n"), lambda line: line)) if "<!--" in text else text
 
 
-def _kept(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
+def _visible_lines(lines: list[str], tidied: Callable[[str], str | None]) -> list[str]:
     """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
     comments = _Comments(lines)
     result: list[str] = []

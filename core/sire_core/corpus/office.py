@@ -249,10 +249,10 @@ class _Reader:
 
     def _table(self, element: Any) -> None:
         rows: list[list[str]] = []
-        for row in _inside(element, f"{_WORD}tr"):
+        for row in _children(element, f"{_WORD}tr"):
             before = _value(row.find(f"{_WORD}trPr"), "gridBefore")
             cells = [""] * _small(before, 0)
-            for cell in _inside(row, f"{_WORD}tc"):
+            for cell in _children(row, f"{_WORD}tc"):
                 properties = cell.find(f"{_WORD}tcPr")
                 cells += [self._cell(cell), *[""] * (_small(_value(properties, "gridSpan"), 1) - 1)]
             rows.append(cells)
@@ -267,10 +267,10 @@ class _Reader:
         outer, self._blocks = self._blocks, []
         self._read(cell)
         inner, self._blocks = self._blocks, outer
-        return "\n".join(_bare(block) for _, block in inner)
+        return "\n".join(_cell_text(block) for _, block in inner)
 
 
-def _bare(block: str) -> str:
+def _cell_text(block: str) -> str:
     """A block for a cell: without marks of a heading, and a table within it as words."""
     if block.startswith("|"):
         lines = [line for line in block.split("\n") if line.strip("|- ")]
@@ -280,7 +280,7 @@ def _bare(block: str) -> str:
     return block.lstrip("#").lstrip() if block.startswith("#") else block
 
 
-def _inside(parent: Any, tag: str) -> Iterator[Any]:
+def _children(parent: Any, tag: str) -> Iterator[Any]:
     """Children of a name, also where content controls or changes are around them."""
     for element in parent:
         if element.tag == tag:
@@ -288,7 +288,7 @@ def _inside(parent: Any, tag: str) -> Iterator[Any]:
         elif element.tag not in _LEFT_OUT and element.tag in (
             *(f"{_WORD}sdt", f"{_WORD}sdtContent", f"{_WORD}ins", f"{_WORD}moveTo", f"{_WORD}customXml"),
         ):
-            yield from _inside(element, tag)
+            yield from _children(element, tag)
 
 
 def _value(parent: Any, name: str) -> str:
@@ -406,7 +406,7 @@ class _Lists:
         def number_of(match: re.Match[str]) -> str:
             other = int(match[1]) - 1
             form = levels.get(other, level)
-            return _written(counts.get(other, form.start), form.form)
+            return _number_text(counts.get(other, form.start), form.form)
 
         return re.sub(r"%([1-9])", number_of, level.text).strip()
 
@@ -416,7 +416,7 @@ def _level(element: Any) -> _Level:
     return _Level(form, _value(element, "lvlText"), start)
 
 
-def _written(number: int, form: str) -> str:
+def _number_text(number: int, form: str) -> str:
     if form.endswith("Letter") and number > 0:
         letter = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
         return letter.upper() if form.startswith("upper") else letter
@@ -577,7 +577,7 @@ def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
         )
         left = _LETTERS
         for _, row in parser.parse():
-            cells = [(cell["column"], text) for cell in row if (text := _shown(cell["value"]))]
+            cells = [(cell["column"], text) for cell in row if (text := _cell_value(cell["value"]))]
             left -= sum(len(text) for _, text in cells)
             if left < 0:
                 raise CorpusError(f"a sheet has more than {_LETTERS:,} letters; that is not a table")
@@ -585,7 +585,7 @@ def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
                 yield cells
 
 
-def _shown(value: Any) -> str:
+def _cell_value(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -82,7 +82,7 @@ def read_pdf(path: Path) -> tuple[str, str]:
     body = _body_size(pages)
     title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
     blocks = [block for page in pages for block in _blocks(page)]
-    return title, without_hyphenation("\n\n".join(_written(_joined(blocks), body)))
+    return title, without_hyphenation("\n\n".join(_to_markdown(_join_blocks(blocks), body)))
 
 
 def _refuse_expanding(raw: bytes) -> None:
@@ -147,7 +147,7 @@ def _lines(page: Any) -> Iterator[_Line]:
         if code == 10:
             words = " ".join("".join(letters).split())
             if words:
-                yield _measured(
+                yield _measure_line(
                     handle, words, [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
                 )
             letters.clear()
@@ -157,7 +157,7 @@ def _lines(page: Any) -> Iterator[_Line]:
             positions.append(position)
 
 
-def _measured(page: Any, words: str, positions: Sequence[int]) -> _Line:
+def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
     """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
     import ctypes
 
@@ -242,7 +242,7 @@ def _title(pages: Sequence[list[_Line]], body: float) -> str:
     lines = [line for line in lines if line.base >= middle and not _NO_HEADING.match(line.text)]
     largest = max((line.size for line in lines), default=0.0)
     first = next((list(group) for size, group in groupby(lines, key=lambda line: line.size) if size == largest), [])
-    words = _whole(" ".join(line.text for line in first))
+    words = _heading_text(" ".join(line.text for line in first))
     return words if largest > _LARGER * body and 0 < len(words.split()) <= _TITLE_WORDS else ""
 
 
@@ -274,7 +274,7 @@ def _begins_block(above: _Line, line: _Line, usual: float) -> bool:
     return gap > max(1.45 * usual, 1.3 * line.size) if usual else gap > 1.8 * line.size
 
 
-def _joined(blocks: list[list[_Line]]) -> list[list[_Line]]:
+def _join_blocks(blocks: list[list[_Line]]) -> list[list[_Line]]:
     """Blocks, with paragraphs that go on in the next column or on the next page put together."""
     result: list[list[_Line]] = []
     for block in blocks:
@@ -293,7 +293,7 @@ def _joined(blocks: list[list[_Line]]) -> list[list[_Line]]:
     return result
 
 
-def _written(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
+def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
     """Blocks as Markdown; the headings of a file in which most is one are none."""
     headings = {number for number, block in enumerate(blocks) if _is_heading(block, body)}
     letters = [sum(len(line.text) for line in block) for block in blocks]
@@ -307,7 +307,7 @@ def _written(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
         for number, block in group:
             if number in headings:
                 level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
-                yield f"{'#' * level} {_whole(' '.join(_text(block).split()))}"
+                yield f"{'#' * level} {_heading_text(' '.join(_text(block).split()))}"
             else:
                 yield plain_text(_text(block))
 
@@ -337,6 +337,6 @@ def _text(block: Sequence[_Line]) -> str:
     return text.replace(_CUT, "-\n")
 
 
-def _whole(words: str) -> str:
+def _heading_text(words: str) -> str:
     """A heading with words put together that a hyphen cuts."""
     return re.sub(r"(?<=[a-z])(?:\x02|- )(?=[a-z])", "", words).replace(_CUT, "-")

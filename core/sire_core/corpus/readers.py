@@ -236,7 +236,7 @@ class LoadedDocuments:
         """Name of an unread file that may contain a document; None if there is none."""
         for name in self.unread:
             record = not a_file and name.lower().endswith(_RECORDS)
-            if record or name == "." or (doc_id.startswith(name) and _ends(doc_id, name)):
+            if record or name == "." or (doc_id.startswith(name) and _ends_at_boundary(doc_id, name)):
                 return name
         return None
 
@@ -277,7 +277,7 @@ def read_documents(
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
     files, left = find_files(sources, roots)
-    failures = [Failure(_place(file), reason) for file, reason in left]
+    failures = [Failure(_location(file), reason) for file, reason in left]
     unread = [file.name for file, _ in left]
     pool = DocumentPool()
     known = {file: None for file in files if is_known is not None and is_known(file)}
@@ -312,7 +312,7 @@ def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[lis
     return failed, ids
 
 
-def _ends(doc_id: str, name: str) -> bool:
+def _ends_at_boundary(doc_id: str, name: str) -> bool:
     """Whether a file or folder name ends at a boundary of the id."""
     return doc_id[len(name) : len(name) + 1] in ("", "/", ":")
 
@@ -322,10 +322,10 @@ def _shortened(failed: list[Failure], file: SourceFile) -> list[Failure]:
     if len(failed) <= _LISTED:
         return failed
     rest = len(failed) - _LISTED
-    return [*failed[:_LISTED], Failure(_place(file), f"{count(rest, 'more record')} could not be used")]
+    return [*failed[:_LISTED], Failure(_location(file), f"{count(rest, 'more record')} could not be used")]
 
 
-def _place(file: SourceFile) -> str:
+def _location(file: SourceFile) -> str:
     return clean_text(str(file.path))
 
 
@@ -341,14 +341,16 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         elif suffix == ".eml":
             yield from _read_mail(file, max_bytes)
         elif suffix in _VALUES:
-            yield _titled(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
+            yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
         elif suffix in CONVERTED:
             yield _convert(file, max_bytes)
         else:
             reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
-            yield Failure(_place(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
+            yield Failure(
+                _location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines"
+            )
     except CorpusError as error:
-        yield Failure(_place(file), str(error))
+        yield Failure(_location(file), str(error))
 
 
 def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
@@ -370,30 +372,30 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in SOURCES:
         title, text = file.path.name, read_source(text, suffix)
     elif suffix in _VERBATIM:
-        return _titled(file, text, file.path.name, headings=False)
+        return _with_title(file, text, file.path.name, headings=False)
     else:
-        return _titled(file, without_hyphenation(text), header_title(text), headings=False)
+        return _with_title(file, without_hyphenation(text), header_title(text), headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():
         raise CorpusError("contains only markup")
-    return _titled(file, text, title, fields)
+    return _with_title(file, text, title, fields)
 
 
 def _read_mail(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
     mail = read_mail(file.path, max_bytes)
-    yield _titled(file, mail.text, mail.title, mail.fields, headings=False)
+    yield _with_title(file, mail.text, mail.title, mail.fields, headings=False)
     for name, kind in mail.unread:
-        yield Failure(f"{_place(file)}: {name}", f"an attachment of type {kind} is not read; save it as a file")
+        yield Failure(f"{_location(file)}: {name}", f"an attachment of type {kind} is not read; save it as a file")
 
 
 def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:
     check_readable(file.path, max_bytes)
     title, text = convert_file(file.path, max_bytes)
-    return _titled(file, text, title)
+    return _with_title(file, text, title)
 
 
-def _titled(
+def _with_title(
     file: SourceFile, text: str, title: str, fields: Mapping[str, Any] | None = None, *, headings: bool = True
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
@@ -402,12 +404,12 @@ def _titled(
         title = first_heading(text)
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
     title = title or PurePosixPath(file.name).stem
-    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _place(file))
+    return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _location(file))
 
 
 def _lines(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
     for line in json_lines(file.path, max_bytes):
-        yield str(line.number), Failure(f"{_place(file)}:{line.number}", line.error) if line.error else line.value
+        yield str(line.number), Failure(f"{_location(file)}:{line.number}", line.error) if line.error else line.value
 
 
 def _items(file: SourceFile, max_bytes: int) -> Iterator[tuple[str, Any]]:
@@ -420,7 +422,7 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
     questions = total = 0
     for number, record in records:
         total += 1
-        origin = f"{_place(file)}:{number}"
+        origin = f"{_location(file)}:{number}"
         if isinstance(record, Failure):
             yield record
         elif holds_question(record):
@@ -433,11 +435,11 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
     if questions:
         number_of_questions = count(questions, "question")
         yield Failure(
-            _place(file),
+            _location(file),
             f"{number_of_questions}, not documents: for `sire eval --questions`, or read_questions in Python",
         )
     if not total:
-        yield Failure(_place(file), "the file holds no records")
+        yield Failure(_location(file), "the file holds no records")
 
 
 _LOOKED_AT = 200_000

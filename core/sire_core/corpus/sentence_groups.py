@@ -64,7 +64,7 @@ async def group_sentences(
 
     async def one(window: tuple[int, int]) -> list[Passage]:
         number, start = window
-        return await _cut(documents[number].title, sentences[number][start : start + _WINDOW], model)
+        return await _cut_groups(documents[number].title, sentences[number][start : start + _WINDOW], model)
 
     workers = concurrency_of(model)
     cut = await map_all(one, windows, workers, partial(say, "groups of sentences"))
@@ -78,7 +78,7 @@ async def group_sentences(
     ]
 
 
-async def _cut(title: str, sentences: Sequence[str], model: LanguageModel) -> list[Passage]:
+async def _cut_groups(title: str, sentences: Sequence[str], model: LanguageModel) -> list[Passage]:
     numbered = [{"number": number, "text": text} for number, text in enumerate(sentences, 1)]
     data = json.dumps({**({"title": title} if title else {}), "sentences": numbered}, ensure_ascii=False)
     try:

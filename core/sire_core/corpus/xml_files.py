@@ -130,10 +130,10 @@ def _open_blocks(parent: ET.Element, level: int) -> Iterator[str]:
         if name == "h":
             deep = next((value for key, value in element.attrib.items() if key.endswith("outline-level")), "1")
             yield f"{'#' * min(int(deep) if deep.isdigit() else 1, _LEVEL)} {' '.join(_open_words(element).split())}"
-            yield from _behind(element)
+            yield from _notes(element)
         elif name == "p":
             yield plain_text(_open_words(element))
-            yield from _behind(element)
+            yield from _notes(element)
         elif name == "list":
             items = ["\n".join(filter(None, _open_blocks(item, level + 1))) for item in element]
             yield "\n".join(list_item(item, "-", 0) for item in items if item)
@@ -143,7 +143,7 @@ def _open_blocks(parent: ET.Element, level: int) -> Iterator[str]:
             yield from _open_blocks(element, level)
 
 
-def _behind(paragraph: ET.Element) -> Iterator[str]:
+def _notes(paragraph: ET.Element) -> Iterator[str]:
     """Notes, comments and text boxes of a paragraph."""
     for element in paragraph.iter():
         if _name(element) in ("note-body", "annotation", "text-box"):

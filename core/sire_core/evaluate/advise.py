@@ -107,15 +107,17 @@ class _Maker:
         before, _, after = sentence.partition(name)
         left = _without(before, own, name)
         context = [*left[-_NEAR:], *_without(after, own, name)[: max(0, _NEAR - len(left))]]
-        subject = self._asked(link.subject, own, name)
+        subject = self._subject_words(link.subject, own, name)
         if not context or not subject:
             return None
         start = own or " ".join(self._particular(link.passage, 2))
-        return self._made(f"{' '.join(subject)}: {start} {' '.join(context)}?", link.passage, link.subject, "bridge")
+        return self._question(
+            f"{' '.join(subject)}: {start} {' '.join(context)}?", link.passage, link.subject, "bridge"
+        )
 
     def comparison(self, index: int) -> SyntheticQuestion | None:
         """Two subjects that are alike, and a word that both passages have."""
-        other = self._alike(index)
+        other = self._most_similar(index)
         names = self._look.about[index], self._look.about[other]
         if other == index or not all(names) or names[0] == names[1]:
             return None
@@ -124,11 +126,11 @@ class _Maker:
         common = max(shared, key=lambda word: self._frequency[word], default="")
         if not common:
             return None
-        return self._made(f"Which {common}, {names[0]} or {names[1]}?", index, other, "comparison")
+        return self._question(f"Which {common}, {names[0]} or {names[1]}?", index, other, "comparison")
 
     def topic(self, index: int) -> SyntheticQuestion | None:
         """Two passages on one matter: particular words of both."""
-        other = self._alike(index)
+        other = self._most_similar(index)
         if other == index:
             return None
         shared = set(self._words[index]) & set(self._words[other])
@@ -136,9 +138,9 @@ class _Maker:
         apart = [self._particular(p, 1, lambda word: word not in shared) for p in (index, other)]
         if not both or not all(apart):
             return None
-        return self._made(f"{' '.join([*both, *apart[0], *apart[1]])}?", index, other, "topic")
+        return self._question(f"{' '.join([*both, *apart[0], *apart[1]])}?", index, other, "topic")
 
-    def _alike(self, index: int) -> int:
+    def _most_similar(self, index: int) -> int:
         """Another section of the document, where there is one, else one of the nearest passages."""
         similarities = self._vectors @ self._vectors[index]
         sources = self._look.sources
@@ -146,7 +148,7 @@ class _Maker:
         candidates = same or [p for p in np.argsort(-similarities, kind="stable")[:5].tolist() if p != index]
         return int(candidates[int(self._rng.integers(len(candidates)))]) if candidates else index
 
-    def _asked(self, index: int, *names: str) -> list[str]:
+    def _subject_words(self, index: int, *names: str) -> list[str]:
         """The subject of a question: everyday words of a sentence of the passage, such as `born` or `mother`."""
         sentences = passage_sentences(self._look.units[index].text)
         if not sentences:
@@ -162,7 +164,7 @@ class _Maker:
         words = [w for w in dict.fromkeys(self._words[index]) if 2 <= self._frequency[w] <= limit and wanted(w)]
         return [words[i] for i in sorted(self._rng.permutation(len(words))[:n].tolist())]
 
-    def _made(self, question: str, one: int, other: int, kind: str) -> SyntheticQuestion:
+    def _question(self, question: str, one: int, other: int, kind: str) -> SyntheticQuestion:
         return SyntheticQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sire_core.types import Document, Hit
 
 
-def _written(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -41,23 +41,23 @@ def _words_as_written(text: str) -> str:
     return " ".join(filter(None, (word.strip(punctuation) for word in text.split())))
 
 
-def _pair(prediction: str, gold: str) -> tuple[str, str]:
+def _normalized_pair(prediction: str, gold: str) -> tuple[str, str]:
     """Both texts in the first form that leaves something of the gold answer."""
-    for form in (normalize_answer, _words_as_written, _written):
+    for form in (normalize_answer, _words_as_written, _single_spaced):
         if wanted := form(gold):
             return form(prediction), wanted
-    return _written(prediction), ""
+    return _single_spaced(prediction), ""
 
 
 def exact_match(prediction: str, gold: str) -> float:
     """EM: 1 when both are equal after normalisation."""
-    predicted, wanted = _pair(prediction, gold)
+    predicted, wanted = _normalized_pair(prediction, gold)
     return float(predicted == wanted)
 
 
 def f1(prediction: str, gold: str) -> float:
     """Harmonic mean of token precision and recall over multisets. Both empty gives 1, one empty 0."""
-    predicted, wanted = (text.split() for text in _pair(prediction, gold))
+    predicted, wanted = (text.split() for text in _normalized_pair(prediction, gold))
     if not predicted or not wanted:
         return float(predicted == wanted)
     shared = sum((Counter(predicted) & Counter(wanted)).values())
@@ -66,7 +66,7 @@ def f1(prediction: str, gold: str) -> float:
 
 def f1_hotpot(prediction: str, gold: str) -> float:
     """`f1`, but 0 whenever either side is yes, no or noanswer and they differ (HotpotQA and 2WikiMultihopQA)."""
-    predicted, wanted = _pair(prediction, gold)
+    predicted, wanted = _normalized_pair(prediction, gold)
     if predicted != wanted and (predicted in CLOSED_ANSWERS or wanted in CLOSED_ANSWERS):
         return 0.0
     return f1(prediction, gold)
@@ -77,13 +77,13 @@ def acc(prediction: str, gold: str) -> float:
 
     So "no" is inside "norway". A gold answer of which normalisation leaves nothing has to stand there as a word.
     """
-    predicted, wanted = _pair(prediction, gold)
+    predicted, wanted = _normalized_pair(prediction, gold)
     return float(wanted in predicted if normalize_answer(gold) else f" {wanted} " in f" {predicted} ")
 
 
 def word_coverage(prediction: str, gold: str) -> float:
     """Share of the gold answer's different words that the prediction has (SMART). 1 for an empty gold answer."""
-    predicted, wanted = (set(text.split()) for text in _pair(prediction, gold))
+    predicted, wanted = (set(text.split()) for text in _normalized_pair(prediction, gold))
     return len(wanted & predicted) / len(wanted) if wanted else 1.0
 
 

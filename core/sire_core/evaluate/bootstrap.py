@@ -23,7 +23,7 @@ def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
     """
     marked: list[EvalRow] = []
     for row in rows:
-        same = (old for old in marked if not old.same_as and _alike(old, row))
+        same = (old for old in marked if not old.same_as and _is_same(old, row))
         first = next(same, None)
         marked.append(row if first is None else replace(row, same_as=first.setup.recipe))
     return marked
@@ -52,7 +52,7 @@ def _tper(ratio: Callable[[float, float, int, int], float], row: EvalRow, base: 
     return ratio(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
 
 
-def _alike(old: EvalRow, row: EvalRow) -> bool:
+def _is_same(old: EvalRow, row: EvalRow) -> bool:
     """Whether two rows of one family stand on the same pool and found, answered and built the same."""
     return (
         (old.setup.family or old.setup.recipe) == (row.setup.family or row.setup.recipe)

@@ -70,7 +70,7 @@ class ClusterReport:
             "| -------------------------- | -------: | ---------------: | --------------: | ------: | -----------: |",
         ]
         for i, name in enumerate(("similarity", "relatedness")):
-            cells = [_shown(values[i]) for values in (self.supporting, self.candidates, self.overlap)]
+            cells = [_format_share(values[i]) for values in (self.supporting, self.candidates, self.overlap)]
             lines.append(
                 f"| {name:<26} | {self.clusters[i]:>8,} | {cells[0]:>16} | {cells[1]:>15} | {cells[2]:>7} | "
                 f"{self.placed[i]:>12.3f} |"
@@ -209,5 +209,5 @@ def _both(shares: Sequence[float], *, known: bool) -> tuple[float | None, float 
     return (100 * shares[0], 100 * shares[1]) if known else (None, None)
 
 
-def _shown(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"

@@ -123,10 +123,10 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         if any(other.setup.calls for other in rows):
             indexing = sum(number for stage, number in row.setup.calls.items() if stage != "search")
             ours |= {"index calls": f"{indexing:,}", "search calls": str(row.setup.calls.get("search", 0))}
-        same = [f"no effect: as {_plain(row.same_as)}"] if row.same_as else []
-        note_lines = [_plain(row.setup.note)] if row.setup.note else []
+        same = [f"no effect: as {_cell(row.same_as)}"] if row.same_as else []
+        note_lines = [_cell(row.setup.note)] if row.setup.note else []
         notes = {"note": "; ".join([*note_lines, *same])} if note_lines or same else {}
-        lines.append({"table": paper.get("table", ""), "row": _plain(row.setup.recipe), **printed, **ours, **notes})
+        lines.append({"table": paper.get("table", ""), "row": _cell(row.setup.recipe), **printed, **ours, **notes})
     return "\n".join(
         [f"{_heading(rows)}; figures of the paper: {dataset or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]
     )
@@ -161,7 +161,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         used = {"pool": paper.pool, "model": paper.model, "embedder": paper.embedder, "reader": paper.reader}
         cost = {"cost": paper.note} if paper.note else {}
         lines.append({"method": paper.method, "source": paper.source, **_figures(metrics, figures), **used, **cost})
-    plain = [{name: _plain(cell) for name, cell in line.items()} for line in lines]
+    plain = [{name: _cell(cell) for name, cell in line.items()} for line in lines]
     heading = f"{_heading(rows)}; published figures are of other pools, embedders and models, as stated"
     return "\n".join([heading, "", *_markdown(plain, 2)])
 
@@ -230,8 +230,8 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     }
     return {
         "recipe": _label(row),
-        "embedder": _plain(row.setup.embedder),
-        "extraction": _plain(row.setup.extraction),
+        "embedder": _cell(row.setup.embedder),
+        "extraction": _cell(row.setup.extraction),
         "pool": f"{row.setup.pool:,}",
         **(dict.fromkeys(cells, "-") if _unsearched(row) else cells),
         **{name: str(value) for name, value in row.answers.items() if name in _ANSWERS},
@@ -250,10 +250,10 @@ def _label(row: EvalRow) -> str:
     """The recipe and the settings that were asked for; of repeated builds how many there were."""
     settings = "".join(f" {name}={value}" for name, value in row.setup.settings.items())
     repeats = f" ({row.repeats['builds']} builds)" if row.repeats else ""
-    return _plain(row.setup.recipe + settings + repeats)
+    return _cell(row.setup.recipe + settings + repeats)
 
 
-def _plain(text: str) -> str:
+def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 

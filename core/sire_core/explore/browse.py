@@ -160,13 +160,13 @@ def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:
         id=entity_id,
         name=next(iter(spelled), "(no name)"),
         spellings=tuple(spelled.items()),
-        joined=tuple(_joined(snapshot, names, mentions, name) for name in list(spelled)[1:]),
+        joined=tuple(_joining_passage(snapshot, names, mentions, name) for name in list(spelled)[1:]),
         passages=tuple(titled),
         relations=_relations(snapshot, names, entity_id),
     )
 
 
-def _joined(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str) -> tuple[str, str, str]:
+def _joining_passage(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str) -> tuple[str, str, str]:
     for mention in mentions.tolist():
         known = names.graph.names.names(mention)
         if name in known and len(known) > 1:

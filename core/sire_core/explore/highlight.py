@@ -36,7 +36,7 @@ def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     """Cut a text into highlighted and plain pieces."""
     stem = _stemmer()
     wanted = {stem(word) for word in question_words(question)}
-    spans = _names(text, [name for name in names if name.strip()])
+    spans = _name_spans(text, [name for name in names if name.strip()])
     spans.sort()
     starts = [start for start, _, _ in spans]
     for match in word_pattern().finditer(text):
@@ -55,7 +55,7 @@ def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     return pieces
 
 
-def _names(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
+def _name_spans(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
     if not names:
         return []
     # Longest first: of two names that begin alike, the whole one is marked.

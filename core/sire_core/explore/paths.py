@@ -164,7 +164,7 @@ class _Drawing:
             if kind in _ASIDE:
                 aside.append(step)
             elif kind == "question":
-                current = self._named(step)
+                current = self._question_entities(step)
             elif kind == "sources":
                 self._sources(step, hit)
             elif kind == "perspective":
@@ -183,7 +183,7 @@ class _Drawing:
     def _link(self, source: str, target: str, reason: str = "", label: str = "") -> None:
         self.builder.link(Link(source, target, label, reason))
 
-    def _named(self, step: PathStep) -> str:
+    def _question_entities(self, step: PathStep) -> str:
         """Draw the entities of the question, and the passage of the step if it has one; return the last node."""
         *entities, last = step.ids
         if self.names.unit(last) is None or not entities:

@@ -95,7 +95,7 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
         *await _selection(position, ranked, selected, k),
         ("vectors", await _vectors(position, order[:k], question, snapshot, names)),
         ("words", _words(unit, question)),
-        *_names(unit, order[:k], question, names),
+        *_shared_names(unit, order[:k], question, names),
     ]
     hit = snapshot.view.hit(position, float(selected.scores_at(np.array([position]))[0]), selected)
     picture = path_picture(snapshot, question, [Hit(hit.unit, hit.score, hit.doc_ids, hit.path)])
@@ -151,7 +151,7 @@ def _words(unit: Unit, question: str) -> str:
     return f"{has} It lacks {', '.join(missing)}." if missing and shared else has
 
 
-def _names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
+def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> list[tuple[str, str]]:
     """Names that could lead to the passage."""
     graph = names.graph
     if not len(graph.entities):

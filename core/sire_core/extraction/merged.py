@@ -85,12 +85,12 @@ def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> Extracti
     words = [frozenset(tokenize(fact.text)) for fact in facts]
     fresh = []
     for fact in second.facts:
-        moved = _moved(fact, same)
+        moved = _with_merged_ids(fact, same)
         content_words = frozenset(tokenize(fact.text))
         shares = [len(content_words & known) / len(content_words) if content_words else 1.0 for known in words]
         best = max(range(len(shares)), key=shares.__getitem__, default=-1)
         if best >= 0 and shares[best] >= _COVERED:
-            facts[best] = _joined(facts[best], moved)
+            facts[best] = _merge_facts(facts[best], moved)
         else:
             fresh.append(moved)
     return replace(
@@ -123,7 +123,7 @@ def _merge_entities(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[
     return list(merged.values()), same
 
 
-def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
+def _with_merged_ids(fact: Fact, same: Mapping[str, str]) -> Fact:
     """A fact with ids of the merged record."""
     triples = tuple(
         Triple(same.get(t.head, t.head), t.predicate, same.get(t.tail, t.tail), t.strength) for t in fact.triples
@@ -131,7 +131,7 @@ def _moved(fact: Fact, same: Mapping[str, str]) -> Fact:
     return replace(fact, entities=tuple(same.get(entity, entity) for entity in fact.entities), triples=triples)
 
 
-def _joined(fact: Fact, other: Fact) -> Fact:
+def _merge_facts(fact: Fact, other: Fact) -> Fact:
     """Merge two facts that state the same: entities of both, relations between ends that are not related yet."""
     related = {frozenset((triple.head, triple.tail)) for triple in fact.triples}
     more = tuple(triple for triple in other.triples if frozenset((triple.head, triple.tail)) not in related)

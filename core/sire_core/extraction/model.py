@@ -329,7 +329,7 @@ class ModelExtractor:
         """A record of every chunk of a group, in order."""
         decided = {index: record for index, item in enumerate(group) if (record := self._undisputed(item))}
         items = [item for index, item in enumerate(group) if index not in decided]
-        extracted = iter(await self._asked(items) if items else ())
+        extracted = iter(await self._extracted(items) if items else ())
         return [decided[index] if index in decided else next(extracted) for index in range(len(group))]
 
     def _undisputed(self, item: ChunkInContext) -> ExtractionRecord | None:
@@ -342,17 +342,17 @@ class ModelExtractor:
         reason = f"the chunk has {size:,} tokens, more than {self._max_chunk_tokens:,}: cut it into smaller chunks"
         return self._failed(item, reason)
 
-    async def _asked(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+    async def _extracted(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         model = told_of(self._model, [item.chunk.id for item in items])
         with items_left_out() as left_out:
-            records = await self._answered(model, items)
+            records = await self._ask_model(model, items)
         if left_out:
             reason = f"{count(len(left_out), 'item')} of the answer could not be read and left out: {left_out[0]}"
             _logger.warning("%s: %s", items[0].chunk.title or items[0].chunk.doc_id, reason)
             records = [replace(record, reason=record.reason or reason[:500]) for record in records]
         return records
 
-    async def _answered(self, model: LanguageModel, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
+    async def _ask_model(self, model: LanguageModel, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
         try:
             if self._way is not None:
                 bounded = [_bounded(item) for item in items]

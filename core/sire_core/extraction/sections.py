@@ -96,7 +96,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
     while row < len(lines):
         line = lines[row]
         if (stop := code_end(lines, row)) > row:
-            yield from _closed(prose)
+            yield from _close_prose(prose)
             yield "code", "\n".join(_within_fences(lines[row:stop]))
             row = stop
             continue
@@ -105,15 +105,15 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         if _RULE.match(bare):
             if prose and bare[:1] in ("=", "-") and len(prose) == 1 and len(bare) > 1:
                 yield "heading", prose.pop()
-            yield from _closed(prose)
+            yield from _close_prose(prose)
         elif len(line) <= _LONGEST_LINE and (heading := _HEADING.match(line)):
-            yield from _closed(prose)
+            yield from _close_prose(prose)
             yield "heading", heading.group(1)
         elif bare[0] == "|" or bare.count(" | ") > 1:
-            yield from _closed(prose)
+            yield from _close_prose(prose)
             yield "row", bare.strip("|")
         elif item := _ITEM.match(line):
-            yield from _closed(prose)
+            yield from _close_prose(prose)
             rest = line[item.end() :].strip()
             if _blank_follows(lines, row) and _may_be_heading(rest):
                 yield "heading", rest
@@ -124,14 +124,14 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         else:
             prose.append(bare)
         row += 1
-    yield from _closed(prose)
+    yield from _close_prose(prose)
 
 
 def _within_fences(lines: list[str]) -> list[str]:
     return lines[1:-1] if lines[-1].strip(" \t`~") == "" else lines[1:]
 
 
-def _closed(prose: list[str]) -> Iterator[tuple[str, str]]:
+def _close_prose(prose: list[str]) -> Iterator[tuple[str, str]]:
     if prose:
         yield "prose", " ".join(prose)
         prose.clear()

@@ -119,12 +119,12 @@ class RecordReader:
         hashes = corpus.hashes
         stored = self._store.records(self._extractor.fingerprint, [hashes[chunk.id] for chunk in wanted])
         records = {chunk.id: stored[hashes[chunk.id]] for chunk in wanted if hashes[chunk.id] in stored}
-        linked = self._linked(records, wanted) if self._extractor.links_titles else records
+        linked = self._link_titles(records, wanted) if self._extractor.links_titles else records
         if only is None:
             self._all = linked
         return linked
 
-    def _linked(
+    def _link_titles(
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
         """Link titles: all of them for many records, those within reach for a few."""

@@ -158,7 +158,7 @@ class TitleIndex:
     def of(cls, corpus: StoredCorpus) -> Self:
         """Build from all passages."""
         index = cls({}, {})
-        _put(index.titles, index.chunks, corpus.chunks)
+        _add_titles(index.titles, index.chunks, corpus.chunks)
         return index
 
     def updated(self, update: CorpusUpdate) -> Self:
@@ -175,7 +175,7 @@ class TitleIndex:
                 titles[first] = others
             else:
                 del titles[first]
-        _put(titles, chunks, update.new_chunks)
+        _add_titles(titles, chunks, update.new_chunks)
         return type(self)(titles, chunks)
 
     def beginning_with(self, words: Iterable[str], corpus: StoredCorpus) -> list[str]:
@@ -185,7 +185,7 @@ class TitleIndex:
         return sorted(titles, key=lambda title: min(corpus.place(by_id[chunk]) for chunk in self.chunks[title]))
 
 
-def _put(titles: dict[str, tuple[str, ...]], chunks: dict[str, tuple[str, ...]], new: Sequence[Chunk]) -> None:
+def _add_titles(titles: dict[str, tuple[str, ...]], chunks: dict[str, tuple[str, ...]], new: Sequence[Chunk]) -> None:
     """Add passages to the maps of an index under construction."""
     come: dict[str, list[str]] = {}
     for chunk in new:
@@ -217,8 +217,8 @@ class SurfaceForm:
         by_length = sorted(required, key=lambda word: (-len(word), word)) or [""]
         self.pieces = [word.encode("utf-8", "surrogatepass") for word in by_length]
         single = len(words) == len(written) == 1  # only as it is written, or as a whole name
-        self._written = re.compile(_row(written)) if single else None
-        self._pattern = re.compile(rf'"\W*{_row(words)}\W*"' if single else _row(words))
+        self._written = re.compile(_words_pattern(written)) if single else None
+        self._pattern = re.compile(rf'"\W*{_words_pattern(words)}\W*"' if single else _words_pattern(words))
 
     def occurs(self, text: str) -> bool:
         """Whether a record contains it."""
@@ -240,7 +240,7 @@ def by_piece(wordings: Sequence[str]) -> dict[bytes, list[SurfaceForm]]:
     return groups
 
 
-def _row(words: Sequence[str]) -> str:
+def _words_pattern(words: Sequence[str]) -> str:
     """Pattern of consecutive words; around `&` the space is optional."""
     row = ""
     for index, word in enumerate(words):

@@ -196,7 +196,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
     """Identifiers of a sentence, and the spans of addresses, which contain no names."""
     if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
         return [], []
-    by_start = {span.start: span for start, end in ticked if (span := _ticked(sentence, start, end))}
+    by_start = {span.start: span for start, end in ticked if (span := _code_name(sentence, start, end))}
     ranges = [(span.start, span.end) for span in by_start.values()]
     addresses = []
     for match in _IDENTIFIER.finditer(sentence):
@@ -205,7 +205,7 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
             continue
         if match.lastgroup == "address":
             addresses.append((start, end))
-        elif name := _named(match, inside=any(before <= start and end <= other for before, other in ticked)):
+        elif name := _name(match, inside=any(before <= start and end <= other for before, other in ticked)):
             by_start[start] = TextSpan(
                 start, start + len(name) if sentence.startswith(name, start) else end, name, CODE
             )
@@ -218,12 +218,12 @@ def code_terms(code: str) -> Iterator[str]:
     for match in _IDENTIFIER.finditer(code):
         group = "call" if match["call"] else match.lastgroup
         member = group == "call" and any(mark in match["call"] for mark in (".", "::"))
-        if (member or group in ("flag", "variable", "code")) and (name := _named(match, inside=False)) not in seen:
+        if (member or group in ("flag", "variable", "code")) and (name := _name(match, inside=False)) not in seen:
             seen.add(name)
             yield name
 
 
-def _named(match: re.Match[str], *, inside: bool) -> str:
+def _name(match: re.Match[str], *, inside: bool) -> str:
     """Name of an identifier; empty if it is none."""
     text = match.group()
     if match["call"]:
@@ -242,7 +242,7 @@ def _named(match: re.Match[str], *, inside: bool) -> str:
     return text.lstrip("$") if match["variable"] else text
 
 
-def _ticked(sentence: str, start: int, end: int) -> TextSpan | None:
+def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
     """Name of a span in backticks: a value has none, a command is named by its words before options."""
     text = sentence[start:end].strip()
     offset = sentence.index(text, start) if text else start

@@ -82,7 +82,7 @@ class TitleLinker:
             for name in (entity.name, *entity.aliases):
                 ids.setdefault(cached_key(name), entity.id)
         used_ids = {entity.id for entity in entities}
-        facts = [self._linked(fact, entities, ids, used_ids) for fact in record.facts]
+        facts = [self._link_fact(fact, entities, ids, used_ids) for fact in record.facts]
         if entities == list(record.entities) and facts == list(record.facts):
             return record
         return replace(record, entities=tuple(entities), facts=tuple(facts))
@@ -94,7 +94,7 @@ class TitleLinker:
         names = {self._names[key] for alias in entity.aliases if (key := cached_key(alias)) in self._names}
         return _rename(entity, names.pop()) if len(names) == 1 else entity
 
-    def _linked(self, fact: Fact, entities: list[Entity], ids: dict[str, str], used_ids: set[str]) -> Fact:
+    def _link_fact(self, fact: Fact, entities: list[Entity], ids: dict[str, str], used_ids: set[str]) -> Fact:
         linked = []
         for _, _, form in self._scan(fact.text):
             key = cached_key(form.name)
@@ -123,7 +123,7 @@ class TitleLinker:
             best: tuple[int, _Form] | None = None
             while node is not None:
                 form = node.get("")
-                if form is not None and _fits(
+                if form is not None and _matches(
                     text, word_spans[index:after], form, questions=questions, lowered=lowered
                 ):
                     best = (after, form)
@@ -184,7 +184,7 @@ def _linkable(text: str) -> bool:
     return any(word not in FUNCTION_WORDS and not (word.isdigit() and len(word) < 3) for word in words)
 
 
-def _fits(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
+def _matches(text: str, word_spans: Sequence[tuple[int, int]], form: _Form, *, questions: bool, lowered: bool) -> bool:
     """Whether words that match a form are really a mention of it."""
     start, end = word_spans[0][0], word_spans[-1][1]
     part = text[start:end]

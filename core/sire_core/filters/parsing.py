@@ -62,7 +62,7 @@ class _Reader:
     def read(self) -> Mapping[str, Any]:
         if self._token is _END:
             raise ConfigurationError("The filter is empty. To search everything pass no filter at all (None).")
-        result = self._listed(0)
+        result = self._comma_list(0)
         if self._token is not _END:
             raise self._fault("expected 'and', 'or' or a comma")
         return result
@@ -83,7 +83,7 @@ class _Reader:
 
     # --- joining ----------------------------------------------------------------------------------------------------
 
-    def _listed(self, depth: int) -> Mapping[str, Any]:
+    def _comma_list(self, depth: int) -> Mapping[str, Any]:
         parts = [self._either(depth)]
         while self._take("mark", ","):
             parts.append(self._either(depth))
@@ -111,7 +111,7 @@ class _Reader:
         if self._take_word("not"):
             return {"not": self._term(depth + 1)}
         if self._take("mark", "("):
-            result = self._listed(depth + 1)
+            result = self._comma_list(depth + 1)
             if not self._take("mark", ")"):
                 raise self._fault("a bracket is not closed")
             return result
@@ -246,19 +246,19 @@ def parse_filter(value: Filter | Mapping[str, Any] | str | None) -> Filter | Non
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
     """Join two filters with `and`."""
     parts = [part for part in (one, other) if part is not None]
-    return _joined("and", parts) if parts else None
+    return _join("and", parts) if parts else None
 
 
 def condition(key: str, operator: str, operand: Any) -> Filter:
     """A condition under any name of its operator: those of `Condition`, `$gte`, `>=`, `any`, `all`, `is_empty`."""
     name = operator.removeprefix("$") if isinstance(operator, str) else operator
     if name in ("any", "all"):
-        return _joined("or" if name == "any" else "and", [Condition(key, "contains", i) for i in _items(key, operand)])
+        return _join("or" if name == "any" else "and", [Condition(key, "contains", i) for i in _items(key, operand)])
     if name == "is_empty":
         there = [Condition(key, "exists", value=True), *(Condition(key, "ne", none) for none in (None, "", ()))]
         if not isinstance(operand, bool):
             raise ConfigurationError(f"'is_empty' for {shortened(key)} takes true or false, not {shortened(operand)}.")
-        return FilterGroup("not", (_joined("and", there),)) if operand else _joined("and", there)
+        return FilterGroup("not", (_join("and", there),)) if operand else _join("and", there)
     return Condition(key, _SYMBOLS.get(name, name) if isinstance(name, str) else name, operand)
 
 
@@ -286,7 +286,7 @@ def _parse_mapping(mapping: Mapping[Any, Any], depth: int) -> Filter:
             raise ConfigurationError(f"{shortened(key)} does not join filters; use $and, $or, $not or a metadata key.")
         else:
             parts.extend(_parse_conditions(key, value))
-    return _joined("and", parts)
+    return _join("and", parts)
 
 
 def _parse_conditions(key: Any, value: Any) -> list[Filter]:
@@ -313,7 +313,7 @@ def _parse_group(operator: str, value: Any, depth: int) -> FilterGroup:
     return FilterGroup(operator, tuple(_parse(item, depth + 1) for item in items))
 
 
-def _joined(operator: str, parts: Sequence[Filter]) -> Filter:
+def _join(operator: str, parts: Sequence[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else FilterGroup(operator, tuple(parts))
 
 

@@ -139,7 +139,7 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
         for name, unit in added.items()
         if name in stored.keys() - again
         and stored[name].metadata.get("summary")
-        and _shown(unit) == _shown(stored[name])
+        and _prompt_part(unit) == _prompt_part(stored[name])
     }
     to_summarize = [unit for name, unit in added.items() if name not in unchanged]
     to_summarize += [stored[name] for name in missing if name in stored]
@@ -156,7 +156,7 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
     )
 
 
-def _shown(unit: Unit) -> tuple[str, tuple[str, ...]]:
+def _prompt_part(unit: Unit) -> tuple[str, tuple[str, ...]]:
     """The part of a unit that is in the prompt."""
     return unit.text, unit.chunk_ids[:SHOWN_PASSAGES]
 

@@ -201,7 +201,7 @@ class SpelledNames:
 
     def said(self, question: str) -> dict[str, list[int]]:
         """Return the names that a question contains, in order, with their mentions, titles first."""
-        candidates = self._near(question)
+        candidates = self._candidate_lists(question)
         names = dict(zip(candidates.tolist(), self.lists.names_of(candidates), strict=True))
         mentions = self._mentions.rows(candidates)
         # Titles come first: of two names that differ in their bracketed part only, they decide what both mean.
@@ -212,7 +212,7 @@ class SpelledNames:
                 by_name.setdefault(name, []).append(mention)
         return {name: by_name[name] for name in TitleLinker(list(by_name)).mentions(question)}
 
-    def _near(self, question: str) -> IntArray:
+    def _candidate_lists(self, question: str) -> IntArray:
         """Lists with a form that begins and ends with words of a question, and those with forms of the same keys.
 
         How a name is understood depends on all names that share the key of one of its forms, and on no others.

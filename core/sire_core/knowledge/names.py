@@ -172,7 +172,7 @@ class NameClaims:
         """Update them after a change of the table; without `before` read all of its rows."""
         if before is None or table.is_new:
             rows = table.entries([CLAIMS]).get(CLAIMS, ())
-            claims: Mapping[_Place, Sequence[str]] = _by_place(rows)
+            claims: Mapping[_Place, Sequence[str]] = _by_position(rows)
             before = cls()
         else:
             claims = before._claims_after(table)
@@ -198,7 +198,7 @@ class NameClaims:
         # Of a passage whose claims differ all have come and gone.
         changed = {row.item for row in (*added, *removed)}
         unchanged = {position: claim for position, claim in self.claims.items() if position[2] not in changed}
-        return dict(sorted({**unchanged, **_by_place(added)}.items()))
+        return dict(sorted({**unchanged, **_by_position(added)}.items()))
 
     def _uses_after(self, table: Table, names: Collection[str]) -> Mapping[str, NameUse]:
         affected = [name for name in names if name not in self.uses or name in table.went]
@@ -210,7 +210,7 @@ class NameClaims:
         return uses
 
 
-def _by_place(rows: Sequence[Entry]) -> dict[_Place, Sequence[str]]:
+def _by_position(rows: Sequence[Entry]) -> dict[_Place, Sequence[str]]:
     return {(row.place, row.number, row.item): row.body for row in rows}
 
 

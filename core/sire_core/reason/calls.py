@@ -132,7 +132,7 @@ class ModelCalls:
         # A task of its own: waiting with a time limit would run every piece of the generator in another one.
         with self.span.current():
             asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
-        asking.add_done_callback(_seen)
+        asking.add_done_callback(_retrieve_error)
         try:
             while (piece := await self.timed(pieces.get())) is not None:
                 yield piece
@@ -213,7 +213,7 @@ class ModelCalls:
                 raise StoppedError("token_limit")
 
 
-def _seen(task: asyncio.Task[Completion]) -> None:
+def _retrieve_error(task: asyncio.Task[Completion]) -> None:
     """Whoever left does not want to hear of an error."""
     if not task.cancelled():
         task.exception()

@@ -121,10 +121,10 @@ def shared_out(searches: Sequence[Search], k: int) -> list[Search]:
         seen.update(search.found)
     in_turn = [part[rank] for rank in range(max(map(len, fresh), default=0)) for part in fresh if rank < len(part)]
     selected = set(in_turn[:k])
-    return [_only(search, selected) for search in searches]
+    return [_restricted(search, selected) for search in searches]
 
 
-def _only(search: Search, selected: set[int]) -> Search:
+def _restricted(search: Search, selected: set[int]) -> Search:
     pairs = [pair for pair in zip(search.found, search.scores, strict=True) if pair[0] in selected]
     return replace(search, found=tuple(p for p, _ in pairs), scores=tuple(s for _, s in pairs))
 

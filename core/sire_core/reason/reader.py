@@ -92,7 +92,7 @@ async def read(
 
     how = config or ReaderConfig()
     if how.tokens is not None:
-        hits = _within(hits, how.tokens, how.border)
+        hits = _within_budget(hits, how.tokens, how.border)
     options = [{"number": number, "text": option} for number, option in enumerate(how.options, 1)]
     free = how.prompt != "ours" or bool(options)
     findings = frozenset() if free else _findings(hits)
@@ -106,7 +106,9 @@ async def read(
     )
     if free:
         reply = await calls.ask(reading_prompt, last=True, max_tokens=_LONG if how.prompt == "long" else _SHORT)
-        answer = _chosen(reply, how.options) if options else _always(reply, len(hits), whole=how.prompt == "long")
+        answer = (
+            _option(reply, how.options) if options else _forced_answer(reply, len(hits), whole=how.prompt == "long")
+        )
         if stream and answer.text:
             yield AnswerPiece(answer.text)
         yield answer
@@ -155,7 +157,7 @@ async def _streamed(
     yield answer
 
 
-def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
+def _within_budget(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
     """The first hits that fit a number of tokens."""
     selected: list[Hit] = []
     for hit in hits:
@@ -172,7 +174,7 @@ def _within(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
     return selected
 
 
-def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
+def _option(reply: Reply, options: Sequence[str]) -> ReadAnswer:
     """The option in a reply: by the number at its start, else by its words.
 
     A number that is no option's, as a year, is read as words. Of options that stand in the reply the longest counts,
@@ -191,7 +193,7 @@ def _chosen(reply: Reply, options: Sequence[str]) -> ReadAnswer:
     return ReadAnswer(chosen, sufficient=bool(chosen))
 
 
-def _always(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
+def _forced_answer(reply: Reply, hits: int, *, whole: bool = False) -> ReadAnswer:
     """The first line, or all, of an answer that may not abstain."""
     reply_text = without_thinking(reply.text).strip()
     lines = [" ".join(reply_text.split())] if whole else reply_text.splitlines()

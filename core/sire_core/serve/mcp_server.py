@@ -60,7 +60,7 @@ def make_server(
         IndexMissingError: There is no index.
     """
     tools = IndexTools(index, language_model, limits, cite_key)
-    listed = _listed(tools)
+    listed = _tool_list(tools)
 
     async def on_list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
@@ -92,7 +92,7 @@ def make_server(
     )
 
 
-def _listed(tools: IndexTools) -> list[types.Tool]:
+def _tool_list(tools: IndexTools) -> list[types.Tool]:
     """The tools as MCP clients see them."""
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return [

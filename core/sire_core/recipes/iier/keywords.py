@@ -112,7 +112,7 @@ class KeywordFinder:
 
     def holders(self, keyword: str) -> IntArray:
         """Nodes that contain a keyword, ascending."""
-        nodes = self._known(keyword)
+        nodes = self._nodes_of_phrase(keyword)
         if len(nodes) or self.strict:
             return nodes
         return self._open(self.words.with_phrase(keyword))
@@ -129,7 +129,7 @@ class KeywordFinder:
         for start, end in _phrases(spans):
             if covered.find(1, start, end) >= 0:
                 continue
-            if _is_keyword(query[start:end], lowered=lowered) and len(self._known(query[start:end])):
+            if _is_keyword(query[start:end], lowered=lowered) and len(self._nodes_of_phrase(query[start:end])):
                 covered[start:end] = b"\1" * (end - start)
                 keywords[start] = query[start:end]
         for name in dict.fromkeys(span.name for span in find_spans(tidy(query))):
@@ -138,7 +138,7 @@ class KeywordFinder:
                 keywords.setdefault(start, name)
         return list(dict.fromkeys(keywords[start] for start in sorted(keywords)))[:MAX_KEYWORDS]
 
-    def _known(self, phrase: str) -> IntArray:
+    def _nodes_of_phrase(self, phrase: str) -> IntArray:
         number = self.graph.keyword_of.get(name_key(phrase))
         nodes = _NO_NODES if number is None else self.graph.nodes_with(number)
         titled = _NO_NODES if self.strict else self.words.titled(phrase)

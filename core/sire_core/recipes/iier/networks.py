@@ -190,7 +190,7 @@ class EncoderScorer(nn.Module):
         from tokenizers import Tokenizer
 
         try:
-            config = library.AutoConfig.for_model(**_plain(about["config"]))
+            config = library.AutoConfig.for_model(**_safe_config(about["config"]))
             tokenizer = library.PreTrainedTokenizerFast(
                 tokenizer_object=Tokenizer.from_str(about["tokenizer"]), **about["special"]
             )
@@ -235,9 +235,9 @@ class EncoderScorer(nn.Module):
             owners: Decision of every candidate, int64 `[c]`.
         """
         around = self.embed(questions)[owners], self.embed(paths, keep_end=True)[owners]
-        return self._joined(*around, self.embed(candidates), edges)
+        return self._score_joined(*around, self.embed(candidates), edges)
 
-    def _joined(
+    def _score_joined(
         self, questions: torch.Tensor, paths: torch.Tensor, candidates: torch.Tensor, edges: torch.Tensor
     ) -> torch.Tensor:
         """Score the four vectors of every candidate, `[c]`."""
@@ -279,7 +279,7 @@ class EncoderScorer(nn.Module):
         """
         with torch.inference_mode():
             questions = torch.from_numpy(question).expand(len(candidates), -1)
-            logits = self._joined(
+            logits = self._score_joined(
                 questions, torch.from_numpy(paths[owners]), torch.from_numpy(candidates), torch.from_numpy(edges)
             )
             values: FloatArray = nn.functional.softsign(logits).numpy()
@@ -334,10 +334,10 @@ def _longest(encoder: Any) -> int:
     return int(getattr(encoder.config, "max_position_embeddings", None) or _UNBOUNDED)
 
 
-def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+def _safe_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Configuration of an encoder without entries that would load code or kernels."""
     return {
-        key: _plain(value) if isinstance(value, Mapping) else value
+        key: _safe_config(value) if isinstance(value, Mapping) else value
         for key, value in config.items()
         if not str(key).startswith("_") and key not in _LOADING
     }

@@ -167,7 +167,7 @@ class NeuralScorer:
                 "again with `sire train-chains DATASET --to FILE`."
             )
         shapes = {name: array.shape for name, array in weights.items()}
-        if not _fits(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
+        if not _shapes_match(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
             raise StorageError(f"does not hold the weights of a chain scorer ({shapes}). Train it again.")
         return cls(weights, card)
 
@@ -216,7 +216,7 @@ def _linear(weights: Mapping[str, NDArray[np.float32]], name: str, rows: NDArray
     return np.asarray(product + weights[f"{name}.bias"])
 
 
-def _fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+def _shapes_match(shapes: Mapping[str, tuple[int, ...]]) -> bool:
     """Whether shapes of weights match each other and the features."""
     try:
         (inner, edges), (outer, between) = shapes["edge.0.weight"], shapes["edge.2.weight"]

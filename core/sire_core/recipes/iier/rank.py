@@ -295,11 +295,11 @@ class ChainReasons:
         node = int(np.searchsorted(positions, position))
         if node < len(positions) and positions[node] == position and node in self._result.steps:
             number, step = self._result.steps[node]
-            return (*self.chain(number, step + 1).steps, *(self._whole(node) if self._with_whole_chains else ()))
+            return (*self.chain(number, step + 1).steps, *(self._chain_steps(node) if self._with_whole_chains else ()))
         kind = self._view.kind_names[self._view.kinds[position]]
         return (PathStep(f"vector:{kind}", (self._id(position),), self._cosine(position)),)
 
-    def _whole(self, node: int) -> Iterator[PathStep]:
+    def _chain_steps(self, node: int) -> Iterator[PathStep]:
         """Yield every chain that contains a passage."""
         for number, chain in enumerate(self._result.chains, 1):
             if node in chain:

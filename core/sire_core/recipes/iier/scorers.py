@@ -242,12 +242,12 @@ class ModelScorer:
             nodes = np.concatenate((chain, state.candidates[rows]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
             calls.append(_ask(model, state.query, texts[: len(chain)], texts[len(chain) :]))
-        for rows, choice in zip(candidates, await _together(calls), strict=True):
+        for rows, choice in zip(candidates, await _await_all(calls), strict=True):
             scores[rows[choice]] += 1.0
         return scores
 
 
-async def _together(calls: Sequence[Awaitable[int]]) -> list[int]:
+async def _await_all(calls: Sequence[Awaitable[int]]) -> list[int]:
     """Await all calls; if one fails the others are cancelled."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:

@@ -154,15 +154,15 @@ class _Gains:
 
     def of(self, at: int) -> float:
         """Return the gain of a statement now."""
-        gain = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named(at))
+        gain = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named_vertices(at))
         return round(gain * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0) * _SCALE) / _SCALE
 
     def take(self, at: int) -> None:
         """Take a statement."""
-        self._covered.update(self._named(at))
+        self._covered.update(self._named_vertices(at))
         self._quoted.add(int(self._passages[at]))
 
-    def _named(self, at: int) -> list[int]:
+    def _named_vertices(self, at: int) -> list[int]:
         vertices: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
         return [vertex for vertex in vertices if vertex in self._weights]
 

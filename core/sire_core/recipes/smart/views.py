@@ -57,7 +57,7 @@ def evidence_views(
     if names is None or any(name.startswith(_OF_KIND) for name in names):
         views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(table, mentions, graph)}
     if any(map(wanted, ("passages", "neighbours", "roles", "descriptions"))):
-        together = _named_together(table, mentions, graph.size)
+        together = _cooccurrence_graph(table, mentions, graph.size)
         views["passages"] = EvidenceView(together)
         # Who stands together has a view already: what else is alike is something new.
         joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
@@ -84,7 +84,7 @@ def _families(table: NetworkTable, mentions: Ints, graph: UndirectedGraph) -> It
             yield int(families[family]), UndirectedGraph.from_edges(graph.size, sides, own)
 
 
-def _named_together(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
+def _cooccurrence_graph(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
     counts = table.parts["named"].counts
     passage = np.repeat(np.arange(len(counts)), counts)

@@ -94,7 +94,7 @@ def step_html(step: ReasoningStep, recipe: str) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
         summary = f"Found {count(len(step.hits), 'passage')}, {step.new:,} of them new"
-        items = "".join(f"<li>{_linked(hit, recipe)}</li>" for hit in step.hits)
+        items = "".join(f"<li>{_hit_link(hit, recipe)}</li>" for hit in step.hits)
         return f"<details><summary>{summary}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
         return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
@@ -108,7 +108,7 @@ def answer_html(answer: Answer, recipe: str) -> str:
     """HTML of the answer, the passages that it cites, and whether they suffice."""
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
     read = cited or list(enumerate(answer.hits[:5], 1))
-    sources = "".join(f"<li>[{number}] {_linked(hit, recipe)}</li>" for number, hit in read)
+    sources = "".join(f"<li>[{number}] {_hit_link(hit, recipe)}</li>" for number, hit in read)
     why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
     usage = answer.usage
     spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
@@ -120,7 +120,7 @@ def answer_html(answer: Answer, recipe: str) -> str:
     )
 
 
-def _linked(hit: Hit, recipe: str) -> str:
+def _hit_link(hit: Hit, recipe: str) -> str:
     return link(hit.unit.title or hit.unit.text[:80], address(recipe, hit.unit.kind.value, hit.unit.id))
 
 
@@ -240,14 +240,14 @@ class AskPage:
         if query.question:
             now = current_query()
             with result:
-                await render_with_timeout(lambda: self._found(*now))
+                await render_with_timeout(lambda: self._show_results(*now))
 
     async def _answer(self, column: Any, query: ExplorerQuery, compare: str) -> None:
         column.clear()
         with column:
-            await guarded(lambda: self._found(query, compare))
+            await guarded(lambda: self._show_results(query, compare))
 
-    async def _found(self, query: ExplorerQuery, compare: str) -> None:
+    async def _show_results(self, query: ExplorerQuery, compare: str) -> None:
         result = await self._explorer.ask(query)
         others = [await self._explorer.ask(_with_recipe(query, compare))] if compare else []
         with ui.row():
@@ -391,9 +391,9 @@ async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: s
         kinds["entity"] = len(Names.of(snapshot).graph.entity_ids)
     here = {"recipe": recipe, "kind": kind, "text": text, "tree": tree, **({"level": str(level)} if level >= 0 else {})}
     show_html(
-        "<p>Recipes: " + " | ".join(_chosen(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
+        "<p>Recipes: " + " | ".join(_nav_link(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
         + " | ".join(
-            _chosen(f"{kind_name(name)} ({number:,})", name == kind, {"recipe": recipe, "kind": name})
+            _nav_link(f"{kind_name(name)} ({number:,})", name == kind, {"recipe": recipe, "kind": name})
             for name, number in kinds.items()
         )
         + "</p>"
@@ -423,7 +423,7 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     return content + views.failures_html(index.failures(), spent)
 
 
-def _chosen(text: str, chosen: bool, parameters: dict[str, str]) -> str:
+def _nav_link(text: str, chosen: bool, parameters: dict[str, str]) -> str:
     return f"<b>{escaped(text)}</b>" if chosen else views.link(text, f"/browse?{urlencode(parameters)}")
 
 

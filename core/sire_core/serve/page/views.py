@@ -75,10 +75,10 @@ def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recip
     about = f"{kind_name(unit.kind.value)}{level}{tree}"
     metadata = table("Metadata", ("key", "value"), [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items()])
     derived_rows = [
-        (escaped(kind_name(u.kind.value)), link(_called(u), address(recipe, "unit", u.id))) for u in derived
+        (escaped(kind_name(u.kind.value)), link(_unit_title(u), address(recipe, "unit", u.id))) for u in derived
     ]
     return (
-        f'<h2>{escaped(_called(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
+        f'<h2>{escaped(_unit_title(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
         f'<div class="text">{escaped(unit.text)}</div>{metadata if unit.metadata else ""}'
         f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
     )
@@ -145,5 +145,5 @@ def comparison_html(one: QueryResult, other: QueryResult) -> str:
     return table(caption, ("passage", one.recipe, other.recipe), rows)
 
 
-def _called(unit: Unit) -> str:
+def _unit_title(unit: Unit) -> str:
     return unit.title or f"{kind_name(unit.kind.value)} {unit.id}"
