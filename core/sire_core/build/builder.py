@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.build.build_context import BuildContext
 from sire_core.build.memory import LARGE, trim_memory
 from sire_core.build.organizing import Job, check_no_loss, jobs_for, organize_all, plan_recipe, split_compatible

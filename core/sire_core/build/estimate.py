@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.corpus.changes import plan_build
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.extraction.stage import missing_chunks

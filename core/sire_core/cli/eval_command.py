@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import EvalModels, ModelOptions, eval_models

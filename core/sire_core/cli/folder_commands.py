@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents

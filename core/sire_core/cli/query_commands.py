@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sire_core.algorithms.pluralize import count, shorten
 from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.wording import count, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions

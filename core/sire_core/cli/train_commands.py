@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_command import read_questions_option

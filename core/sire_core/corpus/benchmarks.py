@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.clean_text import clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.corpus.records import is_official, json_string, official_passages

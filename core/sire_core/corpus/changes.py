@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.document_export import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError

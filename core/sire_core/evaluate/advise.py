@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import cached_key
-from sire_core.algorithms.wording import count
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extraction.headings import base_title

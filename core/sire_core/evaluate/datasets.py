@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.clean_text import clean_text
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.chunker import SentenceChunker, chunk_document

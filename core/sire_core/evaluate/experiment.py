@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.evaluate.rows import Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow, corpus_size

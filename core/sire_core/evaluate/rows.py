@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
 from sire_core.types import UnitKind

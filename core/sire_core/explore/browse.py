@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.wording import shorten
+from sire_core.algorithms.pluralize import shorten
 from sire_core.explore.paths import Names
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import escaped
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 from sire_core.types import digest

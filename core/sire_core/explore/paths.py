@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.wording import shorten
+from sire_core.algorithms.pluralize import shorten
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture

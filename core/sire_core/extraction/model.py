@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.algorithms.parts import packed
+from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, name_key
-from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.answers import (

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import BuildError
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens
-from sire_core.algorithms.wording import count
 from sire_core.arguments import kind_of, parameters
 from sire_core.errors import ConfigurationError
 

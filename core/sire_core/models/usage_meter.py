@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.algorithms.wording import count
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import sq_pays

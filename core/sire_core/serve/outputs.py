@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 
 from pydantic import BaseModel, Field
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.output_parsing import named_citations

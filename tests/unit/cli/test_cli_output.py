@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sire_core.algorithms.wording import shorten
+from sire_core.algorithms.pluralize import shorten
 from sire_core.cli.output import count, kinds, note, prepare_streams, say, say_json, some
 
 

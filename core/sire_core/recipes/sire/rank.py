@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.wording import excerpt
+from sire_core.algorithms.pluralize import excerpt
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_LEADS, Leads, QuestionEvidence

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import BaseModel
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, truncate_tokens
-from sire_core.algorithms.wording import count
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, told_of

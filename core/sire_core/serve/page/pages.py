@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.highlight import escaped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from sire_core.algorithms.wording import count
+from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped
 from sire_core.explore.page import drawing

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "excerpt", "shorten"]
-
 
 def count(number: int, noun: str, several: str = "") -> str:
     """A number with its noun, for example `1 document` or `6,119 documents`."""
