@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.derive.derivation import OrganizerBase
 from sire_core.protocols import Delta
-from sire_core.trees.tree import TreeSettings, altered_leaves, as_delta, cluster_units, duplicates, grow
+from sire_core.trees.tree import TreeSettings, cluster_units, tree_delta
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -66,23 +66,19 @@ class SimilarityTree(OrganizerBase):
         """Bring the summaries up to date; only those whose passages changed are written again."""
         if not (change or (self.hierarchy and view.touched(change))):  # metadata says which passages are overviews
             return Delta()
-        state = view.state()
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, ())
         entity_clusters = await self._by_entities(leaves, view) if self.entity_clusters else []
-        copies = duplicates(view.chunk_units)
-        grown = await grow(
+        joining = {1: overviews} if overviews else {}
+        return await tree_delta(
             leaves,
             UnitKind.SIM_SUMMARY,
             "sim",
             self.tree,
+            change,
             view,
-            known=state.get("tree"),
-            full=len(change.added) == len(view.chunks),
-            altered=altered_leaves(state, copies),
             extra_clusters=entity_clusters,
-            joining={1: overviews} if overviews else {},
+            joining=joining,
         )
-        return as_delta(grown, view, first="tree" not in state, copies=copies)
 
     async def _by_entities(self, leaves: Sequence[Unit], view: BuildView) -> list[list[int]]:
         """Cluster chunks by their entities, as positions among the leaves; chunks without entities stay out."""

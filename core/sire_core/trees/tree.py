@@ -17,7 +17,7 @@ from sire_core.types import Edge, Unit, UnitKind, unit_id
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, FloatArray, Runner
+    from sire_core.protocols import BuildView, Change, FloatArray, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,26 +130,42 @@ def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Uni
     )
 
 
-def duplicates(nodes: Sequence[Unit]) -> dict[str, list[str]]:
-    """Return the passages of chunk units with several: their ids do not change when these do."""
-    return {unit.id: list(unit.chunk_ids) for unit in nodes if unit.kind is UnitKind.CHUNK and len(unit.chunk_ids) > 1}
-
-
-def as_delta(tree: Tree, view: BuildView, *, first: bool, copies: Mapping[str, Sequence[str]]) -> Delta:
-    """Return the delta of an organizer that has nothing but a tree."""
+async def tree_delta(
+    leaves: Sequence[Unit],
+    kind: UnitKind,
+    name: str,
+    settings: TreeSettings,
+    change: Change,
+    view: BuildView,
+    *,
+    extra_clusters: Sequence[Sequence[int]] = (),
+    joining: Mapping[int, Sequence[Unit | str]] | None = None,
+) -> Delta:
+    """Update a tree that is all that an organizer builds; see `grow`."""
+    state = view.state()
+    is_first = "tree" not in state
+    # The id of a passage with copies stays the same when its copies change.
+    copies = {unit.id: list(unit.chunk_ids) for unit in view.chunk_units if len(unit.chunk_ids) > 1}
+    before = state.get("copies", {})
+    tree = await grow(
+        leaves,
+        kind,
+        name,
+        settings,
+        view,
+        known=state.get("tree"),
+        full=len(change.added) == len(view.chunks),
+        altered={unit for unit in (*before, *copies) if before.get(unit) != copies.get(unit)},
+        extra_clusters=extra_clusters,
+        joining=joining,
+    )
     return Delta(
         put_units=tree.put_units,
-        drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if first else ())),
+        drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if is_first else ())),
         put_edges=tree.put_edges,
-        drop_edges=(*tree.drop_edges, *(view.edges() if first else ())),
+        drop_edges=(*tree.drop_edges, *(view.edges() if is_first else ())),
         state={"tree": tree.state, "copies": copies, "figures": tree.figures},
     )
-
-
-def altered_leaves(state: Mapping[str, Any], copies: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the ids of chunk units whose passages differ from the stored state."""
-    before = state.get("copies", {})
-    return {name for name in (*before, *copies) if before.get(name) != copies.get(name)}
 
 
 _OFFICIAL_STOP = 11

@@ -10,7 +10,7 @@ from sire_core.derive.derivation import OrganizerBase
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Delta
 from sire_core.trees.similarity_tree import by_abstractiveness
-from sire_core.trees.tree import TreeSettings, altered_leaves, as_delta, duplicates, grow
+from sire_core.trees.tree import TreeSettings, tree_delta
 from sire_core.types import Unit, UnitKind
 
 if TYPE_CHECKING:
@@ -67,29 +67,17 @@ class CrossTree(OrganizerBase):
         """Bring the summaries up to date; only those whose members changed are written again."""
         if not (change or (self.hierarchy and view.touched(change))):  # metadata says which passages are overviews
             return Delta()
-        state = view.state()
         number = {chunk.id: i for i, chunk in enumerate(view.chunks)}
         levels: dict[int, list[Unit]] = {}
         for name in self.requires:
             for unit in _in_corpus_order(view.required(name)[0], number):
                 levels.setdefault(unit.level, []).append(unit)
         aggregates = [unit for unit in levels.pop(0, []) if unit.kind is UnitKind.AGGREGATE]
-        copies = duplicates(view.chunk_units)
         leaves, overviews = by_abstractiveness(view) if self.hierarchy else (view.chunk_units, [])
         if overviews:
             levels[1] = [*overviews, *levels.get(1, ())]
-        grown = await grow(
-            [*leaves, *aggregates],
-            UnitKind.CROSS_SUMMARY,
-            "cross",
-            self.tree,
-            view,
-            known=state.get("tree"),
-            full=len(change.added) == len(view.chunks),
-            altered=altered_leaves(state, copies),
-            joining=levels,
-        )
-        return as_delta(grown, view, first="tree" not in state, copies=copies)
+        nodes = [*leaves, *aggregates]
+        return await tree_delta(nodes, UnitKind.CROSS_SUMMARY, "cross", self.tree, change, view, joining=levels)
 
 
 def _in_corpus_order(units: Iterable[Unit], number: Mapping[str, int]) -> list[Unit]:
