@@ -109,8 +109,8 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     document = matches[0]
     text = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
     if as_json:
-        shown = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
-        say_json({**shown, "not_searched": unsearched})
+        content = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
+        say_json({**content, "not_searched": unsearched})
         return
     say(f"{document.title}\n")
     say(text)

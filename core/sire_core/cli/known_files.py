@@ -103,19 +103,21 @@ class KnownFiles:
             with suppress(OSError):
                 if before is not None and file.name in stored and before.status == _status(path):
                     self._files[path] = replace(before, stored=stored[file.name])
-        kept = {path: astuple(known) for path, known in self._files.items() if stored.get(known.doc_id) == known.stored}
+        files = {
+            path: astuple(known) for path, known in self._files.items() if stored.get(known.doc_id) == known.stored
+        }
         with suppress(OSError):  # then all are read again
-            write_checked(self._file, {"rules": self._rules, "files": kept})
+            write_checked(self._file, {"rules": self._rules, "files": files})
 
 
 def _status(path: str) -> tuple[int, ...]:
-    found = os.stat(path)  # noqa: PTH116 - of a text
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = os.stat(path)  # noqa: PTH116 - of a text
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _digest(path: str) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     with Path(path).open("rb") as content:
         while part := content.read(_PART):
-            made.update(part)
-    return made.hexdigest()
+            digest.update(part)
+    return digest.hexdigest()

@@ -273,9 +273,9 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint
 
 
-def explain_on_request(given: Sequence[str] | None, recipe: str | None) -> None:
+def explain_on_request(pairs: Sequence[str] | None, recipe: str | None) -> None:
     """Where `--set help` was given, print the settings of a recipe (of the default one without a name) and exit."""
-    if HELP not in (given or ()):
+    if HELP not in (pairs or ()):
         return
     import typer
 

@@ -285,10 +285,10 @@ def read_documents(
     waiting = [file for file in files if file not in known]
     while waiting:
         for file in waiting:
-            failed, found = _add_file(file, max_bytes, pool)
+            failed, ids = _add_file(file, max_bytes, pool)
             failures.extend(_shortened(failed, file))
             unread += [file.name] if failed else []
-            whole += [file] if found == [file.name] and not failed else []
+            whole += [file] if ids == [file.name] and not failed else []
         waiting = [file for file in known if file.name in pool]  # another file has a document of the same id
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()

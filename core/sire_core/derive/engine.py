@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 
-__all__ = ["ItemChange", "MadeUnits", "Result", "changed_passages", "derive", "reduce_all", "reduce_dirty", "run_steps"]
+__all__ = [
+    "ItemChange",
+    "Result",
+    "UnitWriter",
+    "changed_passages",
+    "derive",
+    "reduce_all",
+    "reduce_dirty",
+    "run_steps",
+]
 _ROWS = 1 << 12
 """Places that the rows of an output have behind each row of a passage."""
 
@@ -126,7 +135,7 @@ async def derive(
     tables: dict[str, Table] = {}
     changed: dict[str, Sequence[OutputChange]] = {}
     forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
-    units = MadeUnits()
+    units = UnitWriter()
     context = Context(view, tables)
     of_passages = await _passage_rows([step for step in steps if step.source == PASSAGES], passages.items, view)
     for step in steps:
@@ -276,7 +285,7 @@ def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[st
 
 
 @dataclass(slots=True)
-class MadeUnits:
+class UnitWriter:
     """Units that are put and dropped so far, and failures."""
 
     put: dict[str, Unit] = field(default_factory=dict)
@@ -284,7 +293,7 @@ class MadeUnits:
     failures: list[Failure] = field(default_factory=list)
 
 
-async def reduce_all(step: Step, table: Table, context: Context, units: MadeUnits) -> Sequence[OutputChange]:
+async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Sequence[OutputChange]:
     """Reduce all keys of a table that was empty; nothing is compared, and outputs are objects only while made."""
     import asyncio
 
@@ -297,7 +306,7 @@ async def reduce_all(step: Step, table: Table, context: Context, units: MadeUnit
 
 
 async def reduce_dirty(
-    step: Step, table: Table, dirty: set[str], context: Context, units: MadeUnits
+    step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter
 ) -> Sequence[OutputChange]:
     """Reduce the keys that need it and compare with what is stored."""
     import asyncio
@@ -359,7 +368,7 @@ def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -
 
 
 def _put_all(
-    table: Table, places: Iterator[tuple[str, int, int]], outputs: Sequence[Output | None], units: MadeUnits
+    table: Table, places: Iterator[tuple[str, int, int]], outputs: Sequence[Output | None], units: UnitWriter
 ) -> None:
     for (key, place, number), output in zip(islice(places, len(outputs)), outputs, strict=True):
         if output is not None:
@@ -370,7 +379,7 @@ def _put_all(
 
 
 def _compare(
-    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: MadeUnits
+    table: Table, dirty: Collection[str], groups: PackedGroups, outputs: Sequence[Output | None], units: UnitWriter
 ) -> list[OutputChange]:
     stored = table.stored_outputs(dirty)
     changes = []
@@ -396,7 +405,7 @@ def _same(before: StoredOutput | None, after: StoredOutput | None) -> bool:
     )
 
 
-def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: MadeUnits) -> None:
+def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: UnitWriter) -> None:
     known = change.before.units if change.before else {}
     now = change.after.units if change.after else {}
     units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])

@@ -76,11 +76,11 @@ def _reports(view: View) -> Mapping[str, Unit]:
 
 def _names(view: View) -> Mapping[str, str]:
     """A name of every entity that some passage spells out."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for edge in view.edges():
         if edge.kind == MENTIONS and edge.metadata.get("names"):
-            found.setdefault(edge.target, edge.metadata["names"][-1])
-    return found
+            names.setdefault(edge.target, edge.metadata["names"][-1])
+    return names
 
 
 def to_networkx(view: View) -> Any:

@@ -32,7 +32,7 @@ from sire_core.extraction.prompts import ExtractionPrompts, document_data, passa
 from sire_core.extraction.record import validate
 from sire_core.extraction.recorded import facts_of_triples
 from sire_core.extraction.spans import sentences_of
-from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.structured import items_left_out
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk, Entity, ExtractionRecord
@@ -343,7 +343,7 @@ class ModelExtractor:
         return self._failed(item, reason)
 
     async def _extracted(self, items: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
-        model = told_of(self._model, [item.chunk.id for item in items])
+        model = with_sources(self._model, [item.chunk.id for item in items])
         with items_left_out() as left_out:
             records = await self._ask_model(model, items)
         if left_out:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
@@ -118,7 +118,7 @@ async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: Langua
         ],
         "passages": [texts[chunk] for chunk in chunks],
     }
-    bound = told_of(model, chunks)
+    bound = with_sources(model, chunks)
     answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
     summaries = {item.id: " ".join(item.summary.split()) for item in answer.parsed.summaries}
     return {element.key: summaries[i] for i, element in enumerate(batch) if summaries.get(i)}

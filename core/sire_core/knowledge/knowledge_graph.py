@@ -400,8 +400,8 @@ class KnowledgeGraph(Derivation):
             RELATES: partial(_relations, results.outputs.get(Relations.name, ()), view.fingerprint),
         }
         notes: dict[str, bytes | None] = {}
-        for kind, made in changes.items():
-            notes |= await asyncio.to_thread(updated_blocks, kind, made(), view.notes)
+        for kind, make in changes.items():
+            notes |= await asyncio.to_thread(updated_blocks, kind, make(), view.notes)
         edges = BlockEdges(_Edges(changes, put=True), _Edges(changes, put=False))
         delta = replace(results.delta, notes=notes, in_blocks=edges)
         if not self.summaries or view.language_model is None:

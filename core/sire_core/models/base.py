@@ -28,7 +28,7 @@ __all__ = [
     "cut_at",
     "in_own_task",
     "stream_answer",
-    "told_of",
+    "with_sources",
 ]
 
 
@@ -123,7 +123,7 @@ def concurrency_of(model: LanguageModel) -> int:
     return int(getattr(model, "concurrency", _CONCURRENCY))
 
 
-def told_of(model: LanguageModel, chunk_ids: Sequence[str]) -> LanguageModel:
+def with_sources(model: LanguageModel, chunk_ids: Sequence[str]) -> LanguageModel:
     """The model, told which chunks it reads if it notes that; see `CachedModel.with_sources`."""
     bind = getattr(model, "with_sources", None)
     return model if bind is None else bind(chunk_ids)

@@ -128,18 +128,18 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
     return create_model(schema.__name__, __base__=schema, __doc__=schema.__doc__, filter=(Filter, field))
 
 
-def search_arguments(index: Index, shown: filters.Filter | None) -> type[BaseModel]:
+def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseModel]:
     """`SearchArguments` with the metadata keys of what a filter shows; without them while nothing is built."""
     try:
-        return with_known_keys(SearchArguments, index.snapshot(filter=shown).metadata())
+        return with_known_keys(SearchArguments, index.snapshot(filter=visible).metadata())
     except SireError:
         return SearchArguments
 
 
-async def explain_filter(index: Index, shown: filters.Filter | None, wanted: filters.Filter | None) -> str:
+async def explain_filter(index: Index, visible: filters.Filter | None, wanted: filters.Filter | None) -> str:
     """What may be wrong with the filter of a call, said of what a filter shows only; empty if there is nothing."""
     try:
-        return "" if wanted is None else (await index.asnapshot(filter=shown)).filter_hint(wanted)
+        return "" if wanted is None else (await index.asnapshot(filter=visible)).filter_hint(wanted)
     except IndexMissingError:
         return ""
 

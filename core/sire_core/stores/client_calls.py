@@ -12,7 +12,7 @@ from sire_core.errors import ConfigurationError, SireError, StorageError
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["check_width", "in_turn", "made_again", "valid_text"]
+__all__ = ["check_width", "in_turn", "reconstruct", "valid_text"]
 
 T = TypeVar("T")
 
@@ -46,6 +46,6 @@ def check_width(store: str, held: int, given: int) -> None:
         )
 
 
-def made_again(made: Callable[..., T], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
+def reconstruct(made: Callable[..., T], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
     """What pickles hold of a store: how to make it again, no connection, lock or table."""
     return partial(made, *arguments, **options), ()

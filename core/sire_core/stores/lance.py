@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import register_after_fork
-from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
+from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
 from sire_core.stores.facts import Joined, Number, facts_of, narrow
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class LanceStore:
         await self._change(_rewrite)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_again(type(self), (self._place, self._name), {})
+        return reconstruct(type(self), (self._place, self._name), {})
 
     @property
     def _beside(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.stores.client_calls import check_width, made_again, valid_text
+from sire_core.stores.client_calls import check_width, reconstruct, valid_text
 from sire_core.stores.facts import Has, Joined, Number, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class PostgresStore:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
         shown: dict[str, Any] = {key: v for key, v in conninfo_to_dict(self._place).items() if "password" not in key}
-        return made_again(type(self), (make_conninfo(**shown), self._name), {"width": self._width})
+        return reconstruct(type(self), (make_conninfo(**shown), self._name), {"width": self._width})
 
     def _held(self, db: psycopg.Connection[Any]) -> int:
         """Length of the vectors in the table; 0 where there is no table."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.storage.uuids import from_uuid, to_uuid
-from sire_core.stores.client_calls import check_width, in_turn, made_again, valid_text
+from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class QdrantStore:
                 "Clients of Qdrant that live in memory or in a folder, or that have a key, cannot be sent to another "
                 "process: pickles hold no keys. Open the index there, with a client of its own."
             )
-        return made_again(_store, (type(self), given, self._collection), {"width": self._width})
+        return reconstruct(_store, (type(self), given, self._collection), {"width": self._width})
 
     @property
     def _beside(self) -> str:

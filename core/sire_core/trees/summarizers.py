@@ -14,7 +14,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, split_sentences, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Prompt
 from sire_core.types import Failure, Unit, UnitKind
@@ -238,7 +238,7 @@ class ModelSummarizer:
         if not members:
             return "", ()
         chunk_ids = list(dict.fromkeys(name for unit in members for name in unit.chunk_ids))
-        model = told_of(self._model, chunk_ids)
+        model = with_sources(self._model, chunk_ids)
         try:
             text = await self._reduce(model, [unit.index_text for unit in members])
         except ModelError as error:

@@ -17,7 +17,7 @@ from sire_core.algorithms.text import cached_key, name_key, normalize_answer, to
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
 from sire_core.extraction.lexicon import FUNCTION_WORDS
-from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.base import concurrency_of, with_sources
 from sire_core.protocols import Prompt
 from sire_core.types import Failure
 
@@ -292,7 +292,7 @@ class ModelBridges:
         return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 
     async def _one(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...] | Failure:
-        model = told_of(self._model, evidence.chunk_ids)
+        model = with_sources(self._model, evidence.chunk_ids)
         try:
             answer = await model.complete(Prompt(_INSTRUCTIONS, _data(evidence)), schema=BridgesAnswer)
         except ModelError as error:

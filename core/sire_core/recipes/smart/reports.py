@@ -17,7 +17,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
-from sire_core.models.base import concurrency_of, told_of
+from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import BlockEdges, Delta, Prompt
 from sire_core.recipes.smart import REPORTS
@@ -320,7 +320,7 @@ class ModelReports:
         return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 
     async def _one(self, evidence: ReportEvidence) -> Report | Failure:
-        model = told_of(self._model, evidence.chunk_ids)
+        model = with_sources(self._model, evidence.chunk_ids)
         words = max(20, round(self._max_tokens * _WORDS_PER_TOKEN))
         prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=self._findings), evidence.data)
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex, View
 
-__all__ = ["Bytes", "FollowedIndex", "lists_nothing", "store_scores"]
+__all__ = ["Bytes", "FollowedIndex", "no_candidates_message", "store_scores"]
 
 _LISTED = 200
 """So many units are asked of the store at least: seeds of graph recipes are among the first ten."""
@@ -134,7 +134,7 @@ async def store_scores(
     return scores
 
 
-def lists_nothing(units: int) -> str:
+def no_candidates_message(units: int) -> str:
     """What to tell of a store that knows none of the units."""
     return (
         f"The user's vector store lists none of the {units:,} units of the index. Index(mirrors=[...]) fills it, "
@@ -161,5 +161,5 @@ async def _listed(
             break
         asked *= 4
     if not known and where is None and view.size:
-        raise ConfigurationError(lists_nothing(view.size))
+        raise ConfigurationError(no_candidates_message(view.size))
     return np.asarray(found, dtype=np.int64)

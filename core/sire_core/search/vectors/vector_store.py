@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.search.vectors.store_scores import lists_nothing
+from sire_core.search.vectors.store_scores import no_candidates_message
 from sire_core.types import PathStep
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _StoreRanking:
             self._exhausted = len(found) < self._asked
             self._read(found)
         if n and not self._positions and self._exhausted and self._place and self._allowed is None:
-            raise ConfigurationError(lists_nothing(len(self._place)))
+            raise ConfigurationError(no_candidates_message(len(self._place)))
         positions = np.asarray(self._positions[:n], dtype=np.int64)
         return positions, self.scores_at(positions)
 
