@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -80,7 +80,11 @@ def _plain_or_repr(value: object) -> Any:
 
 
 def from_langchain(
-    documents: Iterable[LangChainDocument], title_key: str | Sequence[str] = "title", *, whole: bool = True
+    documents: Iterable[LangChainDocument],
+    title_key: str | Sequence[str] = "title",
+    *,
+    whole: bool = True,
+    file_titles: Callable[[], dict[str, str]] = dict,
 ) -> list[Document]:
     """Documents for an index.
 
@@ -89,6 +93,7 @@ def from_langchain(
         title_key: Metadata key that holds the title, or those of headings from the outermost; what is no string there
             is no title.
         whole: Each is one passage with the document's own id, as a text splitter left it; else the index cuts them.
+        file_titles: Titles of files by source, of which parts came before; titles of these files are added.
 
     Raises:
         CorpusError: Something is not a LangChain document.
@@ -96,7 +101,7 @@ def from_langchain(
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
     found = _with_file_titles(
-        [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
+        [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)], file_titles
     )
     long = sum(len(passage.text) > _LONG for document in found for passage in document.passages) if whole else 0
     if long:
@@ -110,18 +115,18 @@ def from_langchain(
     return found
 
 
-def _with_file_titles(documents: list[Document]) -> list[Document]:
+def _with_file_titles(documents: list[Document], file_titles: Callable[[], dict[str, str]]) -> list[Document]:
     """Give the parts of a file, which have one `source`, the title that stands in front of the first of them."""
-    titles: dict[str, str] = {}
-    for document in documents:
-        source = document.metadata.get("source")
-        text = document.passages[0].text if document.passages else document.text
-        if isinstance(source, str) and not document.title and (title := header_title(text)):
-            titles.setdefault(source, title)
-    if not titles:
+    sources = [d.metadata.get("source") if not d.title else None for d in documents]
+    if not any(isinstance(source, str) for source in sources):
         return documents
-    named = [titles.get(str(document.metadata.get("source")), "") for document in documents]
-    return [replace(d, title=title) if title and not d.title else d for d, title in zip(documents, named, strict=True)]
+    titles = file_titles()
+    for source, document in zip(sources, documents, strict=True):
+        text = document.passages[0].text if document.passages else document.text
+        if isinstance(source, str) and (title := header_title(text)):
+            titles[source] = title
+    named = [titles.get(source, "") if isinstance(source, str) else "" for source in sources]
+    return [replace(d, title=title) if title else d for d, title in zip(documents, named, strict=True)]
 
 
 def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:

@@ -30,10 +30,12 @@ from langchain_sire.opening import (
 )
 from sire_core.arguments import named
 from sire_core.corpus.document_export import filter_fields
+from sire_core.corpus.sections import title_of
 from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
+from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.filter_hint import unknown_keys
@@ -90,6 +92,7 @@ class SireRetriever(DocumentIndex):
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
     _is_writer: bool = PrivateAttr(default=False)
+    _file_titles: dict[str, str] | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -248,7 +251,7 @@ class SireRetriever(DocumentIndex):
         given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over(f"{cls.__name__}.load", given)
         try:
-            retriever.index.snapshot()
+            check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
             raise IndexMissingError(
                 f"There is no index in {path}. Make one: {cls.__name__}.from_documents(documents, path={str(path)!r})."
@@ -475,9 +478,21 @@ class SireRetriever(DocumentIndex):
         return found
 
     def _given(self, documents: Iterable[Document]) -> list[Any]:
-        given = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
+        whole = self.index.chunker is None
+        given = from_langchain(documents, self.title_key, whole=whole, file_titles=self._titles_of_files)
         warn_of_first_cost(self.index, len(given))
         return given
+
+    def _titles_of_files(self) -> dict[str, str]:
+        """Titles in the front matter of files, by source: `index()` gives a file's chunks in several batches."""
+        if self._file_titles is None:
+            self._file_titles = {}
+            with suppress(IndexMissingError):
+                for document in self.index.documents():
+                    source = document.metadata.get("source")
+                    if isinstance(source, str) and document.title and not title_of(document.metadata, self.title_key):
+                        self._file_titles[source] = document.title
+        return self._file_titles
 
     async def _follow(self, report: BuildReport) -> None:
         remember_title_key(self.index.path, self.title_key)

@@ -42,6 +42,7 @@ from llama_index_sire.opening import (
 from sire_core.arguments import named, parameters
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
 from sire_core.index import Index
+from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
@@ -219,7 +220,8 @@ class SireRetriever(BaseRetriever):
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
         saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == TOP_K}
         retriever = cls(open_index(**settings), **{**saved, **fields})
-        retriever.searched().snapshot()  # another embedder or recipe is said here, not by the first search
+        # Another embedder or recipe is said here, not by the first search.
+        check_length(retriever.searched().snapshot().view, "llama-index:")
         catch_up(retriever.index.push)
         return retriever
 

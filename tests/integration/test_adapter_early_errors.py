@@ -26,6 +26,15 @@ def test_another_embedder_is_said_when_a_folder_is_opened(tmp_path):
         llama_index_sire.SireRetriever.from_persist_dir(tmp_path / "b", embed_model=MockEmbedding(32))
 
 
+def test_another_length_of_vectors_under_the_same_name_is_said_when_a_folder_is_opened(tmp_path):
+    nodes, short, long = [TextNode(text="Petra sails.")], MockEmbedding(16), MockEmbedding(32)
+    kept = llama_index_sire.LlamaIndexEmbedder(short, fingerprint="llama-index:mine")
+    llama_index_sire.SireRetriever.from_documents(nodes, embed_model=kept, persist_dir=tmp_path / "b", recipe="flat")
+    other = llama_index_sire.LlamaIndexEmbedder(long, fingerprint="llama-index:mine")
+    with pytest.raises(EmbedderMismatchError, match=r"length 32.*length 16"):
+        llama_index_sire.SireRetriever.from_persist_dir(tmp_path / "b", embed_model=other)
+
+
 def test_documents_have_their_text():
     index = Index(recipe="flat")
     long = " ".join(f"Sentence number {n} is here." for n in range(200))

@@ -6,6 +6,7 @@ import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote
@@ -14,14 +15,17 @@ import numpy as np
 
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.sync import run_sync
 from sire_core.untrusted_settings import is_elsewhere, is_from_folder
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Fittable
+    from sire_core.search.view import PoolView
     from sire_core.storage.calls import CallStore
 
 __all__ = [
     "answer_text",
+    "check_length",
     "fit_once",
     "lacks_state",
     "resolve_embedder",
@@ -206,6 +210,20 @@ def same_model(one: str, other: str) -> bool:
         return one == other
     numbers = [np.frombuffer(bytes.fromhex(found["numbers"]), dtype=np.uint8).astype(int) for found in (left, right)]
     return len(numbers[0]) == len(numbers[1]) and bool((np.abs(numbers[0] - numbers[1]) <= 1).all())
+
+
+def check_length(view: PoolView, prefix: str) -> None:
+    """Raise `EmbedderMismatchError` if a framework's embedder has vectors of another length than an index.
+
+    A name does not tell: the embedder is asked for a word. One that fails is left to the first search.
+
+    Args:
+        view: Of the index.
+        prefix: Of the fingerprints of the framework's embedders; others are not asked.
+    """
+    if view.size and view.embedder_fingerprint.startswith(prefix):
+        with suppress(ModelError):
+            run_sync(view.embed_queries(["dimension"]))
 
 
 def under_fingerprint(embedder: E, fingerprint: str) -> E:

@@ -234,12 +234,14 @@ def test_trap_the_same_name_with_another_dimension_is_an_error_that_says_so(tmp_
         SireRetriever.load(tmp_path / "i", long)
     short, long = (LangChainEmbedder(found, name="same") for found in (short, long))
     SireRetriever.from_texts(["Petra wrote it."], short, ids=["a"], recipe="flat", path=tmp_path / "j").index.close()
-    loaded = SireRetriever.load(tmp_path / "j", long)
     with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
-        loaded.invoke("Who?")
+        SireRetriever.load(tmp_path / "j", long)
+    opened = SireRetriever.open(tmp_path / "j", long)
+    with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
+        opened.invoke("Who?")
     with pytest.raises(EmbedderMismatchError, match="another length"):
-        loaded.index.add([Document("b", "Otto sang it.")])
-    loaded.index.close()
+        opened.index.add([Document("b", "Otto sang it.")])
+    opened.index.close()
     assert SireRetriever.load(tmp_path / "j", short).invoke("Who?")
 
 

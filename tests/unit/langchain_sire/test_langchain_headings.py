@@ -103,3 +103,22 @@ def test_parts_of_a_file_have_the_title_in_front_of_the_first():
     sources = ["a.md", "a.md", "b.md"]
     given = [Document(page_content=text, metadata={"source": name}) for text, name in zip(parts, sources, strict=True)]
     assert [document.title for document in from_langchain(given)] == ["The queue", "The queue", ""]
+
+
+def test_chunks_that_come_later_have_the_title_of_their_file(tmp_path):
+    """`index()` gives a file in batches, and later only what changed."""
+    head = Document(page_content="---\ntitle: The queue\n---\nFirst words.", metadata={"source": "a.md"}, id="1")
+    later = [Document(page_content=text, metadata={"source": "a.md"}, id=text[0]) for text in ("Second.", "Third.")]
+    first = SireRetriever.open(tmp_path / "i", recipe="flat")
+    first.upsert([head])
+    first.upsert(later[:1])
+    first.flush()
+    again = SireRetriever.open(tmp_path / "i")
+    again.upsert([*later[1:], Document(page_content="Other.", metadata={"source": "b.md"}, id="b")])
+    again.flush()
+    assert {d.id: d.title for d in again.index.documents()} == {
+        "1": "The queue",
+        "S": "The queue",
+        "T": "The queue",
+        "b": "",
+    }
