@@ -6,10 +6,10 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from langchain_sire.recorded_model import PausedError
 from langchain_sire.steps import step_to_chunk, step_to_dict
 from sire_core.errors import QueryError
 from sire_core.reason import Answer, ReasoningStep, Thought
+from sire_core.reason.replay import PausedError
 from sire_core.reason.steps import NextSearch
 
 __all__ = ["Progress", "ReasoningInput", "ReasoningState"]

@@ -13,7 +13,6 @@ from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, create_model
 
-from langchain_sire.chain_tool import ANSWERS, chain_tool
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.filters import FilterLike
@@ -184,7 +183,10 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         if arg_types is not None and args_schema is None:
             fields: dict[str, Any] = {key: (kind, ...) for key, kind in arg_types.items()}
             args_schema = create_model("AnswerArguments", **fields)
-        return chain_tool(self, name or "answer_from_documents", description or ANSWERS, args_schema)
+        from langchain_sire.tool import create_sire_answer_tool
+
+        words: dict[str, Any] = {key: word for key, word in (("name", name), ("description", description)) if word}
+        return create_sire_answer_tool(self, args_schema=args_schema, **words)
 
 
 async def _once(given: Question) -> AsyncIterator[Question]:

@@ -14,12 +14,12 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from langchain_sire.any_retriever import retriever_source
 from langchain_sire.graph_state import Progress, ReasoningInput, ReasoningState
 from langchain_sire.reasoner import Reasoner, make_reasoner
-from langchain_sire.recorded_model import PausedError, RecordedModel, RecordedSearches
 from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import AnswerPiece, PassageSource, ReasoningStep
+from sire_core.reason.replay import PausedError, RecordedModel, RecordedSearches
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

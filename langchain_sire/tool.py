@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.callbacks import Callbacks
+from langchain_core.callbacks import Callbacks  # needed at run time: LangChain reads the annotations of functions
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from langchain_sire.chain_tool import ANSWERS, chain_tool, tool_errors
 from langchain_sire.documents import KEY
 from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from sire_core.errors import ConfigurationError
+from langchain_sire.steps import question_of
+from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.serve.arguments import explain_filter, explain_mistakes, search_arguments
-from sire_core.serve.outputs import check_cite_key, citation, cited_names
+from sire_core.reason import Answer, ReasoningStep
+from sire_core.serve.arguments import AnswerArguments, explain_filter, explain_mistakes, search_arguments
+from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,8 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["cite", "create_sire_answer_tool", "create_sire_tool"]
 
-
-# Needed at run time: LangChain reads the annotations of the tool's functions.
+_ANSWERS = (
+    "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
+    "says whether the evidence is sufficient. For questions that need several documents, too."
+)
 
 
 def create_sire_tool(
@@ -91,7 +97,7 @@ class _Searcher:
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
-        with tool_errors():
+        with _tool_errors():
             found = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
             return self._told(found, "" if found else run_sync(self._hint(filter)))
 
@@ -99,7 +105,7 @@ class _Searcher:
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search."""
-        with tool_errors():
+        with _tool_errors():
             found = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
             return self._told(found, "" if found else await self._hint(filter))
 
@@ -127,7 +133,7 @@ def create_sire_answer_tool(
     source: ReasoningChain | BaseRetriever | Index,
     llm: BaseChatModel | LanguageModel | None = None,
     name: str = "answer_from_documents",
-    description: str = ANSWERS,
+    description: str = _ANSWERS,
     *,
     via: str = "ircot",
     args_schema: type[BaseModel] | None = None,
@@ -164,4 +170,70 @@ def create_sire_answer_tool(
         if via not in ("single", "ircot", "self-ask"):
             raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
         chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
-    return chain_tool(chain, name, description, args_schema, check_cite_key(cite_key))
+    known = {"question", "input", "query", "k", "filter", "show_steps"}
+    if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - known)):
+        raise ConfigurationError(f"The tool takes {', '.join(sorted(known))}, not {', '.join(unknown)}.")
+    answerer = _Answerer(chain, check_cite_key(cite_key))
+    return StructuredTool(
+        name=name,
+        description=description,
+        func=answerer.answer,
+        coroutine=answerer.aanswer,
+        args_schema=args_schema or AnswerArguments,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        handle_validation_error=explain_mistakes,
+    )
+
+
+class _Answerer:
+    """The tool's functions."""
+
+    def __init__(self, chain: Runnable[Any, Any], cite_key: str) -> None:
+        self._chain = chain
+        self._cite_key = cite_key
+
+    def answer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
+        """Answer, from sync code."""
+        kept: list[ReasoningStep] = []
+        with _reported(kept, given, self._cite_key):
+            result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
+        return _text(kept, given, self._cite_key), result
+
+    async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
+        """Answer."""
+        kept: list[ReasoningStep] = []
+        with _reported(kept, given, self._cite_key):
+            result = await self._chain.ainvoke(
+                question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
+            )
+        return _text(kept, given, self._cite_key), result
+
+
+@contextmanager
+def _reported(kept: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> Iterator[None]:
+    """Report what the model can put right, and what was found where there is no answer; other errors are raised."""
+    with _tool_errors():
+        try:
+            yield
+        except NoAnswerError as error:
+            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given, cite_key)) from error
+
+
+@contextmanager
+def _tool_errors() -> Iterator[None]:
+    """Report what the model can put right; other errors are raised."""
+    try:
+        yield
+    except (ConfigurationError, QueryError) as error:
+        raise ToolException(str(error)) from error
+
+
+def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("k", "filter") if given.get(key) is not None}
+
+
+def _text(steps: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> str:
+    *rest, answer = steps
+    assert isinstance(answer, Answer)
+    return answer_text(answer, rest if given.get("show_steps") else (), cite_key)

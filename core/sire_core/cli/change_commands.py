@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _NAMED = 3
+_FEW = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +119,15 @@ def run_change(
 
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
-    """What an index folder knows of files; nothing of single ones, which are read in no time."""
+    """What an index folder knows of files; nothing of a few single ones, which are read in no time."""
     from sire_core.cli.known_files import KnownFiles
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.readers import READING
 
     folder = options.folder
-    if folder is None or not any(path.is_dir() for path in sources or ()) or (folder / "pending").exists():
+    given = sources or ()
+    is_small = len(given) < _FEW and not any(path.is_dir() for path in given)
+    if folder is None or is_small or (folder / "pending").exists():
         return KnownFiles(None, "", {})
     chunker = chunker_of(options, manifest_of(folder))
     cutter = SentenceChunker() if isinstance(chunker, str) else chunker

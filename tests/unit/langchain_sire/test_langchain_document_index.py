@@ -236,7 +236,8 @@ def test_the_first_documents_of_a_folder_are_indexed_with_what_they_were_given_t
 
 
 def test_a_deleted_folder_takes_what_waited_along(tmp_path):
-    SireRetriever.open(tmp_path / "i", recipe="flat").upsert([PETRA])
+    with SireRetriever.open(tmp_path / "i", recipe="flat").index as index:
+        SireRetriever(index=index).upsert([PETRA])
     shutil.rmtree(tmp_path / "i")
     assert SireRetriever.open(tmp_path / "i", recipe="flat").get(["petra"]) == []
 

@@ -7,13 +7,13 @@ from langchain_reasoning import IRCOT, QUESTION
 from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 
 from langchain_sire import SireRetriever, create_ircot_graph
-from langchain_sire.recorded_model import PausedError, RecordedModel
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import StreamingModel
+from sire_core.reason.replay import PausedError, RecordedModel
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel, default_script
 

@@ -1,4 +1,4 @@
-"""Answers and searches that are kept, so that a run can be taken up where it stopped."""
+"""Answers and searches of a run that are kept, so that it can be taken up where it stopped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.filters import FilterLike
-from sire_core.index import Index
 from sire_core.models.base import ModelWrapper, stream_answer
 from sire_core.models.caching import answer_key
 from sire_core.models.structured import UnusableAnswerError, parse_answer
@@ -16,6 +14,8 @@ from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
+    from sire_core.filters import FilterLike
+    from sire_core.index import Index
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import FloatArray, LanguageModel, WrapModel
     from sire_core.reason import PassageSource

@@ -6,12 +6,12 @@ import pytest
 from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 
 from langchain_sire import LangChainChat
-from langchain_sire.recorded_model import PausedError, RecordedModel
 from sire_core.errors import LimitExceededError
 from sire_core.models.structured import UnusableAnswerError
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import Meterable, UsageMeter
 from sire_core.protocols import LanguageModel, Prompt
+from sire_core.reason.replay import PausedError, RecordedModel
 from sire_core.testing.scripted_model import ScriptedModel
 
 
