@@ -104,18 +104,22 @@ def run_change(
     if as_json:
         say_json(report_json(report, recipe, corpus.failures))
     else:
-        if not also or report.generation != before.generation:
-            _print_result(_Result(report, recipe, before, manifest_of(options.folder)), options.folder)
-        if also:
-            say(also)
-        if not before.embedder and options.embedder in (None, "semantic"):
-            _note_embedder(options.embedder is not None)
+        _print_change(_Result(report, recipe, before, manifest_of(options.folder)), options, also)
     say_usage(report)
     _list_failures(
         report.failures,
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
     )
+
+
+def _print_change(result: _Result, options: IndexOptions, also: str) -> None:
+    if not also or result.report.generation != result.before.generation:
+        _print_result(result, options.folder)
+    if also:
+        say(also)
+    if not result.before.embedder and options.embedder in (None, "semantic"):
+        _note_embedder(options.embedder is not None)
 
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
