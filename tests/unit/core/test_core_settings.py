@@ -79,7 +79,7 @@ def test_parts_give_a_recipe_its_settings():
     [
         ("msrag", {"hop_decay": -1}, "hop_decay is a number from 0 to 1, not -1"),
         ("msrag", {"expand": "ppr", "relation_hops": 2}, "relation_hops has no effect with expand='ppr'"),
-        ("msrag", {"expand": "ppr", "fusion": "pagerank", "hop_decay": 0.9}, "hop_decay has no effect with fusion"),
+        ("msrag", {"fusion": "priority", "hop_decay": 0.9}, "hop_decay has no effect with fusion"),
         ("msrag", {"damping": 0.3}, "damping has no effect with expand='nearby'"),
         ("msrag", {"cross_encoder": "m"}, "cross_encoder has no effect with rerank='model'"),
         ("smart", {"loss": "modularity"}, "loss has no effect with abstractor='greedy'"),

@@ -26,6 +26,7 @@ class MsragContext(RerankSettings):
         rerank_model: Another model for `rerank="model"`; see `Rerank`. Empty means the model of the index.
         rerank_ms: Milliseconds that the cross-encoder may read: as many of the first passages as fit. 0 for all of
             `rerank_pool`.
+        rerank_weight: Weight of the cross-encoder beside the ranking's own scores; see `RerankSettings`.
         cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
             sentence-transformers (extra `rerank`).
         summaries: When a language model summarises an entity or relation, for answers only: `lazy`, when it is used in
