@@ -43,6 +43,9 @@ _SHOWN = 20
 _NAMED = 3
 _FEW = 20
 
+_SHOWN_HEADINGS = 8
+_LISTED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class _Result:
@@ -201,9 +204,6 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
         if document.warnings:
             note(f"{document.id} looks badly read: {', '.join(document.warnings)}.", "yellow")
     note("Nothing was built (--dry-run).")
-
-
-_SHOWN_HEADINGS = 8
 
 
 def _warn_of_taken(names: Sequence[str]) -> None:
@@ -389,9 +389,6 @@ def _both(one: Path, other: Path) -> bool:
         return one.is_file() and other.is_file() and not one.samefile(other)
     except (OSError, ValueError):  # an id of a record that is no name of a file
         return False
-
-
-_LISTED = 20
 
 
 @grouped

@@ -20,7 +20,6 @@ KNOWN_FILES = "known_files.json"
 _RECENT = 2_000_000_000
 """Nanoseconds within which a file system may give two contents one time."""
 
-
 _PART = 1 << 20
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _TEXT = 320
 
+_EXCERPT = 260
+_TITLES = 4
+_SHOWN_TITLES = 5
+
 
 @grouped
 def query(
@@ -99,10 +103,6 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "metadata": dict(hit.metadata),
         "path": [{"step": step.step, "ids": list(step.ids), "note": step.note} for step in hit.path],
     }
-
-
-_EXCERPT = 260
-_TITLES = 4
 
 
 def demo(k: arguments.K = 4) -> None:
@@ -304,9 +304,6 @@ def _no_model(index: Index) -> str:
         f"No language model was given, so this is the evidence and not an answer. For an answer add --llm "
         f"{built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
     )
-
-
-_SHOWN_TITLES = 5
 
 
 def say_step(step: ReasoningStep) -> None:

@@ -49,6 +49,14 @@ _ENCODINGS = frozenset(
     ]
 )
 
+DEFAULT_MAX_BYTES = 512 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
+_LOOKED_AT = 8192
+_PACKAGES = ("node_modules", "__pycache__", "site-packages")
+
 
 def declared_encoding(raw: bytes) -> str:
     """Encoding that a page declares in a `meta` tag, else in the XML declaration; empty if none."""
@@ -94,15 +102,6 @@ class _Head(HTMLParser):
         encoding = _XML.match(data)
         if encoding and not self.xml:
             self.xml = encoding[1]
-
-
-DEFAULT_MAX_BYTES = 512 * 1024 * 1024
-_BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
-_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
-_LOOKED_AT = 8192
-_PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
 class SourceFile(NamedTuple):

@@ -32,6 +32,54 @@ _RANKS = {"main": 3, "article": 2, "h1": 1}
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
 
+_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
+_UNENDED = re.compile(
+    r"""<(?!
+      [a-zA-Z][^\s<>/]*(?:\s+[^\s<>"'=/]+(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"'=]+))?)*\s*/?>
+      |/[a-zA-Z][^<>]*> |!--[^<]*?--> |!(?!--)[^<>]*> |\?[^<>]*>
+    )""",
+    re.VERBOSE,
+)
+_UNENDED_MARKS = 8
+"""Number of unended marks after which the rest of the page is taken as text."""
+_SKIPPED = frozenset(
+    "script style nav footer svg template noscript iframe button select textarea datalist dialog object canvas audio "
+    "video".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = frozenset(
+    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
+    "form fieldset aside".split()
+)
+_CELLS = ("td", "th")
+_GROUPS = ("tbody", "thead", "tfoot")
+_ENDS_P = "pre table hr nav footer dialog center menu hgroup search".split()
+_ENDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
+    "li": ("li", "p"),
+    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
+    **dict.fromkeys(_CELLS, _CELLS),
+    "tr": ("tr", *_CELLS),
+    **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
+    "option": ("option",),
+}
+"""Elements that a start tag closes implicitly."""
+_BLOCK = ""
+"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
+_BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
+_WALLS = {
+    "p": ("table", "object", "template", "button"),
+    "li": ("table", "object", "template", "ul", "ol"),
+    **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
+    **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
+}
+"""Elements whose inner tags close nothing outside of them."""
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
+_LISTS = ("ol", "ul")
+_ITEM = re.compile(r"- |\d+\. ")
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+
 
 def fence_around(code: str) -> str:
     """A fence that is longer than any in the code."""
@@ -112,19 +160,6 @@ class PageRegions:
         return frozenset(number for number, rank in self._ranks.items() if not rank or rank < self._best)
 
 
-_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
-_UNENDED = re.compile(
-    r"""<(?!
-      [a-zA-Z][^\s<>/]*(?:\s+[^\s<>"'=/]+(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"'=]+))?)*\s*/?>
-      |/[a-zA-Z][^<>]*> |!--[^<]*?--> |!(?!--)[^<>]*> |\?[^<>]*>
-    )""",
-    re.VERBOSE,
-)
-
-_UNENDED_MARKS = 8
-"""Number of unended marks after which the rest of the page is taken as text."""
-
-
 class _UnendedError(Exception):
     """A page has too many marks without an end, each of which costs a scan of the rest.
 
@@ -195,45 +230,6 @@ def _without_unended(page: str) -> str:
 def _without_long_numbers(page: str) -> str:
     """Shorten `&#999..9;`: Python refuses to parse numbers of thousands of digits."""
     return _LONG_NUMBER.sub(lambda match: f"&#{match.group(1).lstrip('0')[:9] or '0'}", page)
-
-
-_SKIPPED = frozenset(
-    "script style nav footer svg template noscript iframe button select textarea datalist dialog object canvas audio "
-    "video".split()
-)
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
-    "form fieldset aside".split()
-)
-_CELLS = ("td", "th")
-_GROUPS = ("tbody", "thead", "tfoot")
-_ENDS_P = "pre table hr nav footer dialog center menu hgroup search".split()
-_ENDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
-    "li": ("li", "p"),
-    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
-    **dict.fromkeys(_CELLS, _CELLS),
-    "tr": ("tr", *_CELLS),
-    **dict.fromkeys(_GROUPS, (*_GROUPS, "tr", *_CELLS)),
-    "option": ("option",),
-}
-"""Elements that a start tag closes implicitly."""
-_BLOCK = ""
-"""Stands for block elements, which end tags of inline elements (`</b>`) do not close."""
-_BLOCK_TAGS = _SKIPPED | _ENDS.keys() | {"html", "head", "caption"}
-_WALLS = {
-    "p": ("table", "object", "template", "button"),
-    "li": ("table", "object", "template", "ul", "ol"),
-    **dict.fromkeys(("dt", "dd"), ("table", "object", "template", "dl")),
-    **dict.fromkeys((*_CELLS, *_GROUPS, "tr", "table"), ("table",)),
-}
-"""Elements whose inner tags close nothing outside of them."""
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
-_LISTS = ("ol", "ul")
-_ITEM = re.compile(r"- |\d+\. ")
-_SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 def html_to_markdown(page: str) -> tuple[str, str]:

@@ -32,6 +32,51 @@ _LONG = 60
 _LONG_RUN = re.compile(rf"{_BASE64}{{{_LONG}}}|[\w+/-]{{256}}", re.ASCII)
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
+Value: TypeAlias = "str | int | float | bool"
+_RULES = {"---": ("---", "..."), "+++": ("+++",)}
+_LONGEST = 200
+_QUOTED_KEY = r"\"(?P<double>[^\"]{1,100})\"|'(?P<single>[^']{1,100})'"
+_YAML_KEY = re.compile(
+    rf"(?:(?P<plain>[A-Za-z_][\w.-]{{0,60}}|[a-z][\w-]*(?: [\w-]+){{1,3}})|{_QUOTED_KEY})\s{{0,3}}:(?=\s|$)"
+)
+_SPACED_KEY = re.compile(r"[A-Za-z_][\w-]*(?: [\w-]+){1,3}\s{0,3}:(?=\s|$)")
+_TOML_KEY = re.compile(rf"[ \t]*(?:(?P<plain>[\w-]{{1,60}})|{_QUOTED_KEY})[ \t]*=")
+_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<said>.*)(?P=mark)(?:\s+#.*)?")
+_ITEM = re.compile(r"\s{0,8}-\s+(?=\S)")
+_LISTED = re.compile(r"\[[^\[\]{}#]*\]")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+_ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
+_LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
+_BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
+_INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
+_BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=]{3}|\[!|[ie][mx]port\s)")
+_SHORT_CODE = re.compile(r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{%[^{}\n]{0,300}%\}")
+"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`."""
+_LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_NOTE = re.compile(
+    r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"
+    r"|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+){0,3}"
+    r"|===[+!]?(?=[ \t]+\")|\[![A-Za-z]+\][+-]?)(?:[ \t]+(?:\{[^{}]*\}|\"?(?P<title>[^\"]+)\"?))?[ \t]*$"
+)
+"""Begin and end of notes and tabs: of Docusaurus and MyST, of MkDocs, of GitHub and Obsidian."""
+_TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
+_TAGS_ALONE = re.compile(rf"\s*(?:{_TAG.pattern}\s*)+")
+_MODULE = re.compile(
+    r"(?:import\s[^;]{1,200}\sfrom\s+|import\s+)[\"'][^\"']{1,200}[\"'];?|export\s+(?:const|default|let)\s[^\n]{0,500}[;}]"
+)
+"""A line of MDX that loads or names a component."""
+_LETTERS = r"[^\W\d_]"
+# From the beginning of a word only, so that a line without an end is read once.
+_CUT = re.compile(
+    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
+)
+_BREAK = re.compile(r"[\u2010-]\n *")
+_WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
+_JOINING = frozenset(
+    "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
+)
+"""Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
+
 
 def without_blobs(text: str) -> str:
     """Remove base64 and other runs that are longer than any word.
@@ -60,22 +105,6 @@ def _alternative(match: re.Match[str]) -> str:
 def _keep_short(match: re.Match[str]) -> str:
     """Keep lines of digits and lower-case letters (check sums); base64 has letters of all kinds."""
     return "" if all(kind.search(match[0]) for kind in _KINDS) else match[0]
-
-
-Value: TypeAlias = "str | int | float | bool"
-
-_RULES = {"---": ("---", "..."), "+++": ("+++",)}
-_LONGEST = 200
-_QUOTED_KEY = r"\"(?P<double>[^\"]{1,100})\"|'(?P<single>[^']{1,100})'"
-_YAML_KEY = re.compile(
-    rf"(?:(?P<plain>[A-Za-z_][\w.-]{{0,60}}|[a-z][\w-]*(?: [\w-]+){{1,3}})|{_QUOTED_KEY})\s{{0,3}}:(?=\s|$)"
-)
-_SPACED_KEY = re.compile(r"[A-Za-z_][\w-]*(?: [\w-]+){1,3}\s{0,3}:(?=\s|$)")
-_TOML_KEY = re.compile(rf"[ \t]*(?:(?P<plain>[\w-]{{1,60}})|{_QUOTED_KEY})[ \t]*=")
-_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<said>.*)(?P=mark)(?:\s+#.*)?")
-_ITEM = re.compile(r"\s{0,8}-\s+(?=\S)")
-_LISTED = re.compile(r"\[[^\[\]{}#]*\]")
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
 def front_matter(text: str) -> dict[str, Value | list[Value]]:
@@ -171,12 +200,6 @@ def _plain_value(value: str) -> str | int | float | bool:
     return value
 
 
-_ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?")
-_LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
-_BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
-_INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
-
-
 def clean_markdown(text: str) -> str:
     """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere.
 
@@ -239,24 +262,6 @@ def _tidied(line: str) -> str | None:
     elif _MODULE.fullmatch(cleaned):
         cleaned = ""
     return None if _navigates(cleaned) or (cleaned != line and not cleaned.strip()) else cleaned
-
-
-_BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=]{3}|\[!|[ie][mx]port\s)")
-_SHORT_CODE = re.compile(r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{%[^{}\n]{0,300}%\}")
-"""Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`."""
-_LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_NOTE = re.compile(
-    r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"
-    r"|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+){0,3}"
-    r"|===[+!]?(?=[ \t]+\")|\[![A-Za-z]+\][+-]?)(?:[ \t]+(?:\{[^{}]*\}|\"?(?P<title>[^\"]+)\"?))?[ \t]*$"
-)
-"""Begin and end of notes and tabs: of Docusaurus and MyST, of MkDocs, of GitHub and Obsidian."""
-_TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
-_TAGS_ALONE = re.compile(rf"\s*(?:{_TAG.pattern}\s*)+")
-_MODULE = re.compile(
-    r"(?:import\s[^;]{1,200}\sfrom\s+|import\s+)[\"'][^\"']{1,200}[\"'];?|export\s+(?:const|default|let)\s[^\n]{0,500}[;}]"
-)
-"""A line of MDX that loads or names a component."""
 
 
 def _labels(match: re.Match[str]) -> str:
@@ -337,19 +342,6 @@ def _navigates(line: str) -> bool:
         return False
     links = len(_LINK.findall(line))
     return links > 1 and _BETWEEN_LINKS.fullmatch(_LINK.sub("", line)) is not None
-
-
-_LETTERS = r"[^\W\d_]"
-# From the beginning of a word only, so that a line without an end is read once.
-_CUT = re.compile(
-    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
-)
-_BREAK = re.compile(r"[\u2010-]\n *")
-_WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
-_JOINING = frozenset(
-    "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
-)
-"""Behind a hyphen they leave out the second half of a word: "Vor- und Nachteile"."""
 
 
 def without_hyphenation(text: str) -> str:

@@ -14,6 +14,17 @@ _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
 _SPACE = re.compile(r"[^\S\n]+")
 
+# Code comes first and stays. It ends in its paragraph, and so near that no text is looked through twice.
+_INLINE = re.compile(
+    r"`(?P<code>`{0,2})(?!`)(?:[^`\n]|\n(?![ \t]*\n)){1,500}`(?P=code)(?!`)"
+    r"|\\(?P<mark>[!-/:-@\[-`{-~])"
+    r"|&(?P<name>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+)
+_ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
+_BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
+_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
+_BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
+
 
 def plain_text(text: str) -> str:
     """A paragraph as Markdown that has the same words.
@@ -42,18 +53,6 @@ def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
         return ""
     rule = f"|{' --- |' * len(used)}"
     return "\n".join([lines[0], rule, *lines[1:]] if header else [f"|{'  |' * len(used)}", rule, *lines])
-
-
-# Code comes first and stays. It ends in its paragraph, and so near that no text is looked through twice.
-_INLINE = re.compile(
-    r"`(?P<code>`{0,2})(?!`)(?:[^`\n]|\n(?![ \t]*\n)){1,500}`(?P=code)(?!`)"
-    r"|\\(?P<mark>[!-/:-@\[-`{-~])"
-    r"|&(?P<name>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
-)
-_ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
-_BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
-_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
-_BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
 
 def undo_escapes(text: str) -> str:

@@ -19,24 +19,6 @@ _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
-
-def graphic_words(part: Any, graphic: Any) -> str:
-    """Words of a chart or diagram, which lie in a part of their own."""
-    from lxml import etree
-
-    names = [(element.tag, element) for element in graphic if element.tag in (f"{_CHART}chart", f"{_DIAGRAM}relIds")]
-    words: list[str] = []
-    for tag, element in names:
-        relation = element.get(f"{_RELATION}{'id' if tag == f'{_CHART}chart' else 'dm'}")
-        if relation in part.rels and not part.rels[relation].is_external:
-            root = etree.fromstring(part.related_part(relation).blob, etree.XMLParser(resolve_entities=False))
-            known: dict[str, None] = {}  # each series of a chart names the categories again
-            for leaf in root.iter(f"{_DRAWING}t", f"{_CHART}v"):
-                known.setdefault((leaf.text or "").strip(), None)
-            words += [word for word in known if word]
-    return f"\n{'; '.join(words)}\n" if words else ""
-
-
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -69,10 +51,6 @@ _SYMBOLS = dict(
         start=0x20,
     )
 )
-_SYMBOLS |= dict(
-    enumerate("ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨®©™∑", start=0xA1)  # noqa: RUF001
-)
-"""The letters of the font Symbol."""
 _DINGBATS = {
     0xFC: "✓",
     0xFB: "✗",
@@ -85,6 +63,41 @@ _DINGBATS = {
     0x4A: "☺",
     0xA7: "▪",
 }
+_SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_TITLES = ("title", "ctrTitle")
+_MARGINS = ("ftr", "hdr", "dt")
+_LISTS = ("body", "obj", None)
+"""Placeholders whose paragraphs are items of a list unless they say otherwise; `type` is left out for `obj`."""
+_BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
+_COLUMNS = 20_000
+"""Excel has 16,384. A file with more is no table that someone reads."""
+_LETTERS = 100_000_000
+"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
+_PADDING = 4
+"""So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
+
+
+def graphic_words(part: Any, graphic: Any) -> str:
+    """Words of a chart or diagram, which lie in a part of their own."""
+    from lxml import etree
+
+    names = [(element.tag, element) for element in graphic if element.tag in (f"{_CHART}chart", f"{_DIAGRAM}relIds")]
+    words: list[str] = []
+    for tag, element in names:
+        relation = element.get(f"{_RELATION}{'id' if tag == f'{_CHART}chart' else 'dm'}")
+        if relation in part.rels and not part.rels[relation].is_external:
+            root = etree.fromstring(part.related_part(relation).blob, etree.XMLParser(resolve_entities=False))
+            known: dict[str, None] = {}  # each series of a chart names the categories again
+            for leaf in root.iter(f"{_DRAWING}t", f"{_CHART}v"):
+                known.setdefault((leaf.text or "").strip(), None)
+            words += [word for word in known if word]
+    return f"\n{'; '.join(words)}\n" if words else ""
+
+
+_SYMBOLS |= dict(
+    enumerate("ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨®©™∑", start=0xA1)  # noqa: RUF001
+)
+"""The letters of the font Symbol."""
 
 
 class _Level(NamedTuple):
@@ -433,14 +446,6 @@ def _number_text(number: int, form: str) -> str:
     return f"{number:02d}" if form == "decimalZero" else str(number)
 
 
-_SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_TITLES = ("title", "ctrTitle")
-_MARGINS = ("ftr", "hdr", "dt")
-_LISTS = ("body", "obj", None)
-"""Placeholders whose paragraphs are items of a list unless they say otherwise; `type` is left out for `obj`."""
-_BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
-
-
 def read_pptx(path: Path) -> tuple[str, str]:
     """Title of the file's properties and Markdown of a PowerPoint file.
 
@@ -532,14 +537,6 @@ def _words(paragraph: Any) -> Iterator[str]:
         if parent.tag == f"{_DRAWING}fld" and parent.get("type") == "slidenum":
             continue
         yield "\n" if element.tag == f"{_DRAWING}br" else element.text or ""
-
-
-_COLUMNS = 20_000
-"""Excel has 16,384. A file with more is no table that someone reads."""
-_LETTERS = 100_000_000
-"""A cell may repeat a long text that is stored once; so many letters are no table any more."""
-_PADDING = 4
-"""So many times as many cells as there are words in a table may be empty before its rows become lines of words."""
 
 
 def read_xlsx(path: Path) -> tuple[str, str]:

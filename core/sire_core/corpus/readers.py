@@ -41,7 +41,6 @@ from sire_core.types import Document, Failure
 READING = "files-1"
 """Version of the readers; changes whenever the same file may give another document."""
 
-
 CONVERTED = (
     *(".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".odp", ".xlsx", ".xls", ".ods"),
     *(".epub", ".fb2", ".msg", ".ipynb", ".xml", ".opml"),
@@ -50,7 +49,6 @@ CONVERTED = (
 
 _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
 _UNDERLINE = re.compile(r"\n{3,}")
-
 
 _READERS = {
     ".pdf": ("pdf", "read_pdf"),
@@ -65,6 +63,32 @@ _READERS = {
     ".ipynb": ("source_code", "read_notebook"),
 }
 """Modules and functions that read a format."""
+
+_BLOCK = 1 << 20
+_ENTITY = b"<!ENTITY"
+_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
+_MEMBERS = 100_000
+_RATIO, _SMALL = 100, 16 << 20
+"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
+_MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
+_HTML = (".html", ".htm", ".xhtml")
+_RECORDS = (".jsonl", ".json")
+_RST = (".rst", ".rest")
+_VALUES = {".csv": "", ".tsv": "\t"}
+_VERBATIM = (
+    *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
+    *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
+)
+_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
+_SAYS = re.compile(r"[^\W\d_]")
+_LISTED = 100
+_SHOWN = 10
+_Item = Union[FoundRecord, Failure]
+_LOOKED_AT = 200_000
+"""Number of characters that are checked."""
+_ENOUGH = 200
+_LONG_LINE = 20_000
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
@@ -112,14 +136,6 @@ def _by_kreuzberg(path: Path) -> tuple[str, str]:
     text = str(extracted.content)
     metadata = dict(extracted.metadata)
     return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
-
-
-_BLOCK = 1 << 20
-_ENTITY = b"<!ENTITY"
-_MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
-_MEMBERS = 100_000
-_RATIO, _SMALL = 100, 16 << 20
-"""How many times its size a file may expand to, above so many bytes; documents are packed to a tenth."""
 
 
 def refuse_expanding(path: Path, max_bytes: int) -> None:
@@ -188,23 +204,6 @@ def _check_block(tail: bytes, block: bytes) -> bytes:
     if _ENTITY in content:
         raise CorpusError("the file declares XML entities, which may expand without end; take them out to read it")
     return content[-len(_ENTITY) :]
-
-
-_MARKDOWN = (".md", ".markdown", ".mdx", ".rmd", ".qmd")
-_HTML = (".html", ".htm", ".xhtml")
-_RECORDS = (".jsonl", ".json")
-_RST = (".rst", ".rest")
-_VALUES = {".csv": "", ".tsv": "\t"}
-_VERBATIM = (
-    *(".log", ".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", ".diff", ".patch"),
-    *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
-)
-_SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
-_SAYS = re.compile(r"[^\W\d_]")
-_LISTED = 100
-_SHOWN = 10
-
-_Item = Union[FoundRecord, Failure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,13 +439,6 @@ def _read_records(file: SourceFile, records: Iterator[tuple[str, Any]]) -> Itera
         )
     if not total:
         yield Failure(_location(file), "the file holds no records")
-
-
-_LOOKED_AT = 200_000
-"""Number of characters that are checked."""
-_ENOUGH = 200
-_LONG_LINE = 20_000
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)

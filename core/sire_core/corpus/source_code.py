@@ -69,6 +69,21 @@ _MARKS = re.compile(r"[*<&\[\\]")
 """Characters that Markdown may read as markup; not so between backticks."""
 _CALLS = re.compile(r"\s*(?:if|for|while|switch|return|else|catch|do|using|lock)\b")
 
+NOTATIONS = (".org", ".adoc", ".asciidoc", ".tex", ".latex", ".typ", ".djot")
+"""Suffixes of texts with their own markup."""
+_MARKED = {
+    ".org": re.compile(r"(\*{1,6})[ \t]+(?=\S)"),
+    **dict.fromkeys((".adoc", ".asciidoc", ".typ"), re.compile(r"(={1,6})[ \t]+(?=\S)")),
+}
+_SECTIONS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_SECTION = re.compile(
+    r"[ \t]*\\(part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\[\]]{0,200}\])?\{([^{}]{1,300})\}"
+)
+_TITLE = re.compile(
+    r"^(?:#\+title:[ \t]*(?P<org>.+)|[ \t]*\\title(?:\[[^\[\]]{0,200}\])?\{(?P<tex>[^{}]{1,500})\})",
+    re.MULTILINE | re.IGNORECASE,
+)
+
 
 def read_source(text: str, suffix: str) -> str:
     """Source code as Markdown: each definition (`class Queue`, `def claim`) is a section with its code."""
@@ -114,23 +129,6 @@ def _section(heading: str, code: str, language: str) -> str:
         return heading
     fence = fence_around(code)
     return "\n\n".join(filter(None, [heading, f"{fence}{language}\n{code}\n{fence}"]))
-
-
-NOTATIONS = (".org", ".adoc", ".asciidoc", ".tex", ".latex", ".typ", ".djot")
-"""Suffixes of texts with their own markup."""
-
-_MARKED = {
-    ".org": re.compile(r"(\*{1,6})[ \t]+(?=\S)"),
-    **dict.fromkeys((".adoc", ".asciidoc", ".typ"), re.compile(r"(={1,6})[ \t]+(?=\S)")),
-}
-_SECTIONS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
-_SECTION = re.compile(
-    r"[ \t]*\\(part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\[\]]{0,200}\])?\{([^{}]{1,300})\}"
-)
-_TITLE = re.compile(
-    r"^(?:#\+title:[ \t]*(?P<org>.+)|[ \t]*\\title(?:\[[^\[\]]{0,200}\])?\{(?P<tex>[^{}]{1,500})\})",
-    re.MULTILINE | re.IGNORECASE,
-)
 
 
 def read_notation(text: str, suffix: str) -> tuple[str, str]:

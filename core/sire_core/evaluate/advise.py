@@ -42,6 +42,19 @@ _LINKED = 3.0
 _COMPARED = 0.25
 """Share of the questions between two subjects, where there are subjects."""
 
+_CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+ENGLISH = "en"
+_SPOKEN = 0.02
+_COMMON = 10
+"""A name of more passages leads nowhere in particular."""
+_WORDS = 150
+"""Words of a typical passage: long documents count for several."""
+POINTS = 2.0
+"""Points of recall within which recipes count as equally good: questions of our own are not those of people."""
+FEW = 20
+"""Questions below which their shares say nothing."""
+_RESAMPLED = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class SyntheticQuestion:
@@ -184,13 +197,6 @@ def _without(text: str, *names: str) -> list[str]:
     return [w for w in _words(text) if w.lower() not in FUNCTION_WORDS and w.lower() not in used and len(w) > 2]
 
 
-_CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
-ENGLISH = "en"
-_SPOKEN = 0.02
-_COMMON = 10
-"""A name of more passages leads nowhere in particular."""
-
-
 @dataclass(frozen=True, slots=True)
 class Named:
     """A passage that spells the subject of another one: places in the list of passages, and the name as it stands."""
@@ -317,10 +323,6 @@ def _links(graph: EntityGraph, units: Sequence[Unit], about: Sequence[str]) -> l
     return links
 
 
-_WORDS = 150
-"""Words of a typical passage: long documents count for several."""
-
-
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
     """Documents of about so many passages: half of them by chance, the others because one of those names them."""
     sizes = [_passages(document) for document in documents]
@@ -371,15 +373,6 @@ class Candidate:
     def name(self) -> str:
         """As `sire` takes it."""
         return " ".join([self.recipe, *(f"--set {key}={value}" for key, value in self.settings)])
-
-
-POINTS = 2.0
-"""Points of recall within which recipes count as equally good: questions of our own are not those of people."""
-
-FEW = 20
-"""Questions below which their shares say nothing."""
-
-_RESAMPLED = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from sire_core.types import Document, Hit
 
 
+_KS = (2, 5, 10, 20)
+_LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
+_CITATION = re.compile(r"\s*\[\d+\]")
+CLOSED_BOOK = "closed-book"
+"""The way to answer that searches nothing."""
+GOLDEN = "golden"
+"""The way to answer that reads the gold passages: what a reader could do with a perfect search."""
+
+
 def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
@@ -174,16 +183,6 @@ def with_dr(means: Mapping[str, float]) -> dict[str, float]:
     if "ROUGE-L" not in means or "D-F1" not in means:
         return dict(means)
     return {**means, "DR": sqrt(means["ROUGE-L"] * means["D-F1"])}
-
-
-_KS = (2, 5, 10, 20)
-_LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
-_CITATION = re.compile(r"\s*\[\d+\]")
-
-CLOSED_BOOK = "closed-book"
-"""The way to answer that searches nothing."""
-GOLDEN = "golden"
-"""The way to answer that reads the gold passages: what a reader could do with a perfect search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ _WANTED = (
     "2WikiMultiHopQA, MuSiQue, QuALITY or ASQA, or a folder of MultiHop-RAG or IIRC."
 )
 
+LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
+_UNSAID = "no context provided"
+_QUALITY_TOKENS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
@@ -284,12 +288,6 @@ def _llama_index(texts: Sequence[_Text]) -> Iterator[Document]:
         pieces = tuple(Passage(piece, id=f"{name}#{n}") for n, piece in enumerate(splitter.split_text(text)))
         if pieces:
             yield Document(name, metadata=metadata, chunks=pieces)
-
-
-LoadedSet = tuple[tuple[Document, ...], tuple[Question, ...]]
-
-_UNSAID = "no context provided"
-_QUALITY_TOKENS = 100
 
 
 def paper_set(path: Path) -> LoadedSet | None:

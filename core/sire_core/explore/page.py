@@ -54,6 +54,27 @@ STYLE = f"""
 """.strip()
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
+PAGE_STYLE = f"""{STYLE}
+.sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
+.sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
+.sire-page h3{{font-size:16px;margin:0;line-height:1.3}}
+.sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
+.sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
+.sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
+.sire-page .scroll svg{{display:block;max-width:100%;height:auto}}
+.sire-page ol.hits{{list-style:none;padding:0;margin:0}}
+.sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
+.sire-page li:target{{outline:3px solid var(--accent)}}
+.sire-page .text{{white-space:pre-wrap;overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
+.sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
+.sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
+.sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
+.sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
+"""Styles inside an element of the classes `sire sire-page`."""
+# Nothing may be loaded and nothing may run, even if something were not escaped.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
+
 
 @dataclass(frozen=True, slots=True)
 class _Box:
@@ -190,29 +211,6 @@ def _line(link: Link, source: _Box, target: _Box) -> str:
     reason = f"<title>{escaped(link.reason)}</title>" if link.reason else ""
     label = f'<text class="small" text-anchor="middle" x="{x:.0f}" y="{y:.0f}">{escaped(link.label)}</text>'
     return f'<g>{reason}<path d="{curve}"/>{label if link.label else ""}</g>'
-
-
-PAGE_STYLE = f"""{STYLE}
-.sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
-.sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
-.sire-page h3{{font-size:16px;margin:0;line-height:1.3}}
-.sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
-.sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
-.sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll svg{{display:block;max-width:100%;height:auto}}
-.sire-page ol.hits{{list-style:none;padding:0;margin:0}}
-.sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
-.sire-page li:target{{outline:3px solid var(--accent)}}
-.sire-page .text{{white-space:pre-wrap;overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
-.sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
-.sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
-.sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
-.sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
-"""Styles inside an element of the classes `sire sire-page`."""
-
-# Nothing may be loaded and nothing may run, even if something were not escaped.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
 
 
 def page(result: QueryResult) -> str:

@@ -19,7 +19,6 @@ _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 
 T = TypeVar("T")
 
-
 _ENDS = {
     "h": ("h", "head", "subject", "source", "from"),
     "p": ("p", "predicate", "relation", "relationship", "r"),

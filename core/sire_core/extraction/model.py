@@ -42,6 +42,17 @@ if TYPE_CHECKING:
     from sire_core.types import Fact
 
 
+_logger = logging.getLogger(__name__)
+_CONTEXT_TOKENS = 200
+_ANSWER_BASE = 800
+_ANSWER_PER_TOKEN = 12
+_ANSWER_MOST = 8_192
+_SHORT_BASE = 200
+_SHORT_PER_TOKEN = 6
+_MOST_NAMES = 30
+"""Maximum number of names in a prompt; small models lose the passage after longer lists."""
+
+
 class NativeAnswer(NamedTuple):
     """A model's answer about one passage."""
 
@@ -210,18 +221,6 @@ def _aliases(groups: Iterable[Sequence[str]], names: Mapping[str, str]) -> dict[
 
 def _plain(text: str) -> str:
     return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())
-
-
-_logger = logging.getLogger(__name__)
-
-_CONTEXT_TOKENS = 200
-_ANSWER_BASE = 800
-_ANSWER_PER_TOKEN = 12
-_ANSWER_MOST = 8_192
-_SHORT_BASE = 200
-_SHORT_PER_TOKEN = 6
-_MOST_NAMES = 30
-"""Maximum number of names in a prompt; small models lose the passage after longer lists."""
 
 
 class ModelExtractor:

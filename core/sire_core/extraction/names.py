@@ -28,6 +28,19 @@ _COMPOUND = re.compile(
 )
 _LIST = 4  # longer rows of capitalised everyday words are headings and rows of tables
 
+_ALIAS = re.compile(
+    r"[ ,;(]*(?:\(?(?:born|née|nee|né|formerly|aka|a\.k\.a\.|or simply|real name)|"
+    r"(?:[\w-]+ly |also |better |best |sometimes |often )*(?:known|referred to|credited|billed|abbreviated|nicknamed)"
+    r"(?: \w+ly)?(?: as| to)?) (?:the )?[\"\u201c]?"
+)
+_SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
+_ALIAS_REACH = 50
+_VALUES = frozenset(("Date", "Quantity"))
+_UNCAPITALISED = _VALUES | {"Code", "Term"}
+_UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
+_CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
+_PLAIN = frozenset(("Name", "Person"))
+
 
 def instructs(words: Sequence[str]) -> bool:
     """Whether capitalised words begin with a user-interface action, or name nothing."""
@@ -105,20 +118,6 @@ def is_acronym(short: str, name: str) -> bool:
     initials = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).upper()
     letters = short.replace(".", "")
     return 1 < len(short) <= 8 and letters.upper() == letters and (capitals.startswith(short[0]) or initials == letters)
-
-
-_ALIAS = re.compile(
-    r"[ ,;(]*(?:\(?(?:born|née|nee|né|formerly|aka|a\.k\.a\.|or simply|real name)|"
-    r"(?:[\w-]+ly |also |better |best |sometimes |often )*(?:known|referred to|credited|billed|abbreviated|nicknamed)"
-    r"(?: \w+ly)?(?: as| to)?) (?:the )?[\"\u201c]?"
-)
-_SUBJECT = re.compile(r"[\"\u201d]?(?:,[^,(]{3,40}|,)? ?(?:\(|,? (?:is|was|are|were) )")
-_ALIAS_REACH = 50
-_VALUES = frozenset(("Date", "Quantity"))
-_UNCAPITALISED = _VALUES | {"Code", "Term"}
-_UNNAMED = _VALUES | {"Location"}  # `in Scandinavia (known as ...)` says what something else is called
-_CERTAIN = frozenset(("Work", "Code", "Term"))  # quoted, or found by more than a capital letter
-_PLAIN = frozenset(("Name", "Person"))
 
 
 class Mention(NamedTuple):

@@ -41,6 +41,44 @@ _THEMES = frozenset(
 )
 _STOP = (FUNCTION_WORDS | OPENERS | frozenset(MONTHS)) - _THEMES
 
+_COPULA = re.compile(r"\b(?:is|was|are|were|became)\b (?:one of |also |an? |the |his |her |their )*")
+_CLAUSE_END = re.compile(
+    r"[,;.(:]| (?:who|which|that|of|in|from|by|for|to|on|at|with|about|as|and|or|based|known|located|situated|starring|"
+    r"written|made|built|sung|run|set|held|featuring|including|serving|playing|living|born|near|between|set|\w+ed)\b"
+)
+_BIRTH = re.compile(
+    r"\((?:[^()]{0,60}?[;,] )?(?:born|b\.|d\.|died|c\.|ca\.|\d{1,2} [A-Z][a-z]+ \d{3,4}|[A-Z][a-z]+ \d{1,2}, \d{4}|"
+    r"\d{3,4} ?[\u2013-] ?\d{3,4}\))"
+)
+_SHE = re.compile(r"\b(?:[Ss]he|[Hh]er)\b")
+_HE = re.compile(r"\b(?:[Hh]e|[Hh]is)\b")
+_REFERENCE = re.compile(
+    r"(?P<intro>(?:(?:In|On|At|After|By|During|Since|From|Until|Before|Following|Throughout|Upon|As|While|When|"
+    r"Although|Though|Despite|Born|Originally|Later|Then|Initially|Subsequently|However|Eventually|Today|Currently)\b"
+    r"[^,;:()]{0,60}, |(?:In|Since|By|During|Until|On) (?:\w+ ){0,2}\d{4} ))?"
+    r"(?:(?P<subject>[Hh]e|[Ss]he|[Ii]t|[Tt]hey)(?! ?['\u2019])|(?P<owner>[Hh]is|[Hh]er|[Ii]ts|[Tt]heir)(?= \w)|"
+    r"[Tt](?:he|his) (?:\d{4} |[a-z-]+ly )?(?P<noun>[a-z-]+))\b"
+)
+_VERB = re.compile(
+    r"(?P<own>['\u2019]s\b)|,? (?:also |then |later |originally |first |is|was|are|were|has|had|have|will|would|can|"
+    r"could|may|did|does|became|began|won|took|ran|made|came|went|left|met|led|lies|sold|told|got|grew|held|spent|\w{3,}ed\b|"
+    r"\w{2,}[^s\W]s\b)"
+)
+_VERSION = "rules/3"
+_BATCH = 256
+# What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
+_LEAD = re.compile(
+    r"(?:[A-Z][^,]{0,60}, )?[\"\u201c(]?(?:(?!(?:in|on|at|from|of|by|for|with|to|into|near|is|was|were|are|has|had|and|"
+    r"as|\w+ed|that)\b)[\w'\u2019-]+ ){0,4}[\"\u201c]?",
+    re.IGNORECASE,
+)
+_LEAD_REACH = 100
+_SHORTEST_UNSPACED = 6  # letters of a statement in Chinese or Japanese
+_WORD = re.compile(r"\w")
+_WORD_BETWEEN = re.compile(r"[\w'\u2019&%$-]+")
+_LINK_WORDS = frozenset(("and", "or", "as", "well", "the", "a", "an", "with", "both", "his", "her", "its", "their"))
+_MAX_WORDS = 8
+
 
 def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
     """The passage's most telling phrases, verbatim, best first; never the title.
@@ -82,31 +120,6 @@ def _runs(sentences: Sequence[str]) -> Iterable[str]:
                     if len(run) > 1 or (len(run[0]) > 3 and not run[0].endswith(("ed", "ing", "ly"))):
                         yield " ".join(run[-_MAX_RUN:])
                     run = []
-
-
-_COPULA = re.compile(r"\b(?:is|was|are|were|became)\b (?:one of |also |an? |the |his |her |their )*")
-_CLAUSE_END = re.compile(
-    r"[,;.(:]| (?:who|which|that|of|in|from|by|for|to|on|at|with|about|as|and|or|based|known|located|situated|starring|"
-    r"written|made|built|sung|run|set|held|featuring|including|serving|playing|living|born|near|between|set|\w+ed)\b"
-)
-_BIRTH = re.compile(
-    r"\((?:[^()]{0,60}?[;,] )?(?:born|b\.|d\.|died|c\.|ca\.|\d{1,2} [A-Z][a-z]+ \d{3,4}|[A-Z][a-z]+ \d{1,2}, \d{4}|"
-    r"\d{3,4} ?[\u2013-] ?\d{3,4}\))"
-)
-_SHE = re.compile(r"\b(?:[Ss]he|[Hh]er)\b")
-_HE = re.compile(r"\b(?:[Hh]e|[Hh]is)\b")
-_REFERENCE = re.compile(
-    r"(?P<intro>(?:(?:In|On|At|After|By|During|Since|From|Until|Before|Following|Throughout|Upon|As|While|When|"
-    r"Although|Though|Despite|Born|Originally|Later|Then|Initially|Subsequently|However|Eventually|Today|Currently)\b"
-    r"[^,;:()]{0,60}, |(?:In|Since|By|During|Until|On) (?:\w+ ){0,2}\d{4} ))?"
-    r"(?:(?P<subject>[Hh]e|[Ss]he|[Ii]t|[Tt]hey)(?! ?['\u2019])|(?P<owner>[Hh]is|[Hh]er|[Ii]ts|[Tt]heir)(?= \w)|"
-    r"[Tt](?:he|his) (?:\d{4} |[a-z-]+ly )?(?P<noun>[a-z-]+))\b"
-)
-_VERB = re.compile(
-    r"(?P<own>['\u2019]s\b)|,? (?:also |then |later |originally |first |is|was|are|were|has|had|have|will|would|can|"
-    r"could|may|did|does|became|began|won|took|ran|made|came|went|left|met|led|lies|sold|told|got|grew|held|spent|\w{3,}ed\b|"
-    r"\w{2,}[^s\W]s\b)"
-)
 
 
 class Reference(NamedTuple):
@@ -187,19 +200,6 @@ def _described(sentence: str, match: re.Match[str], noun: str, kind: str) -> Ref
         return None
     start = match.end("intro") if match["intro"] else 0
     return Reference(start, verb.end("own") if verb["own"] else match.end("noun"), bool(verb["own"]))
-
-
-_VERSION = "rules/3"
-_BATCH = 256
-# What may stand in front of a name that is the subject: an adverbial up to a comma, an article, a few plain words.
-_LEAD = re.compile(
-    r"(?:[A-Z][^,]{0,60}, )?[\"\u201c(]?(?:(?!(?:in|on|at|from|of|by|for|with|to|into|near|is|was|were|are|has|had|and|"
-    r"as|\w+ed|that)\b)[\w'\u2019-]+ ){0,4}[\"\u201c]?",
-    re.IGNORECASE,
-)
-_LEAD_REACH = 100
-_SHORTEST_UNSPACED = 6  # letters of a statement in Chinese or Japanese
-_WORD = re.compile(r"\w")
 
 
 class Tagger(Protocol):
@@ -407,11 +407,6 @@ def _has_subject(sentence: str, mentions: Sequence[Mention]) -> bool:
     """Whether a name stands where the subject is: near the start, and behind no verb or preposition."""
     names = (mention for mention in mentions if mention.type not in VALUES)
     return any(_LEAD.fullmatch(sentence, 0, mention.start) for mention in names if mention.start <= _LEAD_REACH)
-
-
-_WORD_BETWEEN = re.compile(r"[\w'\u2019&%$-]+")
-_LINK_WORDS = frozenset(("and", "or", "as", "well", "the", "a", "an", "with", "both", "his", "her", "its", "their"))
-_MAX_WORDS = 8
 
 
 class Pair(NamedTuple):

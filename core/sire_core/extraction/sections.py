@@ -47,6 +47,12 @@ _ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff01", "\uff1f", "\uff1a", "
 _LONGEST_HEADING = 90
 _LONGEST_LINE = 300  # of a line that is looked at as a heading
 
+_LONGEST_SENTENCE = 1_000
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
+VALUES = frozenset(("Date", "Quantity"))
+"""Types of values, as opposed to things."""
+_CERTAIN = VALUES | {"Work", CODE, TERM}
+
 
 class Piece(NamedTuple):
     """A part of a passage.
@@ -154,15 +160,6 @@ def _may_be_heading(line: str) -> bool:
         and (first.isupper() or first.isdigit() or first in "`[-_./" or not first.isascii())
         and len(line.split()) <= 14
     )
-
-
-_LONGEST_SENTENCE = 1_000
-_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,6}s")
-
-VALUES = frozenset(("Date", "Quantity"))
-"""Types of values, as opposed to things."""
-
-_CERTAIN = VALUES | {"Work", CODE, TERM}
 
 
 @dataclass(slots=True)

@@ -27,6 +27,8 @@ _BLOCK = 4096
 _GONE = 4
 """Texts are rewritten when more than one in this many belongs to a removed passage."""
 
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
+
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
@@ -253,9 +255,6 @@ def _words_pattern(words: Sequence[str]) -> str:
 def _folded(text: str) -> str:
     """A text as `name_key` compares it, whose words are also those of its lower case."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", visible_text(text)).casefold()
-
-
-_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 
 def words_of_records(records: Iterable[ExtractionRecord]) -> set[str]:

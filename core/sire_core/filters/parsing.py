@@ -28,6 +28,9 @@ _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null"
 _NUMBER = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
 _CLOSING = {"(": ")", "[": "]"}
 
+_SYMBOLS = {"==": "eq", "=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_EMPTY = "The filter is empty. To search everything pass no filter at all (None)."
+
 
 @dataclass(frozen=True, slots=True)
 class _Token:
@@ -221,10 +224,6 @@ def _plain(text: str) -> Any:
         with suppress(ValueError):
             return json.loads(text)
     return text
-
-
-_SYMBOLS = {"==": "eq", "=": "eq", "!=": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-_EMPTY = "The filter is empty. To search everything pass no filter at all (None)."
 
 
 def parse_filter(value: Filter | Mapping[str, Any] | str | None) -> Filter | None:

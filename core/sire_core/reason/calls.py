@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from sire_core.reason.steps import StopReason
 
 
+T = TypeVar("T")
+_ANSWER_TOKENS = 1000
+"""Room for one answer. The answers are short; models that think before they answer need the rest."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReasoningLimits:
     """Limits per question. None means no limit, and for `max_steps` the strategy's default.
@@ -53,12 +58,6 @@ class ReasoningLimits:
                 )
         if self.timeout is not None and not self.timeout > 0:
             raise ConfigurationError(f"timeout must be more than 0 seconds, not {self.timeout!r}.")
-
-
-T = TypeVar("T")
-
-_ANSWER_TOKENS = 1000
-"""Room for one answer. The answers are short; models that think before they answer need the rest."""
 
 
 class StoppedError(Exception):

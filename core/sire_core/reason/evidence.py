@@ -29,6 +29,10 @@ divided by its best one, because scores of different queries have no common scal
 and a long question has lower cosines than a short one. `append`: in the order in which units were found.
 """
 
+T = TypeVar("T")
+Admit = Callable[[Sequence["Unit"], Sequence["Unit"]], Sequence[int]]
+"""From the units collected so far and those just found to the places of the latter that are added."""
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -136,12 +140,6 @@ def _sorted(scores: Mapping[int, float]) -> list[int]:
 def _scale(search: Search) -> float:
     best = max(search.scores, default=0.0)
     return 1.0 / best if best > 0 else 1.0
-
-
-T = TypeVar("T")
-
-Admit = Callable[[Sequence["Unit"], Sequence["Unit"]], Sequence[int]]
-"""From the units collected so far and those just found to the places of the latter that are added."""
 
 
 class Evidence:

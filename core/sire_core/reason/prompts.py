@@ -16,6 +16,57 @@ if TYPE_CHECKING:
     from sire_core.types import Unit
 
 
+THINK = """\
+Answer the question of the data in small steps. The data also holds numbered passages that a search has found, and the \
+reasoning so far. Write the next sentence of the reasoning and nothing else: one short sentence with full names that \
+states the next fact from the passages, or names what has to be found out next when they do not tell it. As soon as \
+the reasoning so far decides the question, write instead: So the answer is: ANSWER."""
+THINK_AND_SEARCH = """\
+Answer the question of the data in small steps. The data also holds numbered passages that a search has found, the \
+reasoning so far, and what was searched for. Give one sentence of reasoning, and the next search query:
+reasoning: what the passages tell, with full names, about the next step to the answer.
+search: the one thing that is still missing, as a short question with full names that was not searched for yet; DONE \
+when the passages suffice to answer the question."""
+ASK_FOLLOW_UP = """\
+Decide what has to be known before the question of the data can be answered. The data holds the question and the \
+follow-up questions so far with their intermediate answers. If something is missing, write one line: a simple question \
+about one fact, with full names, that was not asked yet:
+Follow up: QUESTION
+If nothing is missing, or no follow-up question is needed at all, write one line:
+So the final answer is: ANSWER"""
+READ_FOLLOW_UP = """\
+Answer the question of the data from its passages alone, in as few words as possible: a name, a number, a date, yes or \
+no. If the passages do not tell, write: unknown"""
+LIST_FOLLOW_UPS = """\
+Break the question of the data down into the simple questions that have to be answered first, in the order in which \
+they depend on each other, and answer each from the passages of the data (at most six words; empty when the passages \
+do not tell). An empty list if the question is simple. For example, for "When did the maker of the film Alpha die?" \
+the list is: "Who made the film Alpha?", answered "Jane Roe", then "When did Jane Roe die?", answered "in 1931"."""
+READ = """\
+Answer the question of the data from its numbered passages alone. Notes and background, if there are any, were written \
+along the way and may be wrong: believe them only where a passage says the same.
+answer: only what was asked for (a name, a number, a date, yes or no, a short phrase), without explanation, followed \
+by the numbers of the passages it rests on, such as [2][5].
+citations: these numbers.
+sufficient: false when the passages do not contain the answer; answer is then: insufficient evidence"""
+READ_FINDINGS = """
+findings: some passages are reports whose findings are numbered; the findings it rests on, as the number of the \
+passage and of the finding: 3.2 is finding 2 of passage 3"""
+"""Appended to `READ` if there are reports among the passages."""
+READ_ALWAYS = """\
+Answer the question of the data from its numbered passages. Notes and background, if there are any, were written along \
+the way and may be wrong. Write the answer alone, in as few words as possible (a name, a number, a date, yes or no, a \
+short phrase), without a sentence around it and without an explanation. Always answer: where the passages do not tell, \
+give the answer that is most likely."""
+READ_LONG = """\
+The question of the data can be understood in several ways. Answer it from its numbered passages in one paragraph of \
+three to six sentences that covers every way in which the passages answer it, and says for each what it depends on. \
+Write the paragraph alone. Always answer."""
+READ_OPTIONS = """\
+Choose the option that answers the question of the data best, by its passages. Answer with the number of the option \
+and nothing else. Always choose one."""
+
+
 class SearchThought(LenientAnswer):
     """One sentence of reasoning and what to search for next, or DONE (IndexRAG, figure 8)."""
 
@@ -78,69 +129,6 @@ class ReportReading(Reading):
         items = value if isinstance(value, list) else [value]
         matches = (re.search(r"(\d{1,3})\.(\d{1,2})(?!\d)", str(item)) for item in items)
         return [f"{int(pair[1])}.{int(pair[2])}" for pair in matches if pair]
-
-
-THINK = """\
-Answer the question of the data in small steps. The data also holds numbered passages that a search has found, and the \
-reasoning so far. Write the next sentence of the reasoning and nothing else: one short sentence with full names that \
-states the next fact from the passages, or names what has to be found out next when they do not tell it. As soon as \
-the reasoning so far decides the question, write instead: So the answer is: ANSWER."""
-
-THINK_AND_SEARCH = """\
-Answer the question of the data in small steps. The data also holds numbered passages that a search has found, the \
-reasoning so far, and what was searched for. Give one sentence of reasoning, and the next search query:
-reasoning: what the passages tell, with full names, about the next step to the answer.
-search: the one thing that is still missing, as a short question with full names that was not searched for yet; DONE \
-when the passages suffice to answer the question."""
-
-ASK_FOLLOW_UP = """\
-Decide what has to be known before the question of the data can be answered. The data holds the question and the \
-follow-up questions so far with their intermediate answers. If something is missing, write one line: a simple question \
-about one fact, with full names, that was not asked yet:
-Follow up: QUESTION
-If nothing is missing, or no follow-up question is needed at all, write one line:
-So the final answer is: ANSWER"""
-
-READ_FOLLOW_UP = """\
-Answer the question of the data from its passages alone, in as few words as possible: a name, a number, a date, yes or \
-no. If the passages do not tell, write: unknown"""
-
-LIST_FOLLOW_UPS = """\
-Break the question of the data down into the simple questions that have to be answered first, in the order in which \
-they depend on each other, and answer each from the passages of the data (at most six words; empty when the passages \
-do not tell). An empty list if the question is simple. For example, for "When did the maker of the film Alpha die?" \
-the list is: "Who made the film Alpha?", answered "Jane Roe", then "When did Jane Roe die?", answered "in 1931"."""
-
-READ = """\
-Answer the question of the data from its numbered passages alone. Notes and background, if there are any, were written \
-along the way and may be wrong: believe them only where a passage says the same.
-answer: only what was asked for (a name, a number, a date, yes or no, a short phrase), without explanation, followed \
-by the numbers of the passages it rests on, such as [2][5].
-citations: these numbers.
-sufficient: false when the passages do not contain the answer; answer is then: insufficient evidence"""
-
-
-READ_FINDINGS = """
-findings: some passages are reports whose findings are numbered; the findings it rests on, as the number of the \
-passage and of the finding: 3.2 is finding 2 of passage 3"""
-"""Appended to `READ` if there are reports among the passages."""
-
-
-READ_ALWAYS = """\
-Answer the question of the data from its numbered passages. Notes and background, if there are any, were written along \
-the way and may be wrong. Write the answer alone, in as few words as possible (a name, a number, a date, yes or no, a \
-short phrase), without a sentence around it and without an explanation. Always answer: where the passages do not tell, \
-give the answer that is most likely."""
-
-
-READ_LONG = """\
-The question of the data can be understood in several ways. Answer it from its numbered passages in one paragraph of \
-three to six sentences that covers every way in which the passages answer it, and says for each what it depends on. \
-Write the paragraph alone. Always answer."""
-
-READ_OPTIONS = """\
-Choose the option that answers the question of the data best, by its passages. Answer with the number of the option \
-and nothing else. Always choose one."""
 
 
 def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), words: int = 0, **parts: Any) -> Prompt:

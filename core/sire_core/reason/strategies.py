@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sire_core.reason.searchers import Searchable
 
 
+T = TypeVar("T")
+
+
 def single(
     index: Searchable, question: str, **options: Unpack[ReasoningOptions]
 ) -> AsyncGenerator[ReasoningStep, None]:
@@ -41,8 +44,6 @@ async def _once(run: Run) -> AsyncGenerator[ReasoningStep, None]:
     yield await run.evidence.retrieve(0, run.question, run.k or HITS)
     run.stop = "empty_index" if run.evidence.empty else "answered" if run.answers else "done"
 
-
-T = TypeVar("T")
 
 STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = MappingProxyType(
     {"single": single, "ircot": ircot, "self-ask": self_ask}

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")  # where the SDK itself checks hosts and origins
 _PAGES = "Requests of web pages are refused. Start the server with --allowed-host NAME to allow those of that host."
 
-
 _logger = logging.getLogger(__name__)
 
 

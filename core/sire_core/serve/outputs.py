@@ -30,6 +30,10 @@ _QUOTED = (
 )
 """Maximum documents in one citation."""
 
+_NAMES = ("source", "file_name", "file_path", "url")
+_SHOWN = 5
+"""Maximum sources that are listed if none is cited."""
+
 
 def check_cite_key(cite_key: str) -> str:
     """Validate a cite key."""
@@ -88,11 +92,6 @@ def quoted_passages(passages: Iterable[tuple[str, str]], max_tokens: int) -> tup
             break
         lines.append(line)
     return (_QUOTED.format("\n".join(lines)), len(lines)) if lines else ("", 0)
-
-
-_NAMES = ("source", "file_name", "file_path", "url")
-_SHOWN = 5
-"""Maximum sources that are listed if none is cited."""
 
 
 def hits_text(hits: Sequence[Hit], cite_key: str = "") -> str:

@@ -26,7 +26,6 @@ LOSSES = ("listwise", "bce")
 """`listwise`: softmax cross-entropy over the candidates of a decision, its right ones sharing the mass. `bce`: every
 candidate alone."""
 
-
 LABELS = ("all_shortest", "one_path")
 """`one_path` (the paper): the next node of the extracted path is right, every other one wrong, even other evidence.
 `all_shortest`: every candidate is right that is one hop nearer to the target, and so is other evidence."""

@@ -38,6 +38,45 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 
+_AT_ONCE = 0.5
+"""Seconds after which a page is painted, complete or not."""
+_NONE = "(none)"
+# A picture as PNG: the browser draws the SVG, twice as large, and hands it over as a file.
+_PNG = """
+const svg = document.querySelector('.sire-page svg.sire'); const url = URL.createObjectURL(
+  new Blob([new XMLSerializer().serializeToString(svg).replace('>', '><style>' + %s + '</style>')],
+  {type: 'image/svg+xml'})); const image = new Image(); image.onload = () => {
+  const canvas = document.createElement('canvas'); canvas.width = 2 * svg.width.baseVal.value;
+  canvas.height = 2 * svg.height.baseVal.value; const pen = canvas.getContext('2d');
+  pen.fillStyle = getComputedStyle(svg).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height); const a = document.createElement('a');
+  a.href = canvas.toDataURL('image/png'); a.download = 'question.png'; a.click(); URL.revokeObjectURL(url); };
+image.src = url;
+"""
+_STYLE = f"""{PAGE_STYLE}
+body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
+.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
+.sire-page{{width:100%}}
+h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
+.sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
+.sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
+.sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}
+.sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
+header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
+.sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
+[role=log]{{gap:4px}} [role=log] .sire-page{{padding:6px 14px}} [role=log] .sire-page p{{margin:0}}
+[role=log] .sire-page h2{{font-size:16px}} .sire-page ul.plain{{list-style:none;padding:0;margin:0 0 8px}}
+.sire-page summary{{cursor:pointer;color:var(--accent);list-style:disclosure-closed inside;display:list-item}}
+.sire-page details[open] summary{{list-style-type:disclosure-open}} .sire-piece{{padding:6px 14px;font-size:15px}}
+.sire-page details ol{{margin:4px 0;padding-left:28px}}
+.sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
+.sire-two>*{{min-width:0}}
+:focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
+_PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"))
+_page = partial(ui.page, response_timeout=60.0)
+"""The framework times out after three seconds, but opening an index on a busy machine may take longer."""
+
+
 def reason_panel(explorer: Explorer) -> None:
     """Draw the panel of reasoning: its steps as they come; without a model the evidence."""
     from sire_core.reason import STRATEGIES
@@ -124,10 +163,6 @@ def _hit_link(hit: Hit, recipe: str) -> str:
     return link(hit.unit.title or hit.unit.text[:80], address(recipe, hit.unit.kind.value, hit.unit.id))
 
 
-_AT_ONCE = 0.5
-"""Seconds after which a page is painted, complete or not."""
-
-
 def show_html(content: str) -> None:
     """Show HTML whose text is already escaped."""
     ui.html(content, sanitize=False, tag="section").classes("sire sire-page")
@@ -179,22 +214,6 @@ def question_field(label: str, value: str, button: str, go: Callable[[], Awaitab
 def one_of(value: str, known: list[str]) -> str:
     """The value if it is known, else the first known one."""
     return value if value in known else known[0]
-
-
-_NONE = "(none)"
-
-# A picture as PNG: the browser draws the SVG, twice as large, and hands it over as a file.
-_PNG = """
-const svg = document.querySelector('.sire-page svg.sire'); const url = URL.createObjectURL(
-  new Blob([new XMLSerializer().serializeToString(svg).replace('>', '><style>' + %s + '</style>')],
-  {type: 'image/svg+xml'})); const image = new Image(); image.onload = () => {
-  const canvas = document.createElement('canvas'); canvas.width = 2 * svg.width.baseVal.value;
-  canvas.height = 2 * svg.height.baseVal.value; const pen = canvas.getContext('2d');
-  pen.fillStyle = getComputedStyle(svg).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height); const a = document.createElement('a');
-  a.href = canvas.toDataURL('image/png'); a.download = 'question.png'; a.click(); URL.revokeObjectURL(url); };
-image.src = url;
-"""
 
 
 class AskPage:
@@ -292,33 +311,6 @@ def _png() -> str:
 def _with_recipe(query: ExplorerQuery, recipe: str) -> ExplorerQuery:
     """The same query with another recipe and its default settings."""
     return ExplorerQuery(query.question, recipe, query.k, query.filter, "", query.returns)
-
-
-_STYLE = f"""{PAGE_STYLE}
-body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
-.sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
-.sire-page{{width:100%}}
-h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
-.sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
-.sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
-.sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}
-.sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
-header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
-.sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
-[role=log]{{gap:4px}} [role=log] .sire-page{{padding:6px 14px}} [role=log] .sire-page p{{margin:0}}
-[role=log] .sire-page h2{{font-size:16px}} .sire-page ul.plain{{list-style:none;padding:0;margin:0 0 8px}}
-.sire-page summary{{cursor:pointer;color:var(--accent);list-style:disclosure-closed inside;display:list-item}}
-.sire-page details[open] summary{{list-style-type:disclosure-open}} .sire-piece{{padding:6px 14px;font-size:15px}}
-.sire-page details ol{{margin:4px 0;padding-left:28px}}
-.sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
-.sire-two>*{{min-width:0}}
-:focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
-
-_PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"))
-
-
-_page = partial(ui.page, response_timeout=60.0)
-"""The framework times out after three seconds, but opening an index on a busy machine may take longer."""
 
 
 def register(explorer: Explorer) -> None:
