@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 
 from sire_core import Index
 from sire_core.evaluate import Experiment, load_dataset
-from sire_core.evaluate.gold import passages_by_need
+from sire_core.evaluate.rows import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
