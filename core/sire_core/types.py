@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, cast
 
 from sire_core.algorithms.links import without_link_targets
+from sire_core.algorithms.snippets import snippet
 from sire_core.errors import ConfigurationError
 
 __all__ = [
@@ -343,6 +344,15 @@ class Hit:
     path: tuple[PathStep, ...] = ()
     metadata: Metadata = field(default_factory=dict)
     differing: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def snippet(self, question: str, length: int = 240) -> str:
+        """The sentences of the text around the one that shares most with a question, on one line, for people.
+
+        Args:
+            question: What was asked.
+            length: Characters that it may have.
+        """
+        return snippet(self.unit.text, question, length)
 
 
 @dataclass(frozen=True, slots=True)

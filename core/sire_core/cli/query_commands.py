@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sire_core.algorithms.pluralize import count, shorten
+from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
@@ -56,8 +57,8 @@ def query(
 
     Example: sire query my-index "When did Lothair II's mother die?" -k 5 --explain
 
-    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path"}; path is
-    a list of {"step", "ids", "note"}.
+    JSON: a list of {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path",
+    "snippet"}; path is a list of {"step", "ids", "note"}.
     """
     check_folder(folder, question)
     if html is not None:
@@ -71,22 +72,26 @@ def query(
             return
         hits = index.search(question, k, filter=filter, returns=returns)
     if as_json:
-        say_json([hit_json(hit) for hit in hits])
+        say_json([{**hit_json(hit), "snippet": hit.snippet(question)} for hit in hits])
         return
     if not hits:
         note("No hits: nothing in the index passes the filter." if filter else "No hits: the index holds no documents.")
+    numbers = {hit.unit.id: number for number, hit in enumerate(hits, 1)}
     for number, hit in enumerate(hits, 1):
-        say_hit(number, hit)
+        say_hit(number, hit, question)
+        for step in hit.path:
+            if step.step == "entity" and step.ids[0] in numbers and step.ids[-1] == hit.unit.id:
+                say(f"[{numbers[step.ids[0]]}] -> [{number}]: {step.note}\n", "green", indent=4)
 
 
-def say_hit(number: int, hit: Hit) -> None:
-    """Print a numbered hit."""
+def say_hit(number: int, hit: Hit, question: str) -> None:
+    """Print a numbered hit with the sentences that share most with the question."""
     from sire_core.search.explanation import text_below_title
 
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
-    say(f"{shorten(text_below_title(unit), _TEXT)}\n", indent=4)
+    say(f"{snippet(text_below_title(unit), question, _TEXT)}\n", indent=4)
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -267,7 +272,7 @@ def ask(
     if as_json:
         say_json(answer_json(question, trace, hint))
     else:
-        say_answer(trace.answer, hint, was_streamed=was_streamed)
+        say_answer(question, trace.answer, hint, was_streamed=was_streamed)
     if model is not None and _has_failed(trace.answer):
         raise typer.Exit(1)
 
@@ -329,7 +334,7 @@ def say_piece(piece: AnswerPiece, *, begins: bool) -> None:
     say_part(piece.text, "bold")
 
 
-def say_answer(answer: Answer, hint: str = "", *, was_streamed: bool = False) -> None:
+def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: bool = False) -> None:
     """Print an answer and the hits that it cites; all hits when it cites none."""
     from sire_core.reason.reader import INSUFFICIENT
 
@@ -344,7 +349,7 @@ def say_answer(answer: Answer, hint: str = "", *, was_streamed: bool = False) ->
     cited = answer.citations if answer.sufficient else ()
     for number, hit in enumerate(answer.hits, 1):
         if not cited or number in cited:
-            say_hit(number, hit)
+            say_hit(number, hit, question)
     if not answer.hits:
         note("No hits: nothing is indexed, or nothing passes the filter.")
     if hint:

@@ -1,0 +1,51 @@
+"""`Hit.snippet`: the part of a passage that shows why it answers."""
+
+import time
+
+from typer.testing import CliRunner
+
+from sire_core import Document, Index
+from sire_core.algorithms.snippets import snippet
+from sire_core.cli.app import app
+
+TEXT = (
+    "## Paths\n\nEach path of the gateway has a type. The gateway refuses others.\n\n## Sockets\n\n"
+    "Support for **websockets** is given by the [gateway](gateway.md). Close idle ones after `3600` seconds.\n\n"
+    "| name | value |\n|------|-------|\n| depth | 3 |"
+)
+
+
+def test_the_sentence_that_shares_most_is_shown_without_marks():
+    found = snippet(TEXT, "Does the gateway know websocket connections?", 110)
+    assert (
+        found == "... Sockets Support for websockets is given by the [gateway]. Close idle ones after 3600 seconds. ..."
+    )
+    assert snippet(TEXT, "What is unrelated here?", 60).startswith("Paths Each path of the gateway")
+
+
+def test_it_keeps_to_its_length_and_is_linear():
+    long = "word " * 200_000 + "needle " + "word " * 10
+    begin = time.perf_counter()
+    found = snippet(long, "Where is the needle?", 80)
+    assert time.perf_counter() - begin < 5
+    assert "needle" in found
+    assert len(found) <= 80 + 8
+    assert snippet("", "anything") == snippet("## ---\n\n| |", "anything") == ""
+
+
+def test_the_command_shows_it_and_the_sentence_between_hits(tmp_path):
+    pages = [
+        Document(
+            "film", f"It was shot in winter. {'Snow fell. ' * 40} It was directed by Petra Quillon.", title="Salt"
+        ),
+        Document("person", "She was born in Varn Harbour.", title="Petra Quillon"),
+    ]
+    with Index(tmp_path, recipe="sire") as index:
+        index.build(pages)
+        hits = index.search("Where was the director of Salt born?", 2)
+    [film] = [hit for hit in hits if hit.doc_ids == ("film",)]
+    assert "directed by Petra Quillon" in film.snippet("Who directed Salt?")
+    shown = CliRunner().invoke(app, ["query", str(tmp_path), "Where was the director of Salt born?"]).stdout
+    assert "directed by Petra Quillon" in " ".join(shown.split())
+    source = hits.index(film) + 1
+    assert f"[{source}] -> [{3 - source}]: names Petra Quillon" in " ".join(shown.split())
