@@ -74,7 +74,9 @@ def check(folder, kind, place):
         index.push()
         for question in QUESTIONS:
             for where in FILTERS:
-                one, other = (sorted(hit.unit.id for hit in i.search(question, 100, filter=where)) for i in (index, alone))
+                one, other = (
+                    sorted(hit.unit.id for hit in i.search(question, 100, filter=where)) for i in (index, alone)
+                )
                 assert one == other, (question, where)
 
 

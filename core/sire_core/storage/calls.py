@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import sqlite3
+import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sire_core.errors import StorageError
 from sire_core.extraction.record import from_json, to_json
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
@@ -47,6 +49,14 @@ _COLUMNS = {
 }
 """Columns that a checksum covers, by table."""
 
+_TYPES = {
+    "records": {(str, str, str, bytes), (str, str, str, str)},
+    "answers": {(str, str, str, int, int)},
+    "answer_sources": {(str, str)},
+    "vectors": {(str, str, bytes)},
+    "fitted": {(str, bytes)},
+}
+"""Types that these columns have."""
 
 _logger = logging.getLogger(__name__)
 
@@ -58,7 +68,13 @@ def _compressed(record: str) -> bytes:
 
 def _decompressed(body: str | bytes) -> bytes:
     """Return a stored record as UTF-8; earlier versions stored text."""
-    return body.encode() if isinstance(body, str) else zlib.decompress(body)
+    try:
+        return body.encode() if isinstance(body, str) else zlib.decompress(body)
+    except (zlib.error, UnicodeEncodeError) as error:
+        raise StorageError(
+            "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup, or delete it: "
+            "then everything is extracted again."
+        ) from error
 
 
 def _decompressed_text(body: str | bytes) -> str:
@@ -71,11 +87,16 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
     return (*row, row_checksum(row))
 
 
+def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
+    """Whether a row, its checksum last, is what was written, and of the types that are written."""
+    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) in _TYPES[table]
+
+
 def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows whose checksum (their last column) is right, without it."""
     wrong = 0
     for row in rows:
-        if row[-1] == row_checksum(row[:-1]):
+        if _is_intact(table, row):
             yield row[:-1]
         else:
             wrong += 1
@@ -137,7 +158,7 @@ class CallStore:
             return problems
         for table, columns in _COLUMNS.items():
             rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
-            wrong = sum(row[-1] != row_checksum(row[:-1]) for row in rows)
+            wrong = sum(not _is_intact(table, row) for row in rows)
             if wrong:
                 problems.append(f"{wrong:,} rows of the table {table!r} are not what was written")
         return problems
@@ -231,10 +252,12 @@ class CallStore:
 
     def spent(self) -> list[tuple[str, int, int, int]]:
         """Return stage, number of answers, input and output tokens of the stored answers."""
-        rows = self._db.read(
-            "SELECT stage, count(*), sum(input_tokens), sum(output_tokens) FROM answers GROUP BY stage ORDER BY stage"
-        )
-        return [(str(stage), int(answers), int(read), int(written)) for stage, answers, read, written in rows]
+        sums: dict[str, list[int]] = {}
+        for _, _, stage, read, written in self._read("answers", "1", []):
+            total = sums.setdefault(stage, [0, 0, 0])
+            for place, number in enumerate((1, read, written)):
+                total[place] += number
+        return [(stage, answers, read, written) for stage, (answers, read, written) in sorted(sums.items())]
 
     # --- vectors on their way into the index ------------------------------------------------------------------------
 
@@ -242,7 +265,7 @@ class CallStore:
         """Return stored vectors by text hash."""
         where, unique = "fingerprint=? AND hash IN ({marks})", list(dict.fromkeys(hashes))
         rows = self._read("vectors", where, [fingerprint], unique)
-        return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows}
+        return {hash_: np.frombuffer(blob, dtype=np.float32) for _, hash_, blob in rows if len(blob) % 4 == 0}
 
     def put_vectors(self, fingerprint: str, hashes: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Store vectors, `[len(hashes), dimension]`, until the index holds them."""
@@ -265,8 +288,11 @@ class CallStore:
             rows = list(self._read("fitted", "name=?", [name]))
             if not rows:
                 return None
-            with np.load(io.BytesIO(rows[0][1]), allow_pickle=False) as archive:
-                self._fitted[name] = {key: archive[key] for key in archive.files}
+            try:
+                with np.load(io.BytesIO(rows[0][1]), allow_pickle=False) as archive:
+                    self._fitted[name] = {key: archive[key] for key in archive.files}
+            except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile):  # as if it were not there
+                return None
         return self._fitted[name]
 
     def put_fitted(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:

@@ -8,17 +8,20 @@ import os
 import random
 import shutil
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 
+import numpy as np
 import pytest
 
 from sire_core import recipes
 from sire_core.errors import SireError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
+from sire_core.storage.checksums import row_checksum
 from sire_core.storage.json_files import checksum
 from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
 from support.damage import (
     DAMAGES,
@@ -339,3 +342,36 @@ def test_many_cases_of_damaged_derived_files(templates, tmp_path):
 def test_many_cases_of_damaged_databases(template, tmp_path):
     for case in range(CASES):
         assert harm_of_damaged_truth(template, tmp_path, 2000 + case) == [], case
+
+
+@pytest.mark.parametrize("table", ["records", "answers", "answer_sources", "vectors", "fitted"])
+def test_foreign_values_among_stored_answers(tmp_path, table):
+    """With right checksums; what cannot be read is made again, or an error."""
+    folder = tmp_path / "index"
+    settings = {"recipe": "sirerag", "language_model": ScriptedModel(), "chunker": None}  # and an embedder that learns
+    with Index(folder, **settings) as index:
+        index.build(documents())
+        index._reader.files().calls.put_vectors("f", ["h"], np.zeros((1, 4), dtype=np.float32))
+    whole = (folder / "calls.sqlite").read_bytes()
+    with closing(sqlite3.connect(folder / "calls.sqlite")) as db:
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1] != "checksum"]
+    for place, column in enumerate(columns):
+        for value in foreign_values()[place::5]:
+            (folder / "calls.sqlite").write_bytes(whole)
+            with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as db:
+                row = list(db.execute(f"SELECT {', '.join(columns)} FROM {table} LIMIT 1").fetchone())
+                where = " AND ".join(f"{name}=?" for name in columns)
+                given = [*row[:place], value, *row[place + 1 :]]
+                with suppress(sqlite3.IntegrityError):
+                    sql = f"UPDATE {table} SET {column}=?, checksum=? WHERE {where}"
+                    db.execute(sql, [value, row_checksum(given), *row])
+            for act in (
+                lambda index: index.search("Who lives in Drava 3?"),
+                lambda index: (index.delete(["a1"]), index.add(documents()[1:2])),
+                lambda index: index.spent(),
+                lambda index: index.failures(),
+            ):
+                with suppress(SireError), Index(folder, **settings) as index:
+                    act(index)
+            with suppress(SireError):
+                check_folder(folder)
