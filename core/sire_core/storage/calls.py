@@ -49,7 +49,7 @@ _COLUMNS = {
 }
 """Columns that a checksum covers, by table."""
 
-_TYPES = {
+_TYPES: dict[str, set[tuple[type, ...]]] = {
     "records": {(str, str, str, bytes), (str, str, str, str)},
     "answers": {(str, str, str, int, int)},
     "answer_sources": {(str, str)},

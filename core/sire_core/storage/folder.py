@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -267,8 +268,11 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
     """Move a new index to where an old one is, and remove that one.
 
     What lies beside the old index in its folder stays. Documents that wait in an adapter belong to an index: who calls
-    this has taken them along.
+    this has taken them along. A kill leaves one of both in the place; what it left of the other is removed by the next
+    call.
     """
+    if old.exists():
+        _remove_leftover(old)
     for path in _others(place):
         copy = new / path.relative_to(place)
         copy.parent.mkdir(exist_ok=True)
@@ -277,13 +281,37 @@ def replace_folder(place: Path, new: Path, old: Path) -> None:
         else:
             copy.unlink(missing_ok=True)
             shutil.copy2(path, copy, follow_symlinks=False)
-    place.rename(old)
-    try:
-        new.rename(place)
-    except BaseException:
-        old.rename(place)
-        raise
+    new.rename(old)
+    if not _exchange(place, old):
+        old.rename(new)
+        place.rename(old)
+        try:
+            new.rename(place)
+        except BaseException:
+            old.rename(place)
+            raise
     shutil.rmtree(old)
+
+
+def _remove_leftover(old: Path) -> None:
+    """Remove what an interrupted replacement left, an index or a part of one."""
+    if old.is_symlink() or not old.is_dir() or not {path.name for path in old.iterdir()} <= FILES | FOLDERS:
+        raise StorageError(f"{old} is in the way, and holds what is no index. Move it away.")
+    shutil.rmtree(old)
+
+
+_CURRENT_FOLDER, _SWAP = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step; whether the system can."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    paths = os.fsencode(one), os.fsencode(other)
+    return rename is not None and rename(_CURRENT_FOLDER, paths[0], _CURRENT_FOLDER, paths[1], _SWAP) == 0
 
 
 def _others(folder: Path) -> Iterator[Path]:
