@@ -42,7 +42,7 @@ def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = N
             documents = await call(retriever.invoke, retriever.ainvoke, query, inner_config())
             if record is not None:
                 record[query] = [_plain(document) for document in documents]
-        return [_hit(document, place) for place, document in enumerate(documents, 1)]
+        return [_hit(document, rank) for rank, document in enumerate(documents, 1)]
 
     return RetrieverSource(retrieve, type(retriever).__name__)
 
@@ -50,8 +50,8 @@ def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = N
 def to_document(hit: Hit) -> Document:
     """A hit as a document: a copy of the one that the retriever gave, where it was not ours."""
     if isinstance(hit, _DocumentHit):
-        found = hit.document
-        return Document(id=hit.unit.id, page_content=found.page_content, metadata=copy.deepcopy(found.metadata))
+        document = hit.document
+        return Document(id=hit.unit.id, page_content=document.page_content, metadata=copy.deepcopy(document.metadata))
     return hit_to_langchain(hit)
 
 
@@ -64,7 +64,7 @@ def _plain(document: Document) -> dict[str, Any]:
     return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
 
 
-def _hit(document: Document, place: int) -> _DocumentHit:
+def _hit(document: Document, rank: int) -> _DocumentHit:
     title, source = document.metadata.get("title"), document.metadata.get("source")
     # Without an id a passage is known by its text and where it is from: the rest of the metadata may be of the search,
     # a score for example, and the same passage would take several places of the context.
@@ -78,4 +78,4 @@ def _hit(document: Document, place: int) -> _DocumentHit:
     )
     # What people and agents are told a passage is from: its file, where it has one.
     doc_id = source if isinstance(source, str) and source else name
-    return _DocumentHit(unit=unit, score=1.0 / place, doc_ids=(doc_id,), document=document)
+    return _DocumentHit(unit=unit, score=1.0 / rank, doc_ids=(doc_id,), document=document)

@@ -83,8 +83,8 @@ class LangChainChat(CheckedModel):
     @property
     def fingerprint(self) -> str:
         """Class, model, name, and what decides its answers: stored ones are not those of another temperature."""
-        found = (getattr(self.chat_model, attribute, None) for attribute in _NAMES)
-        model = next((value for value in found if isinstance(value, str) and value), "")
+        names = (getattr(self.chat_model, attribute, None) for attribute in _NAMES)
+        model = next((value for value in names if isinstance(value, str) and value), "")
         chosen = ((name, getattr(self.chat_model, name, None)) for name in _SAMPLING)
         sampling = (f"{name}={value:g}" for name, value in chosen if type(value) in (int, float))
         effort = getattr(self.chat_model, "reasoning_effort", None)
@@ -125,14 +125,14 @@ class LangChainChat(CheckedModel):
         native = None if schema is None else self._native(schema, request.max_tokens)
         chain = self._bounded(request.max_tokens) if native is None else native
         suffix = schema_hint(schema) if schema is not None and native is None else ""
-        came = False
+        received = False
         try:
             async with aclosing(self._send_streaming(chain, request, suffix)) as parts:
                 async for part in parts:
-                    came = True
+                    received = True
                     yield part
         except ModelError as error:
-            if came or native is None or not _refused(error):
+            if received or native is None or not _refused(error):
                 raise
             answer = await self.send(request)  # learns how the next one is streamed
             yield answer.text
@@ -173,15 +173,15 @@ class LangChainChat(CheckedModel):
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
         plain = chat is chain
-        said = ""
+        text = ""
         async with self._sink.counted(size, request.max_tokens) as used:
             pieces = _chat_pieces(chat, _to_messages(rendered, prompt.images), _arguments(stop, plain=plain))
             try:
                 async with aclosing(pieces) as walk:
                     async for part in walk:
                         if isinstance(part, str):
-                            said += part
-                            used[:] = size, estimate_tokens(said)  # should it break off here
+                            text += part
+                            used[:] = size, estimate_tokens(text)  # should it break off here
                             yield part
                         else:
                             answer = _of_message(part, stop, size) if plain else _of_structured({"raw": part}, size)
@@ -231,20 +231,20 @@ def _refused(error: ModelError) -> bool:
     return getattr(error.__cause__, "status_code", None) in _REFUSED_FORMS
 
 
-def as_language_model(given: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
+def as_language_model(model: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
     """What an index takes as its language model, from LangChain's or ours.
 
     Raises:
         ConfigurationError: It is neither.
     """
-    if isinstance(given, BaseChatModel):
-        return LangChainChat(given)
+    if isinstance(model, BaseChatModel):
+        return LangChainChat(model)
     check_language_model(
-        given,
+        model,
         "llm is a LangChain chat model or a LanguageModel: pass the model itself, with no bind, retry or parser around "
         "it; init_chat_model makes one from a name",
     )
-    return given
+    return model
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -100,19 +100,19 @@ def from_langchain(
     """
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
-    found = _with_file_titles(
+    converted = _with_file_titles(
         [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)], file_titles
     )
-    long = sum(len(passage.text) > _LONG for document in found for passage in document.passages) if whole else 0
+    long = sum(len(passage.text) > _LONG for document in converted for passage in document.passages) if whole else 0
     if long:
         _logger.warning(
             "%d of %d documents are longer than %s characters and become one passage each, which embedding models may "
             "cut off. Split them with a text splitter, or pass chunker='sentences'.",
             long,
-            len(found),
+            len(converted),
             f"{_LONG:,}",
         )
-    return found
+    return converted
 
 
 def _with_file_titles(documents: list[Document], file_titles: Callable[[], dict[str, str]]) -> list[Document]:
@@ -125,8 +125,8 @@ def _with_file_titles(documents: list[Document], file_titles: Callable[[], dict[
         text = document.passages[0].text if document.passages else document.text
         if isinstance(source, str) and (title := header_title(text)):
             titles[source] = title
-    named = [titles.get(source, "") if isinstance(source, str) else "" for source in sources]
-    return [replace(d, title=title) if title else d for d, title in zip(documents, named, strict=True)]
+    titles_of_documents = [titles.get(source, "") if isinstance(source, str) else "" for source in sources]
+    return [replace(d, title=title) if title else d for d, title in zip(documents, titles_of_documents, strict=True)]
 
 
 def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:

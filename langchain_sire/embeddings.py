@@ -69,7 +69,7 @@ class LangChainEmbedder:
             parts = list(_names(self.embeddings))
             if self._name:
                 parts.append(self._name)
-            elif not any(_model(found) for found in _layers(self.embeddings)):
+            elif not any(_model(layer) for layer in _layers(self.embeddings)):
                 parts.append(answer_text(type(self.embeddings).__name__, self.embeddings.embed_query))
             self._fingerprint = ":".join(["langchain", *parts])
         return self._fingerprint
@@ -165,47 +165,52 @@ def _layers(embeddings: Embeddings) -> Iterator[Embeddings]:
     """An embeddings object and those inside it, from outside in."""
     waiting, seen = [embeddings], set[int]()
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        layer = waiting.pop()
+        if id(layer) in seen:
             continue
-        seen.add(id(found))
-        yield found
-        inside = getattr(found, "__dict__", {}).values()
+        seen.add(id(layer))
+        yield layer
+        inside = getattr(layer, "__dict__", {}).values()
         waiting += [value for value in inside if isinstance(value, Embeddings)]
 
 
 def _model(embeddings: Embeddings) -> str:
     """The model attribute of an object; empty where it has none."""
-    found = (getattr(embeddings, attribute, None) for attribute in _NAMES)
-    return next((str(value) for value in found if isinstance(value, str) and value), "")
+    names = (getattr(embeddings, attribute, None) for attribute in _NAMES)
+    return next((str(value) for value in names if isinstance(value, str) and value), "")
 
 
 def _names(embeddings: Embeddings) -> Iterator[str]:
-    for found in _layers(embeddings):
-        asked = getattr(found, "dimensions", None)
-        parts = (type(found).__name__, _model(found), _deployment(found), str(asked) if isinstance(asked, int) else "")
+    for layer in _layers(embeddings):
+        dimensions = getattr(layer, "dimensions", None)
+        parts = (
+            type(layer).__name__,
+            _model(layer),
+            _deployment(layer),
+            str(dimensions) if isinstance(dimensions, int) else "",
+        )
         yield from (part for part in parts if part)
 
 
 def _deployment(embeddings: Embeddings) -> str:
     """The deployment that was given: the model attribute of Azure's classes has a default, which says nothing."""
-    given = getattr(embeddings, _DEPLOYMENT, None)
+    deployment = getattr(embeddings, _DEPLOYMENT, None)
     field = getattr(type(embeddings), "model_fields", {}).get(_DEPLOYMENT)
-    default = given == _model(embeddings) or (field is not None and given == field.default)
-    return given if isinstance(given, str) and not default else ""
+    default = deployment == _model(embeddings) or (field is not None and deployment == field.default)
+    return deployment if isinstance(deployment, str) and not default else ""
 
 
-def as_embedder(given: Embeddings | Embedder | str | None) -> Embedder | str | None:
+def as_embedder(embedding: Embeddings | Embedder | str | None) -> Embedder | str | None:
     """What an index takes as its embedder, from LangChain's or ours.
 
     Raises:
         ConfigurationError: It is a vector store.
     """
-    if isinstance(given, VectorStore):
+    if isinstance(embedding, VectorStore):
         raise ConfigurationError(
-            f"embedding is {type(given).__name__}, a vector store: pass it as vector_store=..., and its embeddings are "
-            "used."
+            f"embedding is {type(embedding).__name__}, a vector store: pass it as vector_store=..., and its embeddings "
+            "are used."
         )
-    if isinstance(given, Embeddings):
-        return LangChainEmbedder(given)
-    return given if given is None or isinstance(given, str) else resolve_embedder(given)
+    if isinstance(embedding, Embeddings):
+        return LangChainEmbedder(embedding)
+    return embedding if embedding is None or isinstance(embedding, str) else resolve_embedder(embedding)

@@ -83,8 +83,8 @@ class Progress:
         """Steps that earlier nodes have made."""
         self.query = (state["query"] if node == "retrieve" else "") if going else question
         """What the next step searches for; empty when it is none."""
-        kept = state["replies"] if going else {"model": {}, "search": {}}
-        self.replies: dict[str, Any] = {name: dict(replies) for name, replies in kept.items()}
+        stored_replies = state["replies"] if going else {"model": {}, "search": {}}
+        self.replies: dict[str, Any] = {name: dict(replies) for name, replies in stored_replies.items()}
         self.edits = _edits(state, edited=node == "retrieve") if going else {}
         self._reads = reads
         self._update = ReasoningState(
@@ -113,9 +113,9 @@ class Progress:
         from sire_core.reason.prompts import Reading
 
         last = self._update["steps"][-1] if self._update["steps"] else {}
-        found = self._reads and last.get("type") == "retrieved" and last["number"] > 0
+        was_retrieved = self._reads and last.get("type") == "retrieved" and last["number"] > 0
         reads = paused.schema is not None and issubclass(paused.schema, Reading)  # reports are read in a form of it
-        self._update["next"] = "answer" if reads else "read" if found else "think"
+        self._update["next"] = "answer" if reads else "read" if was_retrieved else "think"
 
     def update(self) -> ReasoningState:
         """What the node returns."""
@@ -125,9 +125,9 @@ class Progress:
 def _edits(state: ReasoningState, *, edited: bool) -> dict[str, str]:
     """Queries of people, by round; also the one that stands in the place of the model's last query now."""
     edits = dict(state.get("edits", {}))
-    asked = next((step for step in reversed(state["steps"]) if step["type"] == "sub_question"), None)
-    if edited and asked is not None and state["query"] != asked["text"]:
+    last_question = next((step for step in reversed(state["steps"]) if step["type"] == "sub_question"), None)
+    if edited and last_question is not None and state["query"] != last_question["text"]:
         if not isinstance(state["query"], str) or not state["query"].strip():
             raise QueryError("The query that is to be searched for next is empty: write one, or leave the model's.")
-        edits[str(asked["number"])] = state["query"]
+        edits[str(last_question["number"])] = state["query"]
     return edits

@@ -111,10 +111,10 @@ class SireMiddleware(AgentMiddleware[SireState, Any, Any]):
 
     def _query(self, messages: Sequence[AnyMessage]) -> str | None:
         """What to search for; None if a model has to say it."""
-        said = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
+        questions = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
         if isinstance(self._rewrite, BaseChatModel):
-            return None if len(said) > 1 else (said or [""])[-1]
-        return (said or [""])[-1] if self._rewrite is None else self._rewrite(messages)
+            return None if len(questions) > 1 else (questions or [""])[-1]
+        return (questions or [""])[-1] if self._rewrite is None else self._rewrite(messages)
 
     def _found(self, query: str, documents: list[Document]) -> dict[str, Any]:
         count = quoted_passages(self._named(documents), self._max_tokens)[1]

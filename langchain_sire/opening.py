@@ -57,29 +57,31 @@ _NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress",
 
 
 def open_index(
-    called: str, given: Mapping[str, Any], others: Collection[str] = (), *, chunker: Any = None
+    called: str, arguments: Mapping[str, Any], others: Collection[str] = (), *, chunker: Any = None
 ) -> tuple[Index, dict[str, Any]]:
     """An index with LangChain's models in the places of ours, and what was given beside its arguments.
 
     Args:
         called: What the user called, for errors.
-        given: Keywords, in any of their spellings; None means that it was not given.
+        arguments: Keywords, in any of their spellings; None means that it was not given.
         others: Names that belong to the caller.
         chunker: What cuts documents unless the user says otherwise; None takes each as one passage.
 
     Raises:
         TypeError: A keyword is unknown, or one argument was given twice.
     """
-    words = {k: v for k, v in given.items() if v is not None}
+    words = {k: v for k, v in arguments.items() if v is not None}
     folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
     words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
-    found = named(called, words, (*_NAMES, *others), SPELLINGS)
-    rest = {name: found.pop(name) for name in others if name in found}
-    if "chunker" in given:
-        chunker = given["chunker"]
-    if "recipe" not in found and (remembered := read_settings(found.get("path")).get("recipe")):
-        found["recipe"] = recipe_of(found["path"], remembered) if "vector_store" in found else remembered
-    return make_index(**{**found, "chunker": chunker}), rest
+    named_arguments = named(called, words, (*_NAMES, *others), SPELLINGS)
+    rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
+    if "chunker" in arguments:
+        chunker = arguments["chunker"]
+    if "recipe" not in named_arguments and (remembered := read_settings(named_arguments.get("path")).get("recipe")):
+        named_arguments["recipe"] = (
+            recipe_of(named_arguments["path"], remembered) if "vector_store" in named_arguments else remembered
+        )
+    return make_index(**{**named_arguments, "chunker": chunker}), rest
 
 
 def make_index(
@@ -105,36 +107,36 @@ def make_index(
     return Index(path, recipe=recipe, embedder=as_embedder(embedding), language_model=as_language_model(llm), **options)
 
 
-def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
+def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved.
 
     Raises:
         StorageError: The file is damaged.
     """
     try:
-        return {} if place is None else read_checked(Path(place) / _SETTINGS, dict)
+        return {} if folder is None else read_checked(Path(folder) / _SETTINGS, dict)
     except FileNotFoundError:  # a new folder, or one that the core wrote
         return {}
 
 
-def write_settings(place: Path, settings: Mapping[str, Any]) -> None:
+def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """Replace what is remembered."""
-    place.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
-    write_checked(place / _SETTINGS, dict(settings))
+    folder.mkdir(parents=True, exist_ok=True)  # where there was nothing to index yet
+    write_checked(folder / _SETTINGS, dict(settings))
 
 
-def remember_title_key(place: Path | None, title_key: str | list[str]) -> None:
+def remember_title_key(folder: Path | None, title_key: str | list[str]) -> None:
     """Save a key of titles where the folder has none: who opens it next reads titles of documents in the same way."""
-    if place is None or title_key == "title" or "title_key" in (saved := read_settings(place)):
+    if folder is None or title_key == "title" or "title_key" in (saved := read_settings(folder)):
         return
-    write_settings(place, {**saved, "title_key": title_key})
+    write_settings(folder, {**saved, "title_key": title_key})
 
 
-def refuse_store_searches(given: Mapping[str, Any]) -> None:
+def refuse_store_searches(arguments: Mapping[str, Any]) -> None:
     """Say where the kinds of search are that vector stores have."""
-    asked = next((name for name in _OF_STORES if name in given), None)
-    if asked is not None:
+    of_store = next((name for name in _OF_STORES if name in arguments), None)
+    if of_store is not None:
         raise TypeError(
-            f"SireRetriever has no {asked}. The vector store has it, over the same index: SireVectorStore(path=...)"
+            f"SireRetriever has no {of_store}. The vector store has it, over the same index: SireVectorStore(path=...)"
             f".as_retriever(search_type=..., search_kwargs=...)."
         )

@@ -159,7 +159,7 @@ def make_reasoner(
     options: Mapping[str, Any],
     *,
     answer: bool = True,
-    asked: Mapping[str, Any] | None = None,
+    search_options: Mapping[str, Any] | None = None,
 ) -> Reasoner:
     """A reasoner from what a user gives.
 
@@ -169,7 +169,7 @@ def make_reasoner(
         llm: LangChain's or ours; None takes the index's own.
         options: `k`; settings of the strategy, whose own `k` is called `search_k` here; bounds.
         answer: See `Reasoner`.
-        asked: What one call of a `SireRetriever` wants, see there; None takes what holds for all calls.
+        search_options: What one call of a `SireRetriever` wants, see there; None takes what holds for all calls.
 
     Raises:
         ConfigurationError: An option is unknown or impossible, or the source is neither retriever nor index.
@@ -186,7 +186,7 @@ def make_reasoner(
         raise ConfigurationError(
             f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(known))}."
         )
-    searched, size = _searched(retriever, asked)
+    searched, size = _searched(retriever, search_options)
     return Reasoner(
         strategy,
         retriever,
@@ -200,11 +200,11 @@ def make_reasoner(
     )
 
 
-def _searched(retriever: BaseRetriever, asked: Mapping[str, Any] | None) -> tuple[Searchable, int | None]:
+def _searched(retriever: BaseRetriever, options: Mapping[str, Any] | None) -> tuple[Searchable, int | None]:
     """What is searched, and how many documents a retriever of ours gives: with its recipe and in its form."""
     if not isinstance(retriever, SireRetriever):
         return retriever_source(retriever), None
-    wanted = retriever.asked({}) if asked is None else asked
+    wanted = retriever.asked({}) if options is None else options
     index = retriever.searched(wanted)
     return index if wanted["returns"] == "units" else PassageSource(index), wanted["k"]
 
@@ -230,13 +230,13 @@ class ReasoningRetriever(SireRetriever):
     options: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def _over(cls, called: str, given: Mapping[str, Any], *, is_writer: bool = False) -> Self:
+    def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         """Open an index with `extraction_llm`; `llm` reasons only."""
-        reasons = {word for word in given if SPELLINGS.get(word, word) == "llm" and word != "extraction_llm"}
-        models = [given[word] for word in given if word in reasons and given[word] is not None]
+        reasons = {word for word in arguments if SPELLINGS.get(word, word) == "llm" and word != "extraction_llm"}
+        models = [arguments[word] for word in arguments if word in reasons and arguments[word] is not None]
         if len(models) > 1:
             raise TypeError(f"{called}() got {' and '.join(sorted(reasons))}: two words for one argument.")
-        others = {word: value for word, value in given.items() if word not in reasons}
+        others = {word: value for word, value in arguments.items() if word not in reasons}
         retriever = super()._over(called, others, is_writer=is_writer)
         retriever.llm = models[0] if models else None
         as_language_model(retriever.llm)  # says what is none
@@ -247,16 +247,16 @@ class ReasoningRetriever(SireRetriever):
         self._reasoner()
         return self
 
-    def _reasoner(self, asked: Mapping[str, Any] | None = None) -> Reasoner:
-        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False, asked=asked)
+    def _reasoner(self, options: Mapping[str, Any] | None = None) -> Reasoner:
+        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False, search_options=options)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
-        k, where = map(self.called(options).get, ("k", "filter"))
+        k, filter = map(self.called(options).get, ("k", "filter"))
         documents: list[Document] = []
-        for step in traced(reasoner.steps(query, k, where), callbacks, query, **reasoner.traces(k, where)):
+        for step in traced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents
@@ -265,9 +265,9 @@ class ReasoningRetriever(SireRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         callbacks, reasoner = run_manager.get_child(), self._reasoner(self.asked(options))
-        k, where = map(self.called(options).get, ("k", "filter"))
+        k, filter = map(self.called(options).get, ("k", "filter"))
         documents: list[Document] = []
-        async for step in atraced(reasoner.steps(query, k, where), callbacks, query, **reasoner.traces(k, where)):
+        async for step in atraced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
             documents = _evidence(step)
         return documents

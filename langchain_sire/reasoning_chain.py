@@ -117,50 +117,50 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
 
     def _run(
         self,
-        given: Iterator[Any],
+        inputs: Iterator[Any],
         run_manager: CallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,
         *,
         streams: bool = True,
         plain: bool = False,
-        kept: list[ReasoningStep] | None = None,
+        recorded: list[ReasoningStep] | None = None,
         **unknown: Any,
     ) -> Iterator[AddableDict]:
         _refuse(unknown)
-        question, reasoner = question_of(reduce(add, given)), self.reasoner
+        question, reasoner = question_of(reduce(add, inputs)), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
         callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
         with closing(traced(steps, callbacks, question, **how)) as walk:
             for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
-                if kept is not None:
-                    kept.append(step)
+                if recorded is not None:
+                    recorded.append(step)
                 yield step_to_chunk(question, step, streamed=streamed, plain=plain)
 
     async def _arun(
         self,
-        given: AsyncIterator[Any],
+        inputs: AsyncIterator[Any],
         run_manager: AsyncCallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,
         *,
         streams: bool = True,
         plain: bool = False,
-        kept: list[ReasoningStep] | None = None,
+        recorded: list[ReasoningStep] | None = None,
         **unknown: Any,
     ) -> AsyncIterator[AddableDict]:
         _refuse(unknown)
-        question, reasoner = question_of(reduce(add, [piece async for piece in given])), self.reasoner
+        question, reasoner = question_of(reduce(add, [piece async for piece in inputs])), self.reasoner
         steps = reasoner.steps(question, k, filter, stream=streams)
         streamed = False
         callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
         async with aclosing(atraced(steps, callbacks, question, **how)) as walk:
             async for step in walk:
                 streamed |= isinstance(step, AnswerPiece)
-                if kept is not None:
-                    kept.append(step)
+                if recorded is not None:
+                    recorded.append(step)
                 yield step_to_chunk(question, step, streamed=streamed, plain=plain)
 
     def as_tool(
@@ -189,8 +189,8 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         return create_sire_answer_tool(self, args_schema=args_schema, **words)
 
 
-async def _once(given: Question) -> AsyncIterator[Question]:
-    yield given
+async def _once(question: Question) -> AsyncIterator[Question]:
+    yield question
 
 
 def _refuse(arguments: Mapping[str, Any]) -> None:

@@ -188,16 +188,16 @@ class _Work:
         return Progress(node, question_of(state), state, reads=reads, searches=reasoner.searches)
 
     def _steps(self, node: str, progress: Progress) -> AsyncGenerator[ReasoningStep, None]:
-        reasoner, kept = self._reasoner, progress.replies
+        reasoner, replies = self._reasoner, progress.replies
         if isinstance(reasoner.source, (Index, PassageSource)):
-            source: Any = RecordedSearches(reasoner.source, kept["search"], self._vectors)
+            source: Any = RecordedSearches(reasoner.source, replies["search"], self._vectors)
             model = reasoner.model or reasoner.source.language_model
         else:
-            source = retriever_source(reasoner.retriever, kept["search"])
+            source = retriever_source(reasoner.retriever, replies["search"])
             model = reasoner.model
         if model is not None:
-            most = 0 if node == "retrieve" else 1
-            model = RecordedModel(model, kept["model"], numbered=True, most=most)
+            limit = 0 if node == "retrieve" else 1
+            model = RecordedModel(model, replies["model"], numbered=True, most=limit)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
         return replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)

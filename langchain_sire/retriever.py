@@ -162,8 +162,8 @@ class SireRetriever(DocumentIndex):
             BuildError: Too many passages failed.
             TypeError: An argument is unknown.
         """
-        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.from_documents", given)
+        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over(f"{cls.__name__}.from_documents", arguments)
         retriever.add_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -181,8 +181,8 @@ class SireRetriever(DocumentIndex):
         **options: Any,
     ) -> Self:
         """See `from_documents`."""
-        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.afrom_documents", given)
+        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over(f"{cls.__name__}.afrom_documents", arguments)
         await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -248,8 +248,8 @@ class SireRetriever(DocumentIndex):
         """
         from sire_core.build.mirroring import catch_up
 
-        given = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.load", given)
+        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
+        retriever = cls._over(f"{cls.__name__}.load", arguments)
         try:
             check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
@@ -279,13 +279,13 @@ class SireRetriever(DocumentIndex):
             recipe: A name or a `Recipe`; None means the folder's latest, or the default.
             **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` to split whole documents.
         """
-        given = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options}
-        return cls._over(f"{cls.__name__}.open", given, is_writer=True)
+        arguments = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options}
+        return cls._over(f"{cls.__name__}.open", arguments, is_writer=True)
 
     @classmethod
-    def _over(cls, called: str, given: Mapping[str, Any], *, is_writer: bool = False) -> Self:
+    def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
         own = [name for name in cls.model_fields if name not in ("index", "llm")]  # an index has its model as `llm`
-        index, fields = open_index(called, given, own)
+        index, fields = open_index(called, arguments, own)
         saved = {name: value for name, value in read_settings(index.path).items() if name == "k"}
         retriever = cls(index=index, **{**saved, **fields})
         retriever._is_writer = is_writer
@@ -309,11 +309,11 @@ class SireRetriever(DocumentIndex):
 
     async def _hits(self, query: str, options: Mapping[str, Any]) -> list[Hit]:
         """Search as a call, `search_kwargs` and the fields say, in this order."""
-        asked = self.asked(options)
-        index = self.searched(asked)
+        search = self.asked(options)
+        index = self.searched(search)
         await self.prepare_search()
         try:
-            return await index.asearch(query, asked["k"], filter=asked["filter"], returns=asked["returns"])
+            return await index.asearch(query, search["k"], filter=search["filter"], returns=search["returns"])
         except IndexMissingError:
             if not self._is_writer:
                 raise
@@ -325,29 +325,29 @@ class SireRetriever(DocumentIndex):
             await self.aflush()
         return self._is_writer
 
-    def searched(self, asked: Mapping[str, Any]) -> Index:
+    def searched(self, search: Mapping[str, Any]) -> Index:
         """The index, with the recipe that was asked for."""
-        return self.index.using(asked["recipe"]) if asked.get("recipe") else self.index
+        return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
         general = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
         own = self.called(options)
-        where = self.narrowed(own.get("filter"))
-        return {"k": self.k, "returns": self.returns, **general, **own, "filter": where}
+        narrowed = self.narrowed(own.get("filter"))
+        return {"k": self.k, "returns": self.returns, **general, **own, "filter": narrowed}
 
     def as_retriever(self, **fields: Any) -> Self:
         """This retriever with other fields: `k`, `returns`, `search_kwargs` and others; a filter can only narrow it."""
         known = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
         mine = {name: getattr(self, name) for name in type(self).model_fields}
-        made = type(self)(**{**mine, **known, "filter": self.narrowed(known.get("filter"))})
-        made._is_writer = self._is_writer  # noqa: SLF001 - its own
-        return made
+        retriever = type(self)(**{**mine, **known, "filter": self.narrowed(known.get("filter"))})
+        retriever._is_writer = self._is_writer  # noqa: SLF001 - its own
+        return retriever
 
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
-        given = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", given, SEARCH, SPELLINGS)
+        values = {key: value for key, value in options.items() if value is not None}
+        return named(f"{type(self).__name__}.invoke", values, SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
@@ -373,9 +373,9 @@ class SireRetriever(DocumentIndex):
         self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None
     ) -> list[str]:
         """See `add_documents`."""
-        given = self._given(documents if ids is None else with_ids(documents, ids))
-        await self._follow(await self.index.aupdate(given))
-        return [document.id for document in given]
+        converted = self._given(documents if ids is None else with_ids(documents, ids))
+        await self._follow(await self.index.aupdate(converted))
+        return [document.id for document in converted]
 
     def add_texts(
         self,
@@ -403,9 +403,9 @@ class SireRetriever(DocumentIndex):
 
     async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
         """See `replace_all`."""
-        given = self._given(documents)
-        await self._follow(await self.index.abuild(given))
-        return [document.id for document in given]
+        converted = self._given(documents)
+        await self._follow(await self.index.abuild(converted))
+        return [document.id for document in converted]
 
     def delete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
@@ -437,13 +437,13 @@ class SireRetriever(DocumentIndex):
                 "delete_documents(filter='source=manual.md')."
             )
         if ids is None:
-            gone = await self._passing(filter)
+            removed_ids = await self._passing(filter)
         else:
-            gone = [ids] if isinstance(ids, str) else list(ids)
-        if not gone:
+            removed_ids = [ids] if isinstance(ids, str) else list(ids)
+        if not removed_ids:
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
-        report = await self.index.adelete(gone, missing_ok=missing_ok or seen, visible_only=seen)
+        report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen, visible_only=seen)
         await self._follow(report)
         return report
 
@@ -451,37 +451,37 @@ class SireRetriever(DocumentIndex):
         """Documents as they were added, in the order of the ids; unknown ids are ignored."""
         wanted = [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
         try:
-            found = {document.id: document for document in self.index.documents(wanted)}
+            by_id = {document.id: document for document in self.index.documents(wanted)}
         except IndexMissingError:
             return []
-        return [to_langchain(found[name]) for name in wanted if name in found]
+        return [to_langchain(by_id[name]) for name in wanted if name in by_id]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """See `get_by_ids`."""
         return await asyncio.to_thread(self.get_by_ids, ids)
 
-    async def _passing(self, where: FilterLike) -> list[str]:
+    async def _passing(self, filter: FilterLike) -> list[str]:
         """Ids of the documents of which every passage passes a filter."""
-        wanted = self.narrowed(where)
+        wanted = self.narrowed(filter)
         assert wanted is not None
-        found: list[str] = []
+        passing_ids: list[str] = []
         seen: set[str] = set()
         for document in await asyncio.to_thread(self.index.documents):
-            asked = filter_fields(document)
-            seen.update(key for passage in asked for key in passage[0])
-            if all(passes(wanted, asked)):
-                found.append(document.id)
+            fields = filter_fields(document)
+            seen.update(key for passage in fields for key in passage[0])
+            if all(passes(wanted, fields)):
+                passing_ids.append(document.id)
         if hint := unknown_keys(wanted, seen):  # everything passes a "not" on a key that nothing has
             raise ConfigurationError(f"Nothing was deleted. {hint}")
-        if not found:
+        if not passing_ids:
             _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
-        return found
+        return passing_ids
 
     def _given(self, documents: Iterable[Document]) -> list[Any]:
         whole = self.index.chunker is None
-        given = from_langchain(documents, self.title_key, whole=whole, file_titles=self._titles_of_files)
-        warn_of_first_cost(self.index, len(given))
-        return given
+        converted = from_langchain(documents, self.title_key, whole=whole, file_titles=self._titles_of_files)
+        warn_of_first_cost(self.index, len(converted))
+        return converted
 
     def _titles_of_files(self) -> dict[str, str]:
         """Titles in the front matter of files, by source: `index()` gives a file's chunks in several batches."""
@@ -527,12 +527,12 @@ class SireRetriever(DocumentIndex):
             raise ValueError("Name the ids to delete; delete([]) deletes nothing.")
         ids = [ids] if isinstance(ids, str) else ids
         self._is_writer = True
-        gone = [str(document.id) for document in self.get_by_ids(ids)]
-        if gone and self.index.allow is not None:
-            self.index.delete(gone, missing_ok=True, visible_only=True)
+        removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
+        if removed_ids and self.index.allow is not None:
+            self.index.delete(removed_ids, missing_ok=True, visible_only=True)
         else:
-            self.index.defer(delete=gone)
-        return DeleteResponse(num_deleted=len(gone), num_failed=0, succeeded=gone, failed=[])
+            self.index.defer(delete=removed_ids)
+        return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
         """See `delete`."""
@@ -579,9 +579,9 @@ class SireRetriever(DocumentIndex):
         return self._params
 
 
-def _save_settings(retriever: SireRetriever, place: Path | None) -> None:
-    if place is not None:
-        asked = retriever.asked({})
-        recipe = retriever.searched(asked).recipe_name
+def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
+    if folder is not None:
+        search = retriever.asked({})
+        recipe = retriever.searched(search).recipe_name
         titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
-        write_settings(place, {"k": asked["k"], **({"recipe": recipe} if recipe else {}), **titles})
+        write_settings(folder, {"k": search["k"], **({"recipe": recipe} if recipe else {}), **titles})

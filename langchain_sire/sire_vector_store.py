@@ -61,10 +61,13 @@ class SireVectorStore(VectorStore):
     ) -> None:
         if documents is not None and (embedding is not None or path is not None or options):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
-        given = {"path": path, "embedding": embedding, **options}
-        made = SireRetriever._over("SireVectorStore", given, is_writer=True) if documents is None else documents  # noqa: SLF001 - `open`, under this name
-        self.documents = made
-        self._embedding = embedding if documents is None else None
+        arguments = {"path": path, "embedding": embedding, **options}
+        if documents is None:
+            documents = SireRetriever._over("SireVectorStore", arguments, is_writer=True)  # noqa: SLF001 - `open`
+            self._embedding = embedding
+        else:
+            self._embedding = None
+        self.documents = documents
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -202,19 +205,19 @@ class SireVectorStore(VectorStore):
     async def asimilarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
         """See `similarity_search_by_vector`."""
         known = named("SireVectorStore.similarity_search_by_vector", kwargs, SEARCH, SPELLINGS)
-        asked = self.documents.asked({**known, "k": k})
-        check_returns(asked["returns"])
-        if asked["returns"] == "units":
+        search = self.documents.asked({**known, "k": k})
+        check_returns(search["returns"])
+        if search["returns"] == "units":
             raise ConfigurationError(
                 'similarity_search_by_vector finds passages: leave out returns="units" or pass returns="passages". '
                 "similarity_search finds units by a question."
             )
         await self.documents.prepare_search()
         try:
-            pinned = await self.documents.searched(asked).asnapshot(filter=asked["filter"])
+            pinned = await self.documents.searched(search).asnapshot(filter=search["filter"])
         except IndexMissingError:
             return []
-        hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), asked["k"])
+        hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), search["k"])
         return [hit_to_langchain(hit, plain=True) for hit in hits]
 
     def _similarity_search_with_relevance_scores(
@@ -247,7 +250,7 @@ class SireVectorStore(VectorStore):
             return []
         question, vectors = await self._vectors(query, hits, kwargs)
         chosen = maximal_marginal_relevance(question, list(vectors), lambda_mult, k)
-        return [hit_to_langchain(hits[place], plain=True) for place in chosen]
+        return [hit_to_langchain(hits[index], plain=True) for index in chosen]
 
     async def _hits(self, query: str, k: int, options: Mapping[str, Any]) -> list[Hit]:
         known = named("SireVectorStore.similarity_search", options, SEARCH, SPELLINGS)

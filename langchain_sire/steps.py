@@ -22,22 +22,22 @@ __all__ = ["atraced", "question_of", "step_to_chunk", "step_to_dict", "traced"]
 _KEYS = ("question", "input", "query")
 
 
-def question_of(given: object) -> str:
+def question_of(value: object) -> str:
     """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
 
     Raises:
         QueryError: There is none.
     """
-    if isinstance(given, Mapping):
-        found = next((given[key] for key in _KEYS if key in given), None)
-        if found is None:
+    if isinstance(value, Mapping):
+        question = next((value[key] for key in _KEYS if key in value), None)
+        if question is None:
             raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _KEYS))}.")
-        given = found
-    if not isinstance(given, str):
-        raise QueryError(f"The question is a {type(given).__name__}, not a text.")
-    if not given.strip():
+        value = question
+    if not isinstance(value, str):
+        raise QueryError(f"The question is a {type(value).__name__}, not a text.")
+    if not value.strip():
         raise QueryError("The question is empty. Ask something.")
-    return given
+    return value
 
 
 def step_to_dict(step: ReasoningStep) -> dict[str, Any]:

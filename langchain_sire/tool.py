@@ -98,22 +98,22 @@ class _Searcher:
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
         with _tool_errors():
-            found = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-            return self._told(found, "" if found else run_sync(self._hint(filter)))
+            documents = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+            return self._told(documents, "" if documents else run_sync(self._hint(filter)))
 
     async def asearch(
         self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
     ) -> tuple[str, list[Document]]:
         """Search."""
         with _tool_errors():
-            found = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
-            return self._told(found, "" if found else await self._hint(filter))
+            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+            return self._told(documents, "" if documents else await self._hint(filter))
 
     async def _hint(self, filter: Any) -> str:
         return await explain_filter(self._retriever.index, self._retriever.narrowed(), parse_filter(filter))
 
-    def _told(self, found: list[Document], hint: str) -> tuple[str, list[Document]]:
-        return f"{cite(found, self._cite_key)} {hint}".rstrip(), found
+    def _told(self, documents: list[Document], hint: str) -> tuple[str, list[Document]]:
+        return f"{cite(documents, self._cite_key)} {hint}".rstrip(), documents
 
 
 def cite(documents: list[Document], cite_key: str = "") -> str:
@@ -163,8 +163,8 @@ def create_sire_answer_tool(
     """
     if isinstance(source, ReasoningChain):
         if llm is not None or options:
-            given = ", ".join([*(["llm"] if llm is not None else []), *options])
-            raise ConfigurationError(f"The chain has its own {given}: give it to the chain.")
+            names = ", ".join([*(["llm"] if llm is not None else []), *options])
+            raise ConfigurationError(f"The chain has its own {names}: give it to the chain.")
         chain = source
     else:
         if via not in ("single", "ircot", "self-ask"):
@@ -193,31 +193,35 @@ class _Answerer:
         self._chain = chain
         self._cite_key = cite_key
 
-    def answer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
+    def answer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
         """Answer, from sync code."""
-        kept: list[ReasoningStep] = []
-        with _reported(kept, given, self._cite_key):
-            result = self._chain.invoke(question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given))
-        return _text(kept, given, self._cite_key), result
-
-    async def aanswer(self, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
-        """Answer."""
-        kept: list[ReasoningStep] = []
-        with _reported(kept, given, self._cite_key):
-            result = await self._chain.ainvoke(
-                question_of(given), {"callbacks": callbacks}, kept=kept, **_narrowing(given)
+        steps: list[ReasoningStep] = []
+        with _reported(steps, arguments, self._cite_key):
+            result = self._chain.invoke(
+                question_of(arguments), {"callbacks": callbacks}, kept=steps, **_narrowing(arguments)
             )
-        return _text(kept, given, self._cite_key), result
+        return _text(steps, arguments, self._cite_key), result
+
+    async def aanswer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        """Answer."""
+        steps: list[ReasoningStep] = []
+        with _reported(steps, arguments, self._cite_key):
+            result = await self._chain.ainvoke(
+                question_of(arguments), {"callbacks": callbacks}, kept=steps, **_narrowing(arguments)
+            )
+        return _text(steps, arguments, self._cite_key), result
 
 
 @contextmanager
-def _reported(kept: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> Iterator[None]:
+def _reported(steps: Sequence[ReasoningStep], arguments: Mapping[str, Any], cite_key: str) -> Iterator[None]:
     """Report what the model can put right, and what was found where there is no answer; other errors are raised."""
     with _tool_errors():
         try:
             yield
         except NoAnswerError as error:
-            raise ToolException(_text([*kept, error.answer or Answer("", "model_failed")], given, cite_key)) from error
+            raise ToolException(
+                _text([*steps, error.answer or Answer("", "model_failed")], arguments, cite_key)
+            ) from error
 
 
 @contextmanager
@@ -229,11 +233,11 @@ def _tool_errors() -> Iterator[None]:
         raise ToolException(str(error)) from error
 
 
-def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: given[key] for key in ("k", "filter") if given.get(key) is not None}
+def _narrowing(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: arguments[key] for key in ("k", "filter") if arguments.get(key) is not None}
 
 
-def _text(steps: Sequence[ReasoningStep], given: Mapping[str, Any], cite_key: str) -> str:
+def _text(steps: Sequence[ReasoningStep], arguments: Mapping[str, Any], cite_key: str) -> str:
     *rest, answer = steps
     assert isinstance(answer, Answer)
-    return answer_text(answer, rest if given.get("show_steps") else (), cite_key)
+    return answer_text(answer, rest if arguments.get("show_steps") else (), cite_key)

@@ -59,11 +59,11 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         title_key: str | Sequence[str] = "title",
         **options: Any,
     ) -> None:
-        given = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}
-        if index is not None and any(value is not None for value in given.values()):
+        arguments = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}
+        if index is not None and any(value is not None for value in arguments.values()):
             raise ConfigurationError("Give an index, or the settings of one, not both.")
-        given["recipe"] = recipe or "sirerag"  # the default recipe derives no texts that a store could hold
-        self.index = open_index(type(self).__name__, given)[0] if index is None else index
+        arguments["recipe"] = recipe or "sirerag"  # the default recipe derives no texts that a store could hold
+        self.index = open_index(type(self).__name__, arguments)[0] if index is None else index
         self._title_key = title_key
         self._kinds = _checked(kinds)
 
@@ -109,10 +109,10 @@ def pool_documents(index: Index, *, kinds: Collection[str] | None = None) -> lis
     """
     wanted = _checked(kinds)
     view = index.view()
-    found = ((position, *view.pool.unit(position)) for position in range(view.size))
+    units = ((position, *view.pool.unit(position)) for position in range(view.size))
     return [
         pool_document(unit, doc_ids, view.shared_metadata(position))
-        for position, unit, doc_ids in found
+        for position, unit, doc_ids in units
         if wanted is None or str(unit.kind) in wanted
     ]
 

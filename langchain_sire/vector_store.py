@@ -89,7 +89,7 @@ class VectorStoreSource:
     async def _search(self, query: str, arguments: Mapping[str, Any]) -> list[tuple[Document, float]]:
         store = self.vector_store
         try:
-            found = await call(
+            scored = await call(
                 lambda: store.similarity_search_with_score(query, **arguments),
                 lambda: store.asimilarity_search_with_score(query, **arguments),
             )
@@ -98,12 +98,12 @@ class VectorStoreSource:
                 lambda: store.similarity_search(query, **arguments),
                 lambda: store.asimilarity_search(query, **arguments),
             )
-            return [(document, 1.0 / place) for place, document in enumerate(plain, 1)]
-        scores = [float(score) for _, score in found]
+            return [(document, 1.0 / rank) for rank, document in enumerate(plain, 1)]
+        scores = [float(score) for _, score in scored]
         grow = self._distances
         if grow is None:  # none of one result, or of equal ones, is wrong either way
             grow = bool(scores) and scores[0] < scores[-1]
-        return [(document, -score if grow else score) for (document, _), score in zip(found, scores, strict=True)]
+        return [(document, -score if grow else score) for (document, _), score in zip(scored, scores, strict=True)]
 
 
 def over_vector_store(
@@ -193,11 +193,11 @@ class VectorStoreMirror:
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units; what the store has under their ids goes first, since not every store replaces."""
         store = self.vector_store
-        documents = [pool_document(found.unit, found.doc_ids, found.metadata) for found in units]
-        ids = [to_uuid(found.unit.id) for found in units]
+        documents = [pool_document(unit.unit, unit.doc_ids, unit.metadata) for unit in units]
+        ids = [to_uuid(unit.unit.id) for unit in units]
         there = await self._there(ids)
         if there is None:
-            there = [name for name, found in zip(ids, units, strict=True) if found.replaces]
+            there = [name for name, unit in zip(ids, units, strict=True) if unit.replaces]
         if there:
             await call(lambda: store.delete(there), lambda: store.adelete(there))
         if self._is_flat:
@@ -225,10 +225,10 @@ class VectorStoreMirror:
         """Delete units; of a store that can tell, only what it has."""
         names = [to_uuid(unit) for unit in ids]
         there = await self._there(names)
-        gone = names if there is None else there
-        if gone:
+        removed = names if there is None else there
+        if removed:
             store = self.vector_store
-            await call(lambda: store.delete(gone), lambda: store.adelete(gone))
+            await call(lambda: store.delete(removed), lambda: store.adelete(removed))
 
     async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - the store is asked for the id
         """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
@@ -238,8 +238,8 @@ class VectorStoreMirror:
     async def nearest(self, unit: MirroredUnit) -> list[str]:
         """The unit id of the entry that is nearest to a unit's text by the store's own embeddings."""
         store, text = self.vector_store, unit.unit.index_text
-        found = await call(lambda: store.similarity_search(text, k=1), lambda: store.asimilarity_search(text, k=1))
-        return [str(document.metadata.get("unit_id", "")) for document in found]
+        documents = await call(lambda: store.similarity_search(text, k=1), lambda: store.asimilarity_search(text, k=1))
+        return [str(document.metadata.get("unit_id", "")) for document in documents]
 
     async def flush(self) -> None:
         """Save the store, where that was asked for."""
@@ -250,8 +250,10 @@ class VectorStoreMirror:
         """Those of the ids that the store has; None when it cannot be asked."""
         store = self.vector_store
         try:
-            found = await call(lambda: store.get_by_ids(list(ids)), lambda: store.aget_by_ids(list(ids)))
+            documents = await call(lambda: store.get_by_ids(list(ids)), lambda: store.aget_by_ids(list(ids)))
         except NotImplementedError:
             return None
         wanted = set(ids)
-        return [name for document in found if (name := document.id or to_uuid(document.metadata["unit_id"])) in wanted]
+        return [
+            name for document in documents if (name := document.id or to_uuid(document.metadata["unit_id"])) in wanted
+        ]

@@ -80,8 +80,8 @@ def cut(
         raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
     fresh = {name: document for name, document in whole.items() if name not in same}
     left = [n for n in nodes if not isinstance(n, LlamaIndexDocument) or n is fresh.get(n.node_id)]
-    made = run_transformations(left, transformations)
-    return convert(made, marks=marks), list(same)
+    nodes_made = run_transformations(left, transformations)
+    return convert(nodes_made, marks=marks), list(same)
 
 
 def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everything: bool) -> None:
@@ -99,11 +99,11 @@ def _refuse_another(mine: list[str] | None, saved: Sequence[str] | None, everyth
 
 def _refuse_nodes(known: Mapping[str, Document]) -> None:
     """Refuse documents that the index holds as nodes that were cut from them elsewhere."""
-    found = [name for name, document in known.items() if _source(document) == name or _mark(document)]
-    if found:
+    nodes_found = [name for name, document in known.items() if _source(document) == name or _mark(document)]
+    if nodes_found:
         raise ConfigurationError(
-            f"In the index as nodes that were cut before: {', '.join(found[:10])}. Whole, a document would be cut in "
-            "another way. Give its nodes (splitter.get_nodes_from_documents), or name what cuts it: "
+            f"In the index as nodes that were cut before: {', '.join(nodes_found[:10])}. Whole, a document would be cut "
+            "in another way. Give its nodes (splitter.get_nodes_from_documents), or name what cuts it: "
             "SireRetriever.from_persist_dir(folder, transformations=[...]); [] leaves it to the index."
         )
 

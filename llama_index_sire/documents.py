@@ -146,8 +146,8 @@ def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: Se
     about = _about(node)
     cut: list[Passage] = []
     for start, end, piece in [(0, len(text), text)] if chunker is None else chunker.slices(text):
-        places = {"start_char_idx": start, "end_char_idx": end}
-        cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **places}, sort_keys=True)}))
+        positions = {"start_char_idx": start, "end_char_idx": end}
+        cut.append(Passage(piece, metadata={NODE_KEY: json.dumps({**about, **positions}, sort_keys=True)}))
     title = title_of(metadata, title_key) or header_title(text)
     return Document(node.node_id, "", title, metadata, tuple(cut) if text.strip() else ())
 
@@ -176,13 +176,13 @@ def _metadata(node: BaseNode) -> dict[str, Any]:
 
 
 def _is_shared(key: str, value: Any, metadata: Sequence[Mapping[str, Any]]) -> bool:
-    return all(key in found and found[key] == value for found in metadata[1:])
+    return all(key in item and item[key] == value for item in metadata[1:])
 
 
 def _about(node: BaseNode) -> dict[str, Any]:
     """What a node has beside its text and metadata, where it is not what every node has."""
-    found = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
-    about = {name: value for name, value in found.items() if value != getattr(_PLAIN, name)}
+    values = {name: getattr(node, name) for name in _FIELDS if hasattr(node, name)}
+    about = {name: value for name, value in values.items() if value != getattr(_PLAIN, name)}
     with suppress(TypeError, ValueError, RecursionError):  # refused later, in words that name the document
         if types := lost_types(node.metadata):
             about[TYPES] = types
@@ -233,13 +233,15 @@ def read_about(text: str) -> tuple[type[TextNode], dict[str, Any]]:
     """Class and fields of a node from what stands under `NODE_KEY`."""
     about: dict[str, Any] = json.loads(text)
     about.pop(CUT_KEY, None)
-    made = _CLASSES[about.pop(_CLASS, "TextNode")]
+    node_class = _CLASSES[about.pop(_CLASS, "TextNode")]
     related = about.pop("relationships", {})
-    about["relationships"] = {NodeRelationship(kind): _to(found) for kind, found in related.items()}
-    return made, about
+    about["relationships"] = {NodeRelationship(kind): _to(related_node) for kind, related_node in related.items()}
+    return node_class, about
 
 
-def _to(found: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:
-    if found and isinstance(found[0], list):
-        return [RelatedNodeInfo(node_id=name, node_type=kind, hash=made) for name, kind, made in found]
-    return RelatedNodeInfo(node_id=found[0], node_type=found[1], hash=found[2]) if found else []
+def _to(entries: list[Any]) -> RelatedNodeInfo | list[RelatedNodeInfo]:
+    if entries and isinstance(entries[0], list):
+        return [
+            RelatedNodeInfo(node_id=name, node_type=kind, hash=content_hash) for name, kind, content_hash in entries
+        ]
+    return RelatedNodeInfo(node_id=entries[0], node_type=entries[1], hash=entries[2]) if entries else []

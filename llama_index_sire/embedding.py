@@ -103,8 +103,8 @@ class LlamaIndexEmbedder:
         return under_fingerprint(self, fingerprint)
 
     def _made(self) -> str:
-        found = {name: getattr(self.model, name, None) for name in _TELLING}
-        settings = ",".join(f"{name}={value}" for name, value in found.items() if isinstance(value, (str, int, float)))
+        values = {name: getattr(self.model, name, None) for name in _TELLING}
+        settings = ",".join(f"{name}={value}" for name, value in values.items() if isinstance(value, (str, int, float)))
         name = f"llama-index:{type(self.model).__name__}:{self.model.model_name}"
         name = f"{name}({settings})" if settings else name
         if self.model.model_name != _UNNAMED:
@@ -135,21 +135,21 @@ class LlamaIndexEmbedder:
                 "sire_core.testing.HashEmbedder() needs no model either, and tells texts apart."
             )
         knows_all = self.tells_texts_apart
-        found = check_vectors(vectors, texts, self.fingerprint, self._dimension, knows_all=knows_all)
-        self._dimension = found.shape[1]
-        return found
+        checked = check_vectors(vectors, texts, self.fingerprint, self._dimension, knows_all=knows_all)
+        self._dimension = checked.shape[1]
+        return checked
 
     async def _queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
         known = _known.get()
-        found: list[Sequence[float]] = []
+        vectors: list[Sequence[float]] = []
         for text in texts:
             if known is None or known.query_str != text:
-                found.append(await self._query(text))
+                vectors.append(await self._query(text))
             elif known.embedding:
-                found.append(known.embedding)
+                vectors.append(known.embedding)
             else:
-                found.append(mean_agg([await self._query(part) for part in known.embedding_strs]))
-        return found
+                vectors.append(mean_agg([await self._query(part) for part in known.embedding_strs]))
+        return vectors
 
     async def _query(self, text: str) -> list[float]:
         model = self.model

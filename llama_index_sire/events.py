@@ -99,12 +99,12 @@ _EVENTS: Mapping[type[Any], type[Any]] = {
 
 def to_event(step: ReasoningStep) -> ReasoningEvent:
     """Convert a step of the core."""
-    given: dict[str, Any] = {name.name: getattr(step, name.name) for name in fields(step)}
-    if "hits" in given:
-        given["nodes"] = [node_of(hit) for hit in given.pop("hits")]
+    values: dict[str, Any] = {name.name: getattr(step, name.name) for name in fields(step)}
+    if "hits" in values:
+        values["nodes"] = [node_of(hit) for hit in values.pop("hits")]
     if isinstance(step, Answer):
-        given |= {"usage": asdict(step.usage), "citations": [*step.citations], "findings": [*step.findings]}
-    event: ReasoningEvent = _EVENTS[type(step)](**given)
+        values |= {"usage": asdict(step.usage), "citations": [*step.citations], "findings": [*step.findings]}
+    event: ReasoningEvent = _EVENTS[type(step)](**values)
     return event
 
 
@@ -121,7 +121,9 @@ class CitedResponse(Response):
     def __str__(self) -> str:
         text = super().__str__()
         sources = (self.metadata or {}).get("sources", ())
-        lines = [f"[{found['number']}] {', '.join(found['doc_ids'])} {found['title']}".rstrip() for found in sources]
+        lines = [
+            f"[{source['number']}] {', '.join(source['doc_ids'])} {source['title']}".rstrip() for source in sources
+        ]
         return "\n\n".join([text, *(["Sources:\n" + "\n".join(lines)] if lines else [])])
 
 

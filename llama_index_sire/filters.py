@@ -28,11 +28,11 @@ def within(filters: FilterLike, doc_ids: Collection[str] | None, node_ids: Colle
     Raises:
         ConfigurationError: One id was given where a list is expected.
     """
-    for name, key, given in (("doc_ids", "ref_doc_id", doc_ids), ("node_ids", "passage_id", node_ids)):
-        if isinstance(given, str):
-            raise ConfigurationError(f"{name} is a list of ids, not a text: {name}=[{given!r}].")
-        if given is not None:
-            filters = both_filters(filters, Condition(key, "in", passage_ids(given) if key == "passage_id" else given))
+    for name, key, ids in (("doc_ids", "ref_doc_id", doc_ids), ("node_ids", "passage_id", node_ids)):
+        if isinstance(ids, str):
+            raise ConfigurationError(f"{name} is a list of ids, not a text: {name}=[{ids!r}].")
+        if ids is not None:
+            filters = both_filters(filters, Condition(key, "in", passage_ids(ids) if key == "passage_id" else ids))
     return filters
 
 
@@ -55,16 +55,16 @@ def to_filter(filters: FilterLike) -> Filter | None:
 
 
 def _translated(filters: MetadataFilters) -> Filter:
-    given: list[Any] = list(filters.filters)
-    if not given:
+    conditions: list[Any] = list(filters.filters)
+    if not conditions:
         raise ConfigurationError("MetadataFilters without a filter. To search everything pass filters=None.")
-    parts = tuple(_translated(part) if isinstance(part, MetadataFilters) else _condition(part) for part in given)
+    parts = tuple(_translated(part) if isinstance(part, MetadataFilters) else _condition(part) for part in conditions)
     wanted = filters.condition or FilterCondition.AND
     if wanted is FilterCondition.NOT:
         return FilterGroup("not", (FilterGroup("or", parts),))  # none of them may hold, as LlamaIndex reads it
     return parts[0] if len(parts) == 1 else FilterGroup("or" if wanted is FilterCondition.OR else "and", parts)
 
 
-def _condition(given: MetadataFilter) -> Filter:
-    empty = given.operator is FilterOperator.IS_EMPTY  # takes no value in LlamaIndex
-    return condition(given.key, given.operator.value, True if empty else given.value)
+def _condition(entry: MetadataFilter) -> Filter:
+    empty = entry.operator is FilterOperator.IS_EMPTY  # takes no value in LlamaIndex
+    return condition(entry.key, entry.operator.value, True if empty else entry.value)

@@ -75,43 +75,43 @@ class LlamaIndexModel(CheckedModel):
 
     async def send(self, request: ModelRequest) -> Completion:
         """One answered request."""
-        asked = self._request(request)
+        prepared = self._request(request)
         try:
-            response = await (self._chat(asked) if asked.schema is None else self._call(asked))
+            response = await (self._chat(prepared) if prepared.schema is None else self._call(prepared))
         except (SireError, asyncio.CancelledError):
             raise
         except Exception as error:
             raise self._failed(error) from error
-        return self._completion(response, asked)
+        return self._completion(response, prepared)
 
     async def pieces(self, request: ModelRequest) -> AnswerParts:
         """One streamed request, with the LLM's `astream_chat`; an LLM that has no stream of its own gives one piece."""
-        asked = self._request(request)
-        said, finish, last = "", "stop", None
+        prepared = self._request(request)
+        text, finish, last = "", "stop", None
         try:
             # A chat of its own beside an inherited stream: that one would ask something else.
             if overrides(self.llm, CustomLLM, "stream_chat") or not overrides(self.llm, CustomLLM, "chat"):
-                async with aclosing(self._responses(asked)) as walk:
+                async with aclosing(self._responses(prepared)) as walk:
                     async for last in walk:
-                        piece = self._piece(last, said, asked)
-                        said += piece
+                        piece = self._piece(last, text, prepared)
+                        text += piece
                         finish = _finish(last) if finish == "stop" else finish  # tokens may come after the end
                         if piece:
                             yield piece
         except (SireError, asyncio.CancelledError):
             raise
         except Exception as error:
-            if said or not isinstance(error, NotImplementedError):
+            if text or not isinstance(error, NotImplementedError):
                 raise self._failed(error) from error
             last = None
         if last is None:
             answer = await self.send(request)
         else:
-            answer = replace(self._completion(last, asked), finish=finish)
-            if asked.schema is None and said:
-                answer = replace(answer, text=said)  # not every integration gathers it in the message
-        if answer.text.startswith(said) and answer.text != said:
-            yield answer.text[len(said) :]
+            answer = replace(self._completion(last, prepared), finish=finish)
+            if prepared.schema is None and text:
+                answer = replace(answer, text=text)  # not every integration gathers it in the message
+        if answer.text.startswith(text) and answer.text != text:
+            yield answer.text[len(text) :]
         yield answer
 
     def _request(self, request: ModelRequest) -> _Request:
@@ -138,20 +138,20 @@ class LlamaIndexModel(CheckedModel):
             native = partial(llm.astream_chat, request.messages, **request.limits)
             is_async = overrides(llm, CustomLLM, "astream_chat")  # that one calls the sync method on the loop
             return call_streaming(sync, native, is_async=is_async)
-        tools, asked = self._function(request)
-        sync = partial(llm.stream_chat_with_tools, tools, **asked)
-        return call_streaming(sync, partial(llm.astream_chat_with_tools, tools, **asked), is_async=True)
+        tools, arguments = self._function(request)
+        sync = partial(llm.stream_chat_with_tools, tools, **arguments)
+        return call_streaming(sync, partial(llm.astream_chat_with_tools, tools, **arguments), is_async=True)
 
-    def _piece(self, response: ChatResponse, said: str, request: _Request) -> str:
+    def _piece(self, response: ChatResponse, so_far: str, request: _Request) -> str:
         """What a response of a stream adds to the text."""
         if request.schema is None:
             content = response.message.content or ""
-            return response.delta if response.delta is not None else content[len(said) :]
+            return response.delta if response.delta is not None else content[len(so_far) :]
         try:
             text = self._arguments(response).rstrip(_OPEN_ENDS)
         except ValueError:  # an integration that reads arguments only when they are complete
             return ""
-        return text[len(said) :] if text.startswith(said) else ""
+        return text[len(so_far) :] if text.startswith(so_far) else ""
 
     async def _chat(self, request: _Request) -> ChatResponse:
         llm, limits = self.llm, request.limits
@@ -163,8 +163,8 @@ class LlamaIndexModel(CheckedModel):
     async def _call(self, request: _Request) -> ChatResponse:
         llm = self.llm
         assert isinstance(llm, FunctionCallingLLM)
-        tools, asked = self._function(request)
-        sync, native = partial(llm.chat_with_tools, **asked), partial(llm.achat_with_tools, **asked)
+        tools, arguments = self._function(request)
+        sync, native = partial(llm.chat_with_tools, **arguments), partial(llm.achat_with_tools, **arguments)
         return await call(sync, native, tools, is_async=True)
 
     def _function(self, request: _Request) -> tuple[list[Any], dict[str, Any]]:
@@ -172,8 +172,8 @@ class LlamaIndexModel(CheckedModel):
         from llama_index.core.program.function_program import get_function_tool
 
         assert request.schema is not None
-        asked = {"chat_history": request.messages, "tool_required": True, **request.limits}
-        return [get_function_tool(request.schema)], asked
+        arguments = {"chat_history": request.messages, "tool_required": True, **request.limits}
+        return [get_function_tool(request.schema)], arguments
 
     def _completion(self, response: ChatResponse, request: _Request) -> Completion:
         text = response.message.content or ""
@@ -197,12 +197,12 @@ class LlamaIndexModel(CheckedModel):
 def _usage(response: ChatResponse) -> tuple[int, int]:
     """Tokens as the server counted them; integrations keep the numbers in one of four places."""
     raw = _mapping(response.raw)
-    places = (raw.get("usage"), raw.get("usage_metadata"), response.additional_kwargs, raw)  # Ollama counts in `raw`
-    for place in places:
-        counts = _mapping(place)
-        given = next((counts[key] for key in _INPUT if counts.get(key)), 0)
-        if given:
-            return int(given), int(next((counts[key] for key in _OUTPUT if counts.get(key)), 0))
+    sources = (raw.get("usage"), raw.get("usage_metadata"), response.additional_kwargs, raw)  # Ollama counts in `raw`
+    for source in sources:
+        counts = _mapping(source)
+        input_tokens = next((counts[key] for key in _INPUT if counts.get(key)), 0)
+        if input_tokens:
+            return int(input_tokens), int(next((counts[key] for key in _OUTPUT if counts.get(key)), 0))
     return 0, 0
 
 

@@ -52,11 +52,13 @@ class SireMemoryBlock(BaseMemoryBlock[str]):
         return check_cite_key(value)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:  # noqa: ARG002 - the interface's
-        said = [message.content for message in messages or () if message.role == MessageRole.USER and message.content]
-        if not said or not said[-1].strip():
+        questions = [
+            message.content for message in messages or () if message.role == MessageRole.USER and message.content
+        ]
+        if not questions or not questions[-1].strip():
             return ""
-        found = await self.retriever.aretrieve(said[-1])
-        passages = [(cited_as(each, self.cite_key), each.node.get_content()) for each in found]
+        nodes = await self.retriever.aretrieve(questions[-1])
+        passages = [(cited_as(each, self.cite_key), each.node.get_content()) for each in nodes]
         return quoted_passages(passages, self.max_tokens)[0]
 
     async def _aput(self, messages: list[ChatMessage]) -> None:

@@ -127,8 +127,8 @@ class SireNodeParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002 - the interface
         with self._index(show_progress) as index:
-            gone = [] if self.docstore is None else [d for d in self._missing(index, nodes) if not self._stored(d)]
-            change = run_sync(self._apply(index, nodes, gone))
+            missing = [] if self.docstore is None else [d for d in self._missing(index, nodes) if not self._stored(d)]
+            change = run_sync(self._apply(index, nodes, missing))
         if self.vector_store is not None:
             for name in change.drop:
                 self.vector_store.delete(name)
@@ -150,27 +150,27 @@ class SireNodeParser(NodeParser):
             self._forget(change.retired)
         return list(change.nodes)
 
-    async def _apply(self, index: Index, nodes: Sequence[BaseNode], gone: Sequence[str]) -> _NodeChange:
+    async def _apply(self, index: Index, nodes: Sequence[BaseNode], missing: Sequence[str]) -> _NodeChange:
         """Change the index and say what that means for the store."""
         documents = to_documents(nodes, self.title_key, chunker=SentenceChunker())
-        if not documents and not gone:
+        if not documents and not missing:
             return _NodeChange()
         self._refuse_what_would_go_stale()
         # A large pool takes a while to read: that leaves the loop.
         before = await asyncio.to_thread(_read_pool, index, self.kinds)
-        if gone:
-            await index.adelete(gone)
+        if missing:
+            await index.adelete(missing)
         report = await index.aupdate(documents)
         after = await asyncio.to_thread(_read_pool, index, self.kinds)
         ledger = self._ledger()
-        held = list(dict.fromkeys((*ledger.read(), *after.derived)))
+        held_ids = list(dict.fromkeys((*ledger.read(), *after.derived)))
         if self.persist_dir:
-            ledger.write(held)
-        given = [document.id for document in documents]
+            ledger.write(held_ids)
+        given_ids = [document.id for document in documents]
         # An unchanged document is only seen again when the store does not have it: the last run did not get there.
         again = report.unchanged > 0
         return await asyncio.to_thread(
-            _node_change, before, after, [*given, *gone], held, again=again, embed=self.embed_nodes
+            _node_change, before, after, [*given_ids, *missing], held_ids, again=again, embed=self.embed_nodes
         )
 
     def _derives(self) -> bool:
@@ -213,8 +213,12 @@ class SireNodeParser(NodeParser):
         if not self.persist_dir:
             return []
         with self._index(show_progress=False) as index:
-            held = self._ledger().read()
-            return list(_node_change(_PoolSnapshot(), _read_pool(index, self.kinds), held=held).retired) if held else []
+            held_ids = self._ledger().read()
+            return (
+                list(_node_change(_PoolSnapshot(), _read_pool(index, self.kinds), held_ids=held_ids).retired)
+                if held_ids
+                else []
+            )
 
     def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
         """Delete nodes that are no longer in the index from a store that was not passed to the parser."""
@@ -236,13 +240,13 @@ class SireNodeParser(NodeParser):
         return Ledger(Path(self.persist_dir) if self.persist_dir else None)
 
     def _forget(self, retired: Sequence[str]) -> None:
-        ledger, gone = self._ledger(), set(retired)
-        ledger.write([name for name in ledger.read() if to_uuid(name) not in gone])
+        ledger, retired_ids = self._ledger(), set(retired)
+        ledger.write([name for name in ledger.read() if to_uuid(name) not in retired_ids])
 
     def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
         """Documents of the index that are not given."""
-        given = {node.ref_doc_id or node.node_id for node in nodes}
-        return [document for document in _document_ids(index) if document not in given]
+        given_ids = {node.ref_doc_id or node.node_id for node in nodes}
+        return [document for document in _document_ids(index) if document not in given_ids]
 
     def _stored(self, document: str) -> bool:
         assert self.docstore is not None
@@ -345,7 +349,7 @@ def _read_pool(index: Index, kinds: Collection[str] | None = None) -> _PoolSnaps
     return _PoolSnapshot(
         units={unit.id: (unit, documents) for _, unit, documents in rows},
         metadata={unit.id: view.shared_metadata(position) for position, unit, _ in rows},
-        children={parent: sorted(found) for parent, found in children.items()},
+        children={parent: sorted(members) for parent, members in children.items()},
         vectors={unit.id: view.matrix[position] for position, unit, _ in rows},
         documents=tuple(view.pool.document_ids()) if kinds is None or UnitKind.CHUNK in kinds else (),
     )
@@ -362,8 +366,8 @@ def _document_ids(index: Index) -> list[str]:
 def _node_change(
     before: _PoolSnapshot,
     after: _PoolSnapshot,
-    given: Collection[str] = (),
-    held: Collection[str] = (),
+    given_ids: Collection[str] = (),
+    held_ids: Collection[str] = (),
     *,
     again: bool = False,
     embed: bool = False,
@@ -373,8 +377,8 @@ def _node_change(
     Args:
         before: The index before.
         after: The index now.
-        given: Documents whose passages are put again.
-        held: Derived units whose nodes the store may hold.
+        given_ids: Documents whose passages are put again.
+        held_ids: Derived units whose nodes the store may hold.
         again: Replace everything derived, for a store that may have missed the last change.
         embed: Put the index's vectors on the nodes.
     """
@@ -385,16 +389,16 @@ def _node_change(
     # when one of them changes: the document that owned it is put again.
     owners = [before.units[name][1][0] for name in before.units if name in changed and before.is_passage(name)]
     known = set(before.documents)
-    fresh = dict.fromkeys((*(name for name in given if name in known), *owners))
-    put = [
+    fresh = dict.fromkeys((*(name for name in given_ids if name in known), *owners))
+    changes = [
         name
         for name, (_, documents) in after.units.items()
         if name in changed or name not in before.units or (after.is_passage(name) and documents[0] in fresh)
     ]
-    retired = tuple(to_uuid(name) for name in held if name not in after.units)
-    stale = (to_uuid(name) for name in held if name in after.units and name in changed)
+    retired = tuple(to_uuid(name) for name in held_ids if name not in after.units)
+    stale = (to_uuid(name) for name in held_ids if name in after.units and name in changed)
     return _NodeChange(
         drop=(*fresh, *stale, *retired),
-        nodes=tuple(after.node(name, embed=embed) for name in put),
+        nodes=tuple(after.node(name, embed=embed) for name in changes),
         retired=retired,
     )

@@ -63,16 +63,16 @@ def _node(
 ) -> TextNode:
     """See `to_node`; `added` are items of its metadata that models and embedders do not see."""
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)
-    kept = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
-    made, about = read_about(kept.pop(NODE_KEY, "{}"))
-    own = own_metadata(kept, about)
-    kept = own if own_id else kept  # a vector store takes what JSON has
+    metadata_ = dict(unit.metadata) if metadata is None and is_passage else dict(metadata or {})
+    node, about = read_about(metadata_.pop(NODE_KEY, "{}"))
+    own = own_metadata(metadata_, about)
+    metadata_ = own if own_id else metadata_  # a vector store takes what JSON has
     related = about.pop("relationships", {}) if is_passage else {}
     if not is_passage:
-        made = TextNode
+        node = TextNode
         about = {key: value for key, value in about.items() if key.startswith("excluded")}
         if unit.title:
-            kept["title"] = unit.title
+            metadata_["title"] = unit.title
     source = related.pop(NodeRelationship.SOURCE, None)
     if is_passage and doc_ids and (source is None or source.node_id != doc_ids[0]):
         source = RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
@@ -82,10 +82,10 @@ def _node(
         key: [*about.pop(key, ()), *(PROVENANCE_KEYS if added else ())]
         for key in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
     }
-    return made(
+    return node(
         id_=unit.source_id if own_id and unit.source_ids else name,
         text=unit.text,
-        metadata={**kept, **added},
+        metadata={**metadata_, **added},
         relationships={**related, NodeRelationship.SOURCE: source},
         **hidden,
         **about,
@@ -125,8 +125,8 @@ def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
     async def retrieve(query: str, _: int) -> Sequence[Hit]:
         is_async = overrides(retriever, BaseRetriever, "_aretrieve")
         nodes = await call(retriever.retrieve, retriever.aretrieve, query, is_async=is_async)
-        scored = all(found.score is not None and math.isfinite(found.score) for found in nodes)
-        return [_hit(found, found.score if scored else None, place) for place, found in enumerate(nodes, 1)]
+        scored = all(node.score is not None and math.isfinite(node.score) for node in nodes)
+        return [_hit(node, node.score if scored else None, rank) for rank, node in enumerate(nodes, 1)]
 
     return RetrieverSource(retrieve, type(retriever).__name__)
 
@@ -138,8 +138,8 @@ def node_of(hit: Hit) -> NodeWithScore:
     return to_scored_node(hit)
 
 
-def _hit(found: NodeWithScore, score: float | None, place: int) -> _NodeHit:
-    node = found.node
+def _hit(scored_node: NodeWithScore, score: float | None, rank: int) -> _NodeHit:
+    node = scored_node.node
     title = node.metadata.get("title")
     unit = Unit(
         id=node.node_id,
@@ -150,4 +150,4 @@ def _hit(found: NodeWithScore, score: float | None, place: int) -> _NodeHit:
     )
     # What people and agents are told a passage is from: its file, where it has one.
     source = node.metadata.get("file_name") or node.ref_doc_id or node.node_id
-    return _NodeHit(unit=unit, score=1.0 / place if score is None else score, doc_ids=(str(source),), node=found)
+    return _NodeHit(unit=unit, score=1.0 / rank if score is None else score, doc_ids=(str(source),), node=scored_node)

@@ -53,53 +53,53 @@ EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
 LLMLike = Union[LLM, "LanguageModel", str, None]
 
 
-def resolve_embed_model(given: EmbedModelLike) -> Embedder | str | None:
+def resolve_embed_model(model: EmbedModelLike) -> Embedder | str | None:
     """The embedder of an index.
 
     Args:
-        given: A LlamaIndex embedding model, an `Embedder`, a name for `resolve_embedder`, or LlamaIndex's
+        model: A LlamaIndex embedding model, an `Embedder`, a name for `resolve_embedder`, or LlamaIndex's
             `local:NAME_OR_FOLDER` (sentence-transformers). None means `Settings.embed_model` if you have set it,
             otherwise the core's default; LlamaIndex's own default (OpenAI) is never used.
 
     Raises:
         ConfigurationError: `local` names no model.
     """
-    if isinstance(given, str) and given.partition(":")[0] == "local":
-        if not (name := given.partition(":")[2]):
-            raise ConfigurationError(f"{given!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
+    if isinstance(model, str) and model.partition(":")[0] == "local":
+        if not (name := model.partition(":")[2]):
+            raise ConfigurationError(f"{model!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
         return f"st:{name}"
-    if given is None:
+    if model is None:
         # The property would make the default model; the attribute tells whether the user has set one.
-        given = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask
-    return LlamaIndexEmbedder(given) if isinstance(given, BaseEmbedding) else given
+        model = Settings._embed_model and Settings.embed_model  # noqa: SLF001 - there is no public way to ask
+    return LlamaIndexEmbedder(model) if isinstance(model, BaseEmbedding) else model
 
 
-def resolve_llm(given: LLMLike) -> LanguageModel | None:
+def resolve_llm(model: LLMLike) -> LanguageModel | None:
     """The language model of an index.
 
     Args:
-        given: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model, even
+        model: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model, even
             if `Settings.llm` is set.
 
     Raises:
         ConfigurationError: Something else.
     """
-    check_llm(given)
-    if isinstance(given, str):
-        given = Settings.llm
-    return LlamaIndexModel(given) if isinstance(given, LLM) else given
+    check_llm(model)
+    if isinstance(model, str):
+        model = Settings.llm
+    return LlamaIndexModel(model) if isinstance(model, LLM) else model
 
 
-def check_llm(given: LLMLike) -> None:
+def check_llm(model: LLMLike) -> None:
     """Refuse what `resolve_llm` does not take, without looking into `Settings`.
 
     Raises:
         ConfigurationError: Something else.
     """
-    if isinstance(given, str) and given != "settings":
-        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {given!r}.")
-    if not isinstance(given, (str, LLM)):
-        check_language_model(given, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
+    if isinstance(model, str) and model != "settings":
+        raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {model!r}.")
+    if not isinstance(model, (str, LLM)):
+        check_language_model(model, "llm is an LLM of LlamaIndex, a LanguageModel, 'settings' or None")
 
 
 SEARCH_FIELDS = ("filters", "doc_ids", "node_ids", "returns", "scores", "recipe")
@@ -130,24 +130,26 @@ _NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_p
 
 
 def read_arguments(
-    called: str, given: Mapping[str, Any], *, fields_only: bool = False
+    called: str, arguments: Mapping[str, Any], *, fields_only: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments of `open_index`, and those of a retriever.
 
     Args:
         called: What the user called, for errors.
-        given: Keywords, in any of their spellings.
+        arguments: Keywords, in any of their spellings.
         fields_only: Whether there is an index already; `recipe` then is a name for the retriever.
 
     Raises:
         TypeError: A keyword is unknown, or one argument was given twice.
     """
     if not fields_only:
-        folder = next((given[word] for word in given if SPELLINGS.get(word, word) == "persist_dir"), None)
-        given = take_settings(given, folder, {*_NAMES, *FIELDS, *SPELLINGS})
+        folder = next((arguments[word] for word in arguments if SPELLINGS.get(word, word) == "persist_dir"), None)
+        arguments = take_settings(arguments, folder, {*_NAMES, *FIELDS, *SPELLINGS})
     fields = (*FIELDS, "recipe") if fields_only else FIELDS
-    found = named(called, given, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
-    return {k: v for k, v in found.items() if k not in fields}, {k: v for k, v in found.items() if k in fields}
+    named_arguments = named(called, arguments, fields if fields_only else (*_NAMES, *fields), SPELLINGS)
+    return {k: v for k, v in named_arguments.items() if k not in fields}, {
+        k: v for k, v in named_arguments.items() if k in fields
+    }
 
 
 def open_index(
@@ -195,35 +197,35 @@ TITLE = "title_key"
 _FILE = "llama_index.json"
 
 
-def read_settings(place: str | os.PathLike[str] | None) -> dict[str, Any]:
+def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty.
 
     Raises:
         StorageError: The file is damaged.
     """
     try:
-        return {} if place is None else read_checked(Path(place) / _FILE, dict)
+        return {} if folder is None else read_checked(Path(folder) / _FILE, dict)
     except FileNotFoundError:  # a folder that the core wrote
         return {}
 
 
-def saved_titles(place: str | os.PathLike[str] | None) -> str | list[str]:
+def saved_titles(folder: str | os.PathLike[str] | None) -> str | list[str]:
     """The key of titles that a folder's documents were read with; "title" where nothing was saved.
 
     Raises:
         StorageError: The file is damaged.
     """
-    found: str | list[str] = read_settings(place).get(TITLE, "title")
-    return found
+    titles: str | list[str] = read_settings(folder).get(TITLE, "title")
+    return titles
 
 
 def write_settings(
-    place: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str, title_key: str | Sequence[str]
+    folder: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str, title_key: str | Sequence[str]
 ) -> None:
     """Replace what is remembered."""
     titles = title_key if isinstance(title_key, str) else list(title_key)
     known = {RECIPE: recipe, CUT_BY: list(cut_by or ()), TITLE: "" if titles == "title" else titles}
-    write_checked(place / _FILE, {TOP_K: similarity_top_k, **{name: value for name, value in known.items() if value}})
+    write_checked(folder / _FILE, {TOP_K: similarity_top_k, **{name: value for name, value in known.items() if value}})
 
 
 class Ledger:

@@ -160,13 +160,13 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         Raises:
             NoAnswerError: See `on_model_error`.
         """
-        retriever, where, size = self.retriever, to_filter(filters), k
+        retriever, filter, size = self.retriever, to_filter(filters), k
         index: Searchable
         if isinstance(retriever, SireRetriever):
             narrowed = retriever.narrowed(k, filters)
             index = narrowed.searched()
             index = PassageSource(index) if narrowed.returns == "passages" else index
-            size, where = narrowed.similarity_top_k, to_filter(narrowed.filters)
+            size, filter = narrowed.similarity_top_k, to_filter(narrowed.filters)
         else:
             index = retriever_source(retriever)
         steps = reason(
@@ -176,7 +176,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             **({} if self.config is None else {"config": self.config}),
             model=self._model(),
             k=size,
-            filter=where,
+            filter=filter,
             limits=self.limits,
             answer=answer,
             stream=stream,
@@ -184,10 +184,10 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         following = NextSearch(bundle.query_str, searches=getattr(self.config, "mode", "search") == "search")
         async with aclosing(steps) as walk:
             while True:
-                with known_query(bundle), self._retrieving(following.query, size, where) as found:
+                with known_query(bundle), self._retrieving(following.query, size, filter) as retrieved:
                     step = await anext(walk, None)
                     if isinstance(step, Retrieved):
-                        found.extend(node_of(hit) for hit in step.hits)
+                        retrieved.extend(node_of(hit) for hit in step.hits)
                 if step is None:
                     return
                 if self.on_model_error == "raise":
@@ -211,20 +211,20 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             yield event
 
     @contextmanager
-    def _retrieving(self, query: str, k: int | None, where: Any) -> Iterator[list[NodeWithScore]]:
+    def _retrieving(self, query: str, k: int | None, filter: Any) -> Iterator[list[NodeWithScore]]:
         """Report a search, unless there is none, or the retriever reports its own."""
-        found: list[NodeWithScore] = []
+        retrieved: list[NodeWithScore] = []
         if not query or not isinstance(self.retriever, SireRetriever):
-            yield found
+            yield retrieved
             return
-        about = {"recipe": str(self.retriever.searched().stats()["recipe"]), "k": k, "filter": where and str(where)}
+        about = {"recipe": str(self.retriever.searched().stats()["recipe"]), "k": k, "filter": filter and str(filter)}
         with instrument_tags({**active_instrument_tags.get(), "sire": about}):
             dispatcher.event(RetrievalStartEvent(str_or_query_bundle=query))
         payload: dict[str, Any] = {EventPayload.QUERY_STR: query, EventPayload.ADDITIONAL_KWARGS: about}
         with self.callback_manager.event(CBEventType.RETRIEVE, payload=payload) as event:
-            yield found
-            event.on_end(payload={EventPayload.NODES: found})
-        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=found))
+            yield retrieved
+            event.on_end(payload={EventPayload.NODES: retrieved})
+        dispatcher.event(RetrievalEndEvent(str_or_query_bundle=query, nodes=retrieved))
 
     async def _responded(self, bundle: QueryBundle, *, answer: bool = True) -> Response:
         response = empty_response()

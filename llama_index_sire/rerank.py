@@ -84,13 +84,13 @@ class SireRerank(BaseNodePostprocessor):
             return nodes[: self.top_n]
         count = len(nodes) if self.top_n is None else self.top_n
         dispatcher.event(ReRankStartEvent(query=query, nodes=nodes, top_n=count, model_name=model.fingerprint))
-        texts = [found.node.get_content(metadata_mode=MetadataMode.LLM) for found in head]
+        texts = [scored.node.get_content(metadata_mode=MetadataMode.LLM) for scored in head]
         try:
             order = await ask_order(model, query.query_str, texts)
         except ModelError as error:
             _logger.warning("The order of %d nodes stays as it is: %s", len(nodes), error)
             order = list(range(len(head)))
-        first = [NodeWithScore(node=head[at].node, score=place.score) for at, place in zip(order, head, strict=True)]
+        first = [NodeWithScore(node=head[at].node, score=hit.score) for at, hit in zip(order, head, strict=True)]
         result = [*first, *nodes[len(head) :]][: self.top_n]
         dispatcher.event(ReRankEndEvent(nodes=result))
         return result

@@ -184,8 +184,8 @@ class SireRetriever(BaseRetriever):
 
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
-        given = {word: value for word, value in options.items() if word != "ids"}
-        settings, fields = read_arguments(f"{cls.__name__}.{called}", given)
+        own_options = {word: value for word, value in options.items() if word != "ids"}
+        settings, fields = read_arguments(f"{cls.__name__}.{called}", own_options)
         retriever = cls(open_index(**settings), **fields)
         await retriever.arefresh(documents, ids=options.get("ids"))
         if retriever.index.path is not None:
@@ -231,32 +231,32 @@ class SireRetriever(BaseRetriever):
         Raises:
             StorageError: The folder contains another index, or the copy was changed in the meantime.
         """
-        place = Path(persist_dir)
-        if self.index.path is None or self.index.path.resolve() != place.resolve():
-            name = str(place.resolve())
+        folder = Path(persist_dir)
+        if self.index.path is None or self.index.path.resolve() != folder.resolve():
+            name = str(folder.resolve())
             if name in self._persisted:
-                self._replace_copy(place.resolve(), self._persisted[name])
+                self._replace_copy(folder.resolve(), self._persisted[name])
             else:
-                self.index.save(place)
-            self._persisted[name] = _state(place)
-        self._save_settings(place)
+                self.index.save(folder)
+            self._persisted[name] = _state(folder)
+        self._save_settings(folder)
 
-    def _replace_copy(self, place: Path, state: object) -> None:
+    def _replace_copy(self, folder: Path, state: object) -> None:
         from tempfile import TemporaryDirectory
 
         from sire_core.storage.folder import replace_folder
 
-        if _state(place) != state:
-            raise StorageError(f"{place} was changed since it was written here. Name a new folder.")
-        with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
-            self.index.save(Path(beside, "new"))
-            replace_folder(place, Path(beside, "new"), Path(beside, "old"))
+        if _state(folder) != state:
+            raise StorageError(f"{folder} was changed since it was written here. Name a new folder.")
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+            self.index.save(Path(temporary, "new"))
+            replace_folder(folder, Path(temporary, "new"), Path(temporary, "old"))
 
-    def _save_settings(self, place: Path) -> None:
+    def _save_settings(self, folder: Path) -> None:
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
-            cut_by = read_settings(self.index.path or place).get(CUT_BY)
-        write_settings(place, self.similarity_top_k, cut_by, self.searched().recipe_name, self.title_key)
+            cut_by = read_settings(self.index.path or folder).get(CUT_BY)
+        write_settings(folder, self.similarity_top_k, cut_by, self.searched().recipe_name, self.title_key)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -271,10 +271,10 @@ class SireRetriever(BaseRetriever):
             return [to_scored_node(hit) for hit in await self._hits(query_bundle.query_str)]
 
     async def _hits(self, query: str) -> list[Hit]:
-        k, where, index = self.similarity_top_k, to_filter(self.filters), self.searched()
+        k, filter, index = self.similarity_top_k, to_filter(self.filters), self.searched()
         if self.scores == "recipe":
-            return await index.asearch(query, k, filter=where, returns=self.returns)
-        snapshot = await index.asnapshot(filter=where)
+            return await index.asearch(query, k, filter=filter, returns=self.returns)
+        snapshot = await index.asnapshot(filter=filter)
         snapshot = replace(snapshot, view=await snapshot.view.asking([query]))  # embedded once
         hits = await snapshot.asearch(query, k, returns=self.returns)
         if not hits:
@@ -315,8 +315,8 @@ class SireRetriever(BaseRetriever):
             TypeError: An argument is unknown, or was given twice.
         """
         make = RetrieverQueryEngine.from_args
-        retriever, given = self._parted("as_query_engine", similarity_top_k, kwargs, parameters(make))
-        return make(retriever, **given)
+        retriever, arguments = self._parted("as_query_engine", similarity_top_k, kwargs, parameters(make))
+        return make(retriever, **arguments)
 
     def as_chat_engine(
         self,
@@ -348,13 +348,13 @@ class SireRetriever(BaseRetriever):
         make = getattr(chat_engine, _CHAT_ENGINES[mode]).from_defaults
         chats, queries = parameters(make), parameters(RetrieverQueryEngine.from_args)
         over_queries = "query_engine" in chats
-        retriever, given = self._parted(
+        retriever, arguments = self._parted(
             "as_chat_engine", similarity_top_k, kwargs, (*chats, *queries) if over_queries else chats
         )
         if not over_queries:
-            return cast("BaseChatEngine", make(retriever=retriever, **given))
-        asked = RetrieverQueryEngine.from_args(retriever, **{k: v for k, v in given.items() if k in queries})
-        return cast("BaseChatEngine", make(query_engine=asked, **{k: v for k, v in given.items() if k in chats}))
+            return cast("BaseChatEngine", make(retriever=retriever, **arguments))
+        engine = RetrieverQueryEngine.from_args(retriever, **{k: v for k, v in arguments.items() if k in queries})
+        return cast("BaseChatEngine", make(query_engine=engine, **{k: v for k, v in arguments.items() if k in chats}))
 
     def _parted(
         self, called: str, similarity_top_k: int | None, options: Mapping[str, Any], of_engine: Sequence[str]
@@ -363,12 +363,12 @@ class SireRetriever(BaseRetriever):
         of_engine = [name for name in of_engine if name not in ("retriever", "query_engine")]
         if similarity_top_k is not None:
             options = {"similarity_top_k": similarity_top_k, **options}
-        found = named(called, options, ("similarity_top_k", "verbose", *SEARCH_FIELDS, *of_engine), SPELLINGS)
-        given = {name: found.pop(name) for name in of_engine if name in found}
+        named_arguments = named(called, options, ("similarity_top_k", "verbose", *SEARCH_FIELDS, *of_engine), SPELLINGS)
+        engine_arguments = {name: named_arguments.pop(name) for name in of_engine if name in named_arguments}
         model = self.index.language_model
         if isinstance(model, LlamaIndexModel):
-            given.setdefault("llm", model.llm)
-        return (self.as_retriever(**found) if found else self), given
+            engine_arguments.setdefault("llm", model.llm)
+        return (self.as_retriever(**named_arguments) if named_arguments else self), engine_arguments
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
@@ -382,9 +382,9 @@ class SireRetriever(BaseRetriever):
 
     async def ainsert(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
         """See `insert`."""
-        given, same = self._given(documents, ids)
+        converted, same = self._given(documents, ids)
         try:
-            return await self._follow(lambda: self.index.aadd(given), len(same))
+            return await self._follow(lambda: self.index.aadd(converted), len(same))
         except KnownDocumentError as error:
             names = ", ".join(error.ids[:10])
             raise KnownDocumentError(
@@ -403,8 +403,8 @@ class SireRetriever(BaseRetriever):
 
     async def arefresh(self, documents: Nodes, *, ids: Sequence[str] | None = None) -> BuildReport:
         """See `refresh`."""
-        given, same = self._given(documents, ids)
-        return await self._follow(lambda: self.index.aupdate(given), len(same))
+        converted, same = self._given(documents, ids)
+        return await self._follow(lambda: self.index.aupdate(converted), len(same))
 
     update_ref_doc = refresh
     aupdate_ref_doc = arefresh
@@ -433,8 +433,8 @@ class SireRetriever(BaseRetriever):
 
     async def areplace_all(self, documents: Nodes) -> BuildReport:
         """See `replace_all`."""
-        given, same = self._given(documents, everything=True)
-        return await self._follow(lambda: self.index.abuild(given, keep=same))
+        converted, same = self._given(documents, everything=True)
+        return await self._follow(lambda: self.index.abuild(converted, keep=same))
 
     def delete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """Remove documents and everything derived from them.
@@ -446,8 +446,8 @@ class SireRetriever(BaseRetriever):
 
     async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """See `delete`."""
-        given = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
-        return await self._follow(lambda: self.index.adelete(given))
+        removed_ids = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
+        return await self._follow(lambda: self.index.adelete(removed_ids))
 
     def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
         """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
@@ -478,8 +478,8 @@ class SireRetriever(BaseRetriever):
         for node in wanted:
             if node not in there:
                 _log.warning("node_id %s not found, nothing deleted.", node)
-        if found := passage_ids(node for node in wanted if node in there):
-            await self._follow(lambda: self.index.adelete_passages(found))
+        if ids := passage_ids(node for node in wanted if node in there):
+            await self._follow(lambda: self.index.adelete_passages(ids))
 
     @property
     def ref_doc_info(self) -> dict[str, RefDocInfo]:
@@ -492,15 +492,15 @@ class SireRetriever(BaseRetriever):
 
     async def _nodes(self) -> dict[str, list[str]]:
         """Ids of the nodes of every document."""
-        found: dict[str, list[str]] = {}
+        by_document: dict[str, list[str]] = {}
         try:
             snapshot = await self.index.asnapshot()
         except IndexMissingError:  # nothing was built yet
-            return found
+            return by_document
         ours = {own.decode() for own in snapshot.view.pool.chunk_ids.tolist()}
         for document, name in snapshot.passage_ids():
-            found.setdefault(document, []).append(to_uuid(name) if name in ours else name)
-        return found
+            by_document.setdefault(document, []).append(to_uuid(name) if name in ours else name)
+        return by_document
 
     def _given(
         self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
@@ -529,16 +529,16 @@ class SireRetriever(BaseRetriever):
                 await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
         return report
 
-    def _remember(self, place: Path) -> None:
+    def _remember(self, folder: Path) -> None:
         """Save how documents were cut, and the key of their titles where the folder has none."""
-        saved, mine = read_settings(place), fingerprint(self.transformations)
+        saved, mine = read_settings(folder), fingerprint(self.transformations)
         before, title_key = saved.get(CUT_BY, []), saved.get(TITLE, self.title_key)
         cut_by = before if mine is None else mine
         if cut_by != before or (TITLE not in saved and title_key != "title"):
-            write_settings(place, saved.get(TOP_K, self.similarity_top_k), cut_by, saved.get(RECIPE, ""), title_key)
+            write_settings(folder, saved.get(TOP_K, self.similarity_top_k), cut_by, saved.get(RECIPE, ""), title_key)
 
 
-def _state(place: Path) -> object:
+def _state(folder: Path) -> object:
     """What is another one after every change of an index, also after one that only waits there."""
-    with Index(place) as copy:
-        return copy.stats()["generation"], sorted(file.name for file in (place / "pending").glob("*.json"))
+    with Index(folder) as copy:
+        return copy.stats()["generation"], sorted(file.name for file in (folder / "pending").glob("*.json"))

@@ -83,17 +83,17 @@ class _Searcher:
         self._retriever = retriever
         self._cite_key = cite_key
 
-    def search(self, **given: Any) -> list[NodeWithScore]:
+    def search(self, **arguments: Any) -> list[NodeWithScore]:
         """Search, from sync code."""
-        asked = read_arguments(SearchArguments, given)
-        found = self._retriever.narrowed(asked.k, asked.filter).retrieve(asked.query)
-        return found or _Nothing(run_sync(self._hint(asked.filter)))
+        query = read_arguments(SearchArguments, arguments)
+        nodes = self._retriever.narrowed(query.k, query.filter).retrieve(query.query)
+        return nodes or _Nothing(run_sync(self._hint(query.filter)))
 
-    async def asearch(self, **given: Any) -> list[NodeWithScore]:
+    async def asearch(self, **arguments: Any) -> list[NodeWithScore]:
         """Search."""
-        asked = read_arguments(SearchArguments, given)
-        found = await self._retriever.narrowed(asked.k, asked.filter).aretrieve(asked.query)
-        return found or _Nothing(await self._hint(asked.filter))
+        query = read_arguments(SearchArguments, arguments)
+        nodes = await self._retriever.narrowed(query.k, query.filter).aretrieve(query.query)
+        return nodes or _Nothing(await self._hint(query.filter))
 
     def cite(self, nodes: Sequence[NodeWithScore]) -> str:
         """What the model reads."""
@@ -117,14 +117,14 @@ class _Nothing(list[NodeWithScore]):
 
 def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
     """Retrieved nodes as text for a model, each with the names of its documents; see `cited_names`."""
-    blocks = [f"[{cited_as(found, cite_key)}] {found.node.get_content(MetadataMode.NONE)}" for found in nodes]
+    blocks = [f"[{cited_as(node, cite_key)}] {node.node.get_content(MetadataMode.NONE)}" for node in nodes]
     return "\n\n".join(blocks) or f"Nothing was found. {getattr(nodes, 'hint', '')}".rstrip()
 
 
-def cited_as(found: NodeWithScore, cite_key: str = "") -> str:
+def cited_as(node: NodeWithScore, cite_key: str = "") -> str:
     """The name by which a retrieved node is cited."""
-    metadata = found.node.metadata
-    ids = json.loads(metadata.get("sire_doc_ids", "[]")) or [found.node.ref_doc_id or found.node.node_id]
+    metadata = node.node.metadata
+    ids = json.loads(metadata.get("sire_doc_ids", "[]")) or [node.node.ref_doc_id or node.node.node_id]
     differing = json.loads(metadata.get("sire_differing", "{}"))
     return citation(cited_names(ids, metadata, differing, str(dict(metadata).get("title", "")), cite_key))
 
@@ -169,8 +169,8 @@ def create_sire_answer_tool(
     """
     if isinstance(source, ReasoningQueryEngine):
         if llm is not None or options:
-            given = ", ".join([*(["llm"] if llm is not None else []), *options])
-            raise ConfigurationError(f"The engine has its own {given}: give it to the engine.")
+            names = ", ".join([*(["llm"] if llm is not None else []), *options])
+            raise ConfigurationError(f"The engine has its own {names}: give it to the engine.")
         engine = source
     else:
         if via not in _ENGINES:
@@ -204,16 +204,16 @@ class _Answerer:
         self._engine = engine
         self._cite_key = cite_key
 
-    def answer(self, **given: Any) -> Response:
+    def answer(self, **arguments: Any) -> Response:
         """Answer, from sync code."""
-        return run_sync(self.aanswer(**given))
+        return run_sync(self.aanswer(**arguments))
 
-    async def aanswer(self, **given: Any) -> Response:
+    async def aanswer(self, **arguments: Any) -> Response:
         """Answer."""
-        asked = read_arguments(AnswerArguments, given)
+        query = read_arguments(AnswerArguments, arguments)
         steps: list[ReasoningStep] = []
         gathered = empty_response()
-        walk = self._engine.steps(QueryBundle(asked.question), k=asked.k, filters=asked.filter)
+        walk = self._engine.steps(QueryBundle(query.question), k=query.k, filters=query.filter)
         try:
             async with aclosing(walk):
                 async for step in walk:
@@ -225,7 +225,7 @@ class _Answerer:
         *rest, answer = steps
         assert isinstance(answer, Answer)
         response = _ToolResponse(gathered.response, gathered.source_nodes, gathered.metadata)
-        response.text = answer_text(answer, rest if asked.show_steps else (), self._cite_key)
+        response.text = answer_text(answer, rest if query.show_steps else (), self._cite_key)
         return response
 
 

@@ -71,12 +71,12 @@ class VectorStoreSource:
 
     async def scored(self, query: str, vector: FloatArray, n: int) -> Sequence[tuple[str, float]]:
         """The same with the store's scores."""
-        asked = VectorStoreQuery(query_embedding=vector.tolist(), query_str=query, similarity_top_k=n)
+        store_query = VectorStoreQuery(query_embedding=vector.tolist(), query_str=query, similarity_top_k=n)
         store = self.vector_store
-        found = await call(store.query, store.aquery, asked)
-        ids = found.ids if found.ids is not None else [node.node_id for node in found.nodes or ()]
+        response = await call(store.query, store.aquery, store_query)
+        ids = response.ids if response.ids is not None else [node.node_id for node in response.nodes or ()]
         # A store that gives no scores still gives an order.
-        scores = found.similarities or [1.0 / place for place in range(1, len(ids) + 1)]
+        scores = response.similarities or [1.0 / rank for rank in range(1, len(ids) + 1)]
         return list(zip(map(from_uuid, ids), scores, strict=True))
 
 
@@ -99,8 +99,8 @@ class _StoreRanker:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """See `Ranker.rank`."""
-        asked = _Asked(self._source, await view.embed_query(query))
-        return await VectorStoreRanker(asked).rank(query, n, view, where)
+        scorer = _Asked(self._source, await view.embed_query(query))
+        return await VectorStoreRanker(scorer).rank(query, n, view, where)
 
 
 def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStore) -> Recipe:
@@ -171,13 +171,13 @@ class VectorStoreMirror:
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Add units; what the store has under their ids goes first, since not every store replaces."""
-        replaced = [found.unit.id for found in units if found.replaces]
+        replaced = [unit.unit.id for unit in units if unit.replaces]
         if replaced:
             try:
                 await self.drop(replaced)
             except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
                 _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
-        store, nodes = self.vector_store, [self._node(found) for found in units]
+        store, nodes = self.vector_store, [self._node(unit) for unit in units]
         if self._is_flat:
             nodes = list(map(_flat, nodes))
         try:
@@ -219,9 +219,9 @@ class VectorStoreMirror:
 
     async def _nearest(self, vector: NDArray[np.float32]) -> list[str]:
         """The id of what the store has nearest to a vector; nothing of an empty one."""
-        store, asked = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
-        found = await call(store.query, store.aquery, asked)
-        return list(found.ids or [node.node_id for node in found.nodes or ()])
+        store, store_query = self.vector_store, VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=1)
+        response = await call(store.query, store.aquery, store_query)
+        return list(response.ids or [node.node_id for node in response.nodes or ()])
 
     async def flush(self) -> None:
         """Write the file, atomically, where there is one."""
@@ -234,11 +234,11 @@ class VectorStoreMirror:
         self.vector_store.persist(str(partial))
         partial.replace(file)
 
-    def _node(self, found: MirroredUnit) -> TextNode:
-        node = to_node(found.unit, found.doc_ids, found.metadata)
+    def _node(self, mirrored: MirroredUnit) -> TextNode:
+        node = to_node(mirrored.unit, mirrored.doc_ids, mirrored.metadata)
         if not self._by_id:
             node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(
                 node_id=node.node_id, node_type=ObjectType.TEXT
             )
-        node.embedding = found.vector.tolist()
+        node.embedding = mirrored.vector.tolist()
         return node

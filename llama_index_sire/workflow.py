@@ -43,7 +43,7 @@ class ReasoningWorkflow(Workflow):
         """The whole reasoning; its rounds are the core's."""
         response = empty_response()
         async with aclosing(self.engine.steps(QueryBundle(ev.query), stream=self.engine.streaming)) as walk:
-            async for found in walk:
-                add_step(found, response)
-                ctx.write_event_to_stream(to_event(found))
+            async for event in walk:
+                add_step(event, response)
+                ctx.write_event_to_stream(to_event(event))
         return StopEvent(result=response)
