@@ -61,12 +61,10 @@ class SireVectorStore(VectorStore):
     ) -> None:
         if documents is not None and (embedding is not None or path is not None or options):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
-        arguments = {"path": path, "embedding": embedding, **options}
+        self._embedding = embedding
         if documents is None:
+            arguments = {"path": path, "embedding": embedding, **options}
             documents = SireRetriever._over("SireVectorStore", arguments, is_writer=True)  # noqa: SLF001 - `open`
-            self._embedding = embedding
-        else:
-            self._embedding = None
         self.documents = documents
 
     @property

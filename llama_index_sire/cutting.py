@@ -102,8 +102,8 @@ def _refuse_nodes(known: Mapping[str, Document]) -> None:
     nodes_found = [name for name, document in known.items() if _source(document) == name or _mark(document)]
     if nodes_found:
         raise ConfigurationError(
-            f"In the index as nodes that were cut before: {', '.join(nodes_found[:10])}. Whole, a document would be cut "
-            "in another way. Give its nodes (splitter.get_nodes_from_documents), or name what cuts it: "
+            f"In the index as nodes that were cut before: {', '.join(nodes_found[:10])}. Whole, a document would be "
+            "cut in another way. Give its nodes (splitter.get_nodes_from_documents), or name what cuts it: "
             "SireRetriever.from_persist_dir(folder, transformations=[...]); [] leaves it to the index."
         )
 
