@@ -198,7 +198,7 @@ class _Answerer:
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
             result = self._chain.invoke(
-                question_of(arguments), {"callbacks": callbacks}, kept=steps, **_narrowing(arguments)
+                question_of(arguments), {"callbacks": callbacks}, recorded=steps, **_narrowing(arguments)
             )
         return _text(steps, arguments, self._cite_key), result
 
@@ -207,7 +207,7 @@ class _Answerer:
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
             result = await self._chain.ainvoke(
-                question_of(arguments), {"callbacks": callbacks}, kept=steps, **_narrowing(arguments)
+                question_of(arguments), {"callbacks": callbacks}, recorded=steps, **_narrowing(arguments)
             )
         return _text(steps, arguments, self._cite_key), result
 
