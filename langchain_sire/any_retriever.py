@@ -15,8 +15,6 @@ from langchain_sire.documents import hit_to_langchain
 from sire_core.reason import RetrieverSource
 from sire_core.types import Hit, Unit, UnitKind, digest
 
-__all__ = ["plain_document", "retriever_source", "to_document"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DocumentHit(Hit):

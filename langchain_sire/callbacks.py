@@ -12,8 +12,6 @@ from langchain_core.runnables import RunnableConfig
 
 from sire_core.models.sync import in_thread, serves_sync_call
 
-__all__ = ["call", "child_runs", "inner_config"]
-
 T = TypeVar("T")
 
 # Context variables travel with tasks, with `asyncio.to_thread` and with the sync bridge.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import LanguageModel
 
-__all__ = ["LangChainChat", "as_language_model"]
-
 _NAMES = ("model_name", "model", "model_id", "deployment_name", "model_path")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _REFUSED_FORMS = (400, 404, 422)

@@ -18,19 +18,6 @@ from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_typ
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Document, Hit, Passage, Unit, digest
 
-__all__ = [
-    "KEY",
-    "POOL_KEYS",
-    "document_id",
-    "from_langchain",
-    "from_texts",
-    "hit_to_langchain",
-    "keep_user_keys",
-    "pool_document",
-    "to_langchain",
-    "with_ids",
-]
-
 KEY = "sire"
 """Metadata key under which a retrieved document has what we say of it."""
 

@@ -19,8 +19,6 @@ from sire_core.models.vector_checks import TextError, check_vectors
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
 
-__all__ = ["LangChainEmbedder", "as_embedder"]
-
 T = TypeVar("T")
 
 _DEPLOYMENT = "deployment"

@@ -12,9 +12,6 @@ from sire_core.reason import Answer, ReasoningStep, Thought
 from sire_core.reason.replay import PausedError
 from sire_core.reason.steps import NextSearch
 
-__all__ = ["Progress", "ReasoningInput", "ReasoningState"]
-
-
 _RESULT = ("answer", "citations", "findings", "stop", "sufficient", "usage", "note", "documents")
 
 

@@ -22,8 +22,6 @@ from langchain_sire.tool import cited_as
 from sire_core.errors import ConfigurationError
 from sire_core.serve.outputs import check_cite_key, quoted_passages
 
-__all__ = ["SireMiddleware", "SireState"]
-
 Rewrite = Union[BaseChatModel, Callable[[Sequence[AnyMessage]], str], None]
 
 _REWRITE = (

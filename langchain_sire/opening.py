@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     from langchain_core.vectorstores import VectorStore
 
-__all__ = [
-    "SPELLINGS",
-    "make_index",
-    "open_index",
-    "read_settings",
-    "refuse_store_searches",
-    "remember_title_key",
-    "write_settings",
-]
-
 _SETTINGS = "langchain.json"
 
 SPELLINGS = {

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import LanguageModel
 
-__all__ = ["STEP_EVENT", "IRCoTRetriever", "Reasoner", "ReasoningRetriever", "SelfAskRetriever", "make_reasoner"]
-
 
 @dataclass(frozen=True, slots=True)
 class _NoSettings:

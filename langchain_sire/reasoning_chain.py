@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import LanguageModel
 
-__all__ = ["ReasoningChain", "create_ircot_chain", "create_self_ask_chain"]
-
-
 Question = Union[str, Mapping[str, Any]]
 
 

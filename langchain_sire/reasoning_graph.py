@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, LanguageModel
 
-__all__ = ["create_ircot_graph", "create_self_ask_graph"]
-
 _NODES = {"ircot": ("retrieve", "think", "answer"), "self-ask": ("retrieve", "think", "read", "answer")}
 
 

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, LanguageModel, Recipe
     from sire_core.types import Hit
 
-__all__ = ["SEARCH", "SireRetriever"]
-
 _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder
     from sire_core.types import Hit
 
-__all__ = ["SireVectorStore"]
-
 
 class SireVectorStore(VectorStore):
     """A vector store that searches with a recipe, for chains and retrievers that accept only a vector store.

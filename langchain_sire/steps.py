@@ -17,8 +17,6 @@ from sire_core.errors import QueryError
 from sire_core.reason import Answer, AnswerPiece, ReasoningStep, Retrieved, iterate_sync
 from sire_core.reason.steps import NextSearch, plain_step
 
-__all__ = ["atraced", "question_of", "step_to_chunk", "step_to_dict", "traced"]
-
 _KEYS = ("question", "input", "query")
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import LanguageModel
 
-__all__ = ["cite", "create_sire_answer_tool", "create_sire_tool"]
-
 _ANSWERS = (
     "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
     "says whether the evidence is sufficient. For questions that need several documents, too."

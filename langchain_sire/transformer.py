@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import Embedder, LanguageModel, Recipe
 
-__all__ = ["SireDocumentTransformer", "pool_documents"]
-
 
 class SireDocumentTransformer(BaseDocumentTransformer):
     """Turns a corpus into the units of a recipe (passages, summaries, aggregates), each as a document.

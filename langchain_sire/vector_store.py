@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Recipe
 
-__all__ = ["VectorStoreMirror", "VectorStoreSource", "over_vector_store"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from sire_core.models.sync import in_thread, iterate_in_thread, serves_sync_call
 
-__all__ = ["awaits", "call", "call_streaming", "overrides"]
-
 T = TypeVar("T")
 
 

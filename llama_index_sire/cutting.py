@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sire_core.index import Index
 
-__all__ = ["cut", "fingerprint"]
-
 
 def fingerprint(transformations: Sequence[TransformComponent] | None) -> list[str] | None:
     """Classes of transformations with a digest of their settings, as LlamaIndex's own pipeline tells them apart."""

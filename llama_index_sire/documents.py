@@ -29,8 +29,6 @@ from sire_core.types import Document, Passage
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
 
-__all__ = ["CUT_KEY", "NODE_KEY", "HitMetadata", "to_documents"]
-
 CUT_KEY = "sire_cut"
 """Under `NODE_KEY`: from which document, by which transformations a node was cut."""
 

@@ -20,8 +20,6 @@ from sire_core.models.vector_checks import check_vectors
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["LlamaIndexEmbedder", "known_query"]
-
 _logger = logging.getLogger(__name__)
 
 _UNNAMED = "unknown"

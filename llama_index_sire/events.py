@@ -15,20 +15,6 @@ from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningS
 from sire_core.reason.steps import plain_step
 from sire_core.serve.outputs import source_title
 
-__all__ = [
-    "AnswerEvent",
-    "AnswerPieceEvent",
-    "CitedResponse",
-    "IntermediateAnswerEvent",
-    "ReasoningEvent",
-    "RetrievedEvent",
-    "SubQuestionEvent",
-    "ThoughtEvent",
-    "add_step",
-    "empty_response",
-    "to_event",
-]
-
 
 class ThoughtEvent(Event):
     """A sentence of the reasoning; numbers count the rounds."""

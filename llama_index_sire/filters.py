@@ -11,8 +11,6 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import Condition, Filter, FilterGroup, both, condition, parse_filter
 from sire_core.storage.uuids import from_uuid, to_uuid
 
-__all__ = ["FilterLike", "both_filters", "passage_ids", "to_filter", "within"]
-
 FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
 """LlamaIndex's `MetadataFilters`, or what the core reads: a mapping, a text such as `year>1990`, a `Filter`."""
 

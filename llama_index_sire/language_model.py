@@ -25,8 +25,6 @@ from sire_core.protocols import Completion, ModelRequest
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
 
-__all__ = ["LlamaIndexModel"]
-
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")
 _REFUSED = ("refusal", "content_filter", "SAFETY")

@@ -13,8 +13,6 @@ from llama_index_sire.tool import cited_as
 from sire_core.errors import ConfigurationError
 from sire_core.serve.outputs import check_cite_key, quoted_passages
 
-__all__ = ["SireMemoryBlock"]
-
 
 class SireMemoryBlock(BaseMemoryBlock[str]):
     """A memory block with the passages that answer the last message of the user.

@@ -33,8 +33,6 @@ from sire_core.recipes.registry import recipe_by_name
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Unit, UnitKind
 
-__all__ = ["SireNodeParser"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -17,8 +17,6 @@ from sire_core.reason import RetrieverSource
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
-__all__ = ["PROVENANCE_KEYS", "node_of", "retriever_source", "to_node", "to_scored_node"]
-
 PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
 """Metadata keys that we add: kind, level, JSON texts, and the path of a hit. Neither embedded nor shown to models."""
 

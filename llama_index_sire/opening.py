@@ -28,27 +28,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, LanguageModel, Recipe
 
-__all__ = [
-    "CUT_BY",
-    "FIELDS",
-    "RECIPE",
-    "SEARCH_FIELDS",
-    "SPELLINGS",
-    "TITLE",
-    "TOP_K",
-    "EmbedModelLike",
-    "LLMLike",
-    "Ledger",
-    "check_llm",
-    "open_index",
-    "read_arguments",
-    "read_settings",
-    "resolve_embed_model",
-    "resolve_llm",
-    "saved_titles",
-    "write_settings",
-]
-
 EmbedModelLike = Union[BaseEmbedding, "Embedder", str, None]
 LLMLike = Union[LLM, "LanguageModel", str, None]
 

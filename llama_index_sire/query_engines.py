@@ -44,8 +44,6 @@ from sire_core.reason.steps import NextSearch, check_answered, check_on_model_er
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
-__all__ = ["IRCoTQueryEngine", "ReasoningQueryEngine", "SelfAskQueryEngine", "SingleQueryEngine"]
-
 dispatcher = get_dispatcher(__name__)
 
 

@@ -17,8 +17,6 @@ from sire_core.models.sync import run_sync
 from sire_core.protocols import LanguageModel
 from sire_core.search.selectors.rerank import ask_order
 
-__all__ = ["SireRerank"]
-
 dispatcher = get_dispatcher(__name__)
 
 _logger = logging.getLogger(__name__)

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
     from sire_core.types import BuildReport, Document, Hit
 
-__all__ = ["SireRetriever"]
-
 SCORES = ("recipe", "similarity")
 """What scores of nodes say."""
 

@@ -32,8 +32,6 @@ from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited
 if TYPE_CHECKING:
     from llama_index_sire.opening import LLMLike
 
-__all__ = ["cite", "create_sire_answer_tool", "create_sire_tool"]
-
 
 def create_sire_tool(
     source: SireRetriever | Index,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Ranking, Recipe, View
 
-__all__ = ["VectorStoreMirror", "VectorStoreSource", "over_vector_store"]
-
 _logger = logging.getLogger(__name__)
 
 _BY_ID = ("delete_nodes", "adelete_nodes")

@@ -11,8 +11,6 @@ from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, 
 from llama_index_sire.events import add_step, empty_response, to_event
 from llama_index_sire.query_engines import ReasoningQueryEngine
 
-__all__ = ["QuestionEvent", "ReasoningWorkflow"]
-
 
 class QuestionEvent(StartEvent):
     """What a reasoning starts with."""

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-__all__ = ["kind_of", "named", "parameters"]
-
 
 def kind_of(given: object) -> str:
     """Return the class of an argument for error messages, or that it is a class itself."""

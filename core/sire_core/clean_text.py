@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["clean_text", "clean_value"]
-
 
 def clean_text(text: str) -> str:
     """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     )
     from sire_core.storage.manifest import BuiltRecipe, Manifest
 
-__all__ = ["Configuration"]
-
 _EXTRACTIONS = ("joint", "native", "model+rules")
 
 

@@ -7,25 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "BuildError",
-    "ConfigurationError",
-    "CorpusError",
-    "EmbedderMismatchError",
-    "IndexLockedError",
-    "IndexMissingError",
-    "KnownDocumentError",
-    "LimitExceededError",
-    "ModelError",
-    "NoAnswerError",
-    "QueryError",
-    "RefusalError",
-    "RefusedUnitsError",
-    "SireError",
-    "StorageError",
-    "UnusableAnswerError",
-]
-
 
 class SireError(Exception):
     """Base of every error that this package raises on purpose."""

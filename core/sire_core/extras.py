@@ -2,8 +2,6 @@
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["need_torch"]
-
 
 def need_torch(what: str) -> None:
     """Raise if torch is not installed, before anything is paid or computed."""

@@ -6,8 +6,6 @@ import os
 import weakref
 from typing import Protocol
 
-__all__ = ["keep_for_parent", "register_after_fork"]
-
 
 class _Holder(Protocol):
     def after_fork(self) -> None: ...

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
 
-__all__ = ["Index"]
-
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 

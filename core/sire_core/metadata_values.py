@@ -18,8 +18,6 @@ from pathlib import Path, PurePath
 from typing import Any
 from uuid import UUID
 
-__all__ = ["TYPES_KEY", "flat_metadata", "lost_types", "plain_value", "restored", "with_types"]
-
 TYPES_KEY = "sire_types"
 """Metadata key under which adapters store what `lost_types` says, as JSON."""
 

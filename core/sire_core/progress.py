@@ -9,8 +9,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.protocols import Progress
 
-__all__ = ["Bars", "ProgressLike", "progress_of"]
-
 ProgressLike = Union["Progress", bool, None]
 """A callback; True for bars; False or None for nothing."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sire_core.storage.store import LazyReader
     from sire_core.types import Document, Failure
 
-__all__ = ["Reader"]
-
 T = TypeVar("T")
 
 _TRIES = 5

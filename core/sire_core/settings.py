@@ -16,17 +16,6 @@ from sire_core.untrusted_settings import is_from_page
 if TYPE_CHECKING:
     from dataclasses import Field
 
-__all__ = [
-    "Component",
-    "ResolvedSettings",
-    "UnknownSettingError",
-    "UnusedSettingError",
-    "check_settings",
-    "refuse_unused",
-    "setting",
-    "setting_texts",
-]
-
 T = TypeVar("T")
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {

@@ -7,8 +7,6 @@ import socket
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["listen"]
-
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise `ConfigurationError` with advice if the port is in use."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["TraceSpan", "disable", "enable", "records_content", "start"]
-
 _OFF: Mapping[str, Any] = {"tracer": None, "content": False}
 _state: dict[str, Any] = dict(_OFF)
 

@@ -13,30 +13,6 @@ from sire_core.algorithms.links import without_link_targets
 from sire_core.algorithms.snippets import snippet
 from sire_core.errors import ConfigurationError
 
-__all__ = [
-    "BUILT_IN_KINDS",
-    "BuildReport",
-    "Chunk",
-    "Document",
-    "Edge",
-    "Entity",
-    "ExtractionRecord",
-    "Fact",
-    "Failure",
-    "Hit",
-    "Metadata",
-    "Passage",
-    "PathStep",
-    "Triple",
-    "Unit",
-    "UnitKind",
-    "chunk_id",
-    "content_hash",
-    "digest",
-    "hash64",
-    "unit_id",
-]
-
 
 def digest(*parts: str, size: int = 12) -> str:
     """Hash strings into a hexadecimal id.

@@ -14,17 +14,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "UntrustedText",
-    "from_folder",
-    "from_page",
-    "is_elsewhere",
-    "is_from_folder",
-    "is_from_page",
-    "refuse_untrusted",
-    "untrusted_error",
-]
-
 
 class UntrustedText(str):
     """A text value of a setting that the user of this process did not write."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Members = Sequence[int] | NDArray[np.int64]
 
-__all__ = ["coverage", "overlap", "pairs", "tper"]
-
 _SHIFT = 32
 
 

@@ -13,8 +13,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CSRGraph"]
-
 
 @dataclass(frozen=True, slots=True)
 class CSRGraph:

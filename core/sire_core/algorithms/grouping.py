@@ -9,18 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "by_appearance",
-    "chained_hashes",
-    "distinct",
-    "id_codes",
-    "id_hashes",
-    "positions_in",
-    "ranges",
-    "row_pointers",
-    "stable_order",
-]
-
 _SHORT = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
 

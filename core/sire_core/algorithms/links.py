@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LINK_TARGET", "without_link_targets"]
-
 LINK_TARGET = r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}(?:[ \t]+\"[^\"\n]{0,300}\")?\)"
 """Pattern of the address of a Markdown link or image, from the closing bracket of its text on."""
 _TARGET = re.compile(LINK_TARGET)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Whole = NDArray[np.signedinteger[Any]]
 
-__all__ = ["Lists"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lists:

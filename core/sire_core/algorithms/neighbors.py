@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     Marks = NDArray[np.bool_]
     from scipy.sparse import csr_array
 
-__all__ = [
-    "NeighborLists",
-    "approximate_neighbors",
-    "largest_columns",
-    "nearest_neighbors",
-    "neighbor_graph",
-    "precise_cosines",
-    "updated_neighbors",
-    "whole_numbers",
-]
-
 _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so that equal texts tie.
 SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["PageRankScores", "has_compiler", "personalized_pagerank"]
-
 _DENSE = 8
 """A walk that starts at more than one node in so many is computed by power iteration."""
 

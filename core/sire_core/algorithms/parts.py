@@ -10,8 +10,6 @@ from typing import TypeVar
 
 from sire_core.algorithms.text import count_tokens, split_sentences
 
-__all__ = ["cut_line", "packed", "part_starts", "text_length"]
-
 T = TypeVar("T")
 
 _WORD = re.compile(r"\S+")

@@ -10,18 +10,6 @@ from functools import lru_cache
 
 from sire_core.algorithms.words import bare_text, find_words, is_plain, token_pattern
 
-__all__ = [
-    "cached_key",
-    "count_tokens",
-    "name_key",
-    "normalize_answer",
-    "phrase_words",
-    "split_sentences",
-    "stop_ends_sentence",
-    "tokenize",
-    "truncate_tokens",
-]
-
 # A full stop after one of these rarely ends a sentence.
 _ABBREVIATIONS = frozenset(
     (

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from sire_core.errors import ConfigurationError
 
-__all__ = ["unit_rows"]
-
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows divided by their length; zero rows stay zero.

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["count_votes", "parse_numbers", "parse_order"]
-
 T = TypeVar("T")
 P = TypeVar("P")
 

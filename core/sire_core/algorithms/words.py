@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["UNSPACED", "bare_text", "find_words", "is_plain", "signs", "token_pattern", "visible_text", "word_pattern"]
-
 _BREAKS = "\u00ad\u200b\u2060\ufeff"  # where a line may break, or must not
 _INVISIBLE = rf"{_BREAKS}\u034f\u061c\u200c-\u200f\u202a-\u202e\u2061-\u2064\u2066-\u2069\ufe00-\ufe0f"
 # Arabic and Hebrew are written with and without: vowels, cantillation, the stroke that widens a word.

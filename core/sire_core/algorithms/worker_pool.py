@@ -8,8 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["bounded_map", "map_all"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import Manifest
     from sire_core.types import Failure
 
-__all__ = ["BuildContext"]
-
 
 @dataclass(frozen=True)
 class BuildContext:

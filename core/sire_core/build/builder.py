@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from sire_core.storage.store import Store
     from sire_core.types import Unit
 
-__all__ = ["Builder", "Plan", "apply_plan"]
-
 _logger = logging.getLogger(__name__)
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 """Maps stored documents and their passages to a change."""

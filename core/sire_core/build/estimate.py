@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Chunk
 
-__all__ = ["Estimate", "estimate_build", "estimate_extraction", "estimate_summaries"]
-
 _SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["LARGE", "mapped_arrays", "rare_collections", "trim_memory"]
-
 LARGE = 1000
 """Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe
     from sire_core.storage.outbox import Outbox
 
-__all__ = ["catch_up", "purge", "push", "push_all", "sync_mirrors"]
-
 _BATCH = 500
 _ALONE = 3
 """So many units are sent alone to a store that has taken none, before it counts as out of order."""

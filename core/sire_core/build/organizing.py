@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Delta, FloatArray, LanguageModel, Organizer, Runner, Summarizer, TableStore
     from sire_core.types import Chunk, Edge, ExtractionRecord, Unit
 
-__all__ = [
-    "Job",
-    "OrganizerView",
-    "check_no_loss",
-    "fingerprint_of",
-    "jobs_for",
-    "organize_all",
-    "plan_recipe",
-    "split_compatible",
-]
-
 
 class OrganizerView:
     """See `sire_core.protocols.BuildView`."""

@@ -15,8 +15,6 @@ from sire_core.models.dry_run import DryRunModel
 from sire_core.models.prompt_format import render
 from sire_core.storage.index_files import IndexFiles
 
-__all__ = ["training_examples"]
-
 _BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")
 """Of a record what a model does not write."""
 

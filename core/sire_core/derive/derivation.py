@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from sire_core.derive.step import Step
     from sire_core.protocols import BuildView, Change, Delta
 
-__all__ = ["Derivation", "OrganizerBase"]
-
 
 class OrganizerBase:
     """An organizer that reads extraction records and no other organizer, and writes no summaries.

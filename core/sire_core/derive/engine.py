@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 
-__all__ = [
-    "ItemChange",
-    "Result",
-    "UnitWriter",
-    "changed_passages",
-    "derive",
-    "reduce_all",
-    "reduce_dirty",
-    "run_steps",
-]
 _ROWS = 1 << 12
 """Places that the rows of an output have behind each row of a passage."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     from sire_core.protocols.building import OutputRow
 
-__all__ = ["JoinedRows", "NewItems", "NewOutputs", "PackedGroups", "PackedOutputs", "PackedRows"]
-
 _AT_ONCE = 4096
 """Rows or groups that are objects at the same time when all are gone through."""
 _NOTHING = encode([None])[:-1]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
     from sire_core.types import Edge, Unit
 
-__all__ = ["PlainDerivation"]
-
 Derive = Callable[[Sequence[PassageInput]], tuple[Iterable["Unit"], Iterable["Edge"]]]
 
 

@@ -12,22 +12,6 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from sire_core.types import Chunk, ExtractionRecord, Failure, Unit
 
-__all__ = [
-    "Entry",
-    "Group",
-    "Item",
-    "Output",
-    "OutputChange",
-    "PassageInput",
-    "Row",
-    "StoredOutput",
-    "decode",
-    "decode_all",
-    "document_of",
-    "encode",
-    "place_of",
-]
-
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Runner
 
-__all__ = ["LocalRunner", "RayRunner", "in_parts", "mapped", "resolve_runner"]
-
 S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")

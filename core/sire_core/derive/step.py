@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sire_core.derive.tables import Table
     from sire_core.protocols import BuildView
 
-__all__ = ["PASSAGES", "Context", "Step"]
-
 PASSAGES = "passages"
 """Source of the steps that read the passages of the corpus."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import StoredRow, TableStore
     from sire_core.protocols.building import OutputRow
 
-__all__ = ["Table", "group"]
-
 
 @dataclass(slots=True)
 class Table:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.types import Unit
 
-__all__ = ["to_networkx", "trees_to_json", "trees_to_networkx"]
-
 
 def trees_to_json(view: View) -> list[dict[str, Any]]:
     """The trees of a pool's reports as JSON-serialisable values.

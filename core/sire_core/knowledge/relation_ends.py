@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import IntArray, View
 
-__all__ = ["IdPositions", "relation_ends"]
-
 
 class IdPositions:
     """Looks up positions of units by id, on arrays instead of a dict.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Walk", "WalkPaths", "min_max", "walk_ranking"]
-
 _BACK = 3
 """Maximum steps from a passage back to a start."""
 

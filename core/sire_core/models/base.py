@@ -17,20 +17,6 @@ from sire_core.protocols import Completion, ModelRequest, StreamingModel
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel, Prompt
 
-__all__ = [
-    "AnswerParts",
-    "CheckedModel",
-    "ModelBase",
-    "ModelWrapper",
-    "StopCutter",
-    "check_language_model",
-    "concurrency_of",
-    "cut_at",
-    "in_own_task",
-    "stream_answer",
-    "with_sources",
-]
-
 
 def cut_at(text: str, stop: Sequence[str]) -> str:
     """The text up to the stop text that is complete first: a server that writes on would end there."""

@@ -25,8 +25,6 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
 
-__all__ = ["AnswerStore", "CachedModel", "answer_key"]
-
 
 class AnswerStore(Protocol):
     """Where answers are kept; every put commits at once and all methods may be called from any thread."""

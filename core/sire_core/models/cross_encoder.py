@@ -19,8 +19,6 @@ from sire_core.models.onnx_model import OnnxModel
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["CrossEncoder", "OnnxCrossEncoder", "SentenceTransformerCrossEncoder", "load_cross_encoder"]
-
 
 class CrossEncoder(ABC):
     """A model that scores pairs of a question and a text; thread-safe.

@@ -10,8 +10,6 @@ from sire_core.models.base import ModelBase
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
 
-__all__ = ["DryRunModel", "least_value"]
-
 _SUMMARY_WORDS = 100
 
 

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.calls import CallStore
 
-__all__ = [
-    "answer_text",
-    "check_length",
-    "fit_once",
-    "lacks_state",
-    "resolve_embedder",
-    "restore",
-    "same_model",
-    "under_fingerprint",
-]
-
 _FORMS = (
     '"lexical" (the default, nothing to download), "semantic" (an ONNX model of this machine), "onnx:NAME_OR_FOLDER" '
     '(no torch), "st:NAME_OR_FOLDER" or a model folder (sentence-transformers), '

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sire_core.storage.calls import CallStore
     from sire_core.types import Unit
 
-__all__ = ["UnitEmbedder", "VectorFile"]
-
 _BATCH = 1024
 _DIFFERENT, _SAME = 8, 1e-7
 """So many different texts do not all have vectors as close as that."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray
 
-__all__ = ["SKETCH", "TOPICS", "LexicalEmbedder", "LexicalState", "embed_texts", "is_lexical", "learn_state"]
-
 # Truncated SVD alone loses the rare names that multi-hop questions turn on (recall@5 on 2WikiMultihopQA: 30 with 256
 # dimensions, 42 with 512, MiniLM 62). Random signs keep inner products of rare words up to noise of 1 / sqrt(width), so
 # most of the vector is a sign projection (recall@5 61) and a small part the topical directions of the SVD.

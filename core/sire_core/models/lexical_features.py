@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-__all__ = [
-    "GOLDEN",
-    "count_words",
-    "gram_keys",
-    "indexed_words",
-    "mixed",
-    "random_signs",
-    "spaced_text",
-    "split_words",
-    "stem_keys",
-]
-
 _WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")

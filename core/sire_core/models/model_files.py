@@ -11,18 +11,6 @@ from urllib.parse import parse_qsl, quote
 
 from sire_core.errors import ConfigurationError
 
-__all__ = [
-    "MODEL_SETTINGS",
-    "cached_models",
-    "files_digest",
-    "hub_folder",
-    "hub_options",
-    "join_options",
-    "local_folder",
-    "read_json",
-    "split_options",
-]
-
 MODEL_SETTINGS = (
     "config.json",
     "modules.json",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sire_core.models.onnx_model import OnnxGraph
     from sire_core.protocols import FloatArray
 
-__all__ = ["OnnxEmbedder", "semantic_choice", "semantic_embedder"]
-
 _logger = logging.getLogger(__name__)
 
 _POOLINGS = ("cls", "mean", "max", "last")

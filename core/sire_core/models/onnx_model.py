@@ -24,8 +24,6 @@ from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_folde
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["OnnxGraph", "OnnxModel", "available_cores", "graph_size"]
-
 _MISSING = 'Models in the ONNX format need onnxruntime and tokenizers: pip install "sire-rag[onnx]"'
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 _UNLIMITED = 1 << 20

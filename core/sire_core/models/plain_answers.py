@@ -12,17 +12,6 @@ from sire_core.clean_text import clean_text
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.protocols import Completion, ModelRequest
 
-__all__ = [
-    "Ask",
-    "ask_again",
-    "ask_text",
-    "loop_at",
-    "not_refused",
-    "whole_sentences",
-    "with_both",
-    "without_thinking",
-]
-
 _logger = logging.getLogger(__name__)
 
 Ask = Callable[[ModelRequest], Awaitable[Completion]]

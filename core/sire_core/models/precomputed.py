@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Embedder, FloatArray
 
-__all__ = ["PrecomputedEmbedder", "vector_key", "write_precomputed"]
-
 
 def vector_key(text: str) -> str:
     """Key of a text in a file of vectors: `types.digest("vector", text)`."""

@@ -17,8 +17,6 @@ from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 if TYPE_CHECKING:
     from sire_core.index import Index
 
-__all__ = ["CostRange", "Price", "load_prices", "price_of", "warn_of_first_cost"]
-
 _logger = logging.getLogger(__name__)
 
 _EDITION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4}|\d{8}|latest)\Z")

@@ -9,8 +9,6 @@ from typing import Any
 
 from sire_core.protocols import Prompt
 
-__all__ = ["FORMAT_VERSION", "MAX_DATA_CHARS", "RenderedPrompt", "neutralize", "numbered", "render", "unfence"]
-
 FORMAT_VERSION = "1"
 """Part of the key of cached answers: raise it when the wording or the fence changes."""
 

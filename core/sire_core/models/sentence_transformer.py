@@ -18,8 +18,6 @@ from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_optio
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["SentenceTransformerEmbedder"]
-
 _WEIGHTS = (".safetensors", ".bin", ".onnx")
 _PLAIN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout", "StaticEmbedding")
 

@@ -34,27 +34,6 @@ from sire_core.models.plain_answers import (
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
-__all__ = [
-    "Ask",
-    "LenientAnswer",
-    "LenientLevel",
-    "LenientList",
-    "UnusableAnswerError",
-    "ask_checked",
-    "ask_structured",
-    "items_left_out",
-    "leave_out",
-    "parse_answer",
-    "schema_fingerprint",
-    "schema_hint",
-    "schema_name",
-    "strict_json_schema",
-    "tolerant_json",
-    "with_one_round",
-    "without_loop",
-    "without_rest",
-]
-
 _FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
 _THINKING = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
 _PYTHON = {"True": "true", "False": "false", "None": "null"}

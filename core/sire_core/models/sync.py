@@ -13,8 +13,6 @@ from sire_core.errors import SireError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["in_thread", "iterate_in_thread", "run_shielded", "run_sync", "serves_sync_call"]
-
 T = TypeVar("T")
 
 _WORKERS = 64

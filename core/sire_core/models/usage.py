@@ -12,15 +12,6 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.arguments import kind_of, parameters
 from sire_core.errors import ConfigurationError
 
-__all__ = [
-    "StageUsage",
-    "UsageLimits",
-    "UsageReport",
-    "credible_tokens",
-    "estimate_tokens",
-    "limits_of",
-]
-
 # A byte-pair encoding needs about a token per 4.3 letters of English and more than one per letter elsewhere.
 _LETTERS_PER_TOKEN = 4.2
 

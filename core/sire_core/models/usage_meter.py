@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.models.plain_answers import Ask
     from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
-__all__ = ["Meterable", "MeteredModel", "Reservation", "UsageMeter", "UsageSink", "with_meter"]
-
 _UNBOUNDED_ANSWER = 4096
 """Reserved for an answer whose length is not bounded."""
 # How often a call looks again whether others have given back tokens that they had reserved.

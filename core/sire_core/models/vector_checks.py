@@ -13,8 +13,6 @@ from sire_core.errors import ModelError
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["BatchError", "TextError", "check_vectors"]
-
 _SHOWN = 60
 _READ = 1000
 """Models read at least so many characters."""

@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import FloatArray, LanguageModel
     from sire_core.types import Chunk, Edge, ExtractionRecord, Failure, Unit
 
-__all__ = [
-    "BlockEdges",
-    "BuildView",
-    "Change",
-    "ChunkInContext",
-    "Delta",
-    "Extractor",
-    "Organizer",
-    "Progress",
-    "Runner",
-    "Summarizer",
-    "TableChange",
-    "TableStore",
-]
-
 S = TypeVar("S")
 P = TypeVar("P")
 R = TypeVar("R")

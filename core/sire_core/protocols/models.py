@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     BoolArray = NDArray[np.bool_]
 
-__all__ = [
-    "Completion",
-    "Embedder",
-    "Fittable",
-    "LanguageModel",
-    "ModelRequest",
-    "Prompt",
-    "StreamingModel",
-    "WrapModel",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import Embedder
     from sire_core.protocols.searching import ContextProvider, Ranker, Selector, VectorIndex
 
-__all__ = ["Recipe"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:

@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from sire_core.protocols.models import BoolArray, FloatArray, IntArray, LanguageModel
     from sire_core.types import Edge, Hit, PathStep, Unit
 
-__all__ = [
-    "CarriedFiles",
-    "ContextProvider",
-    "PreparedRanker",
-    "RankedSource",
-    "Ranker",
-    "Ranking",
-    "Selector",
-    "Similarities",
-    "VectorIndex",
-    "View",
-]
-
-
 T = TypeVar("T")
 
 

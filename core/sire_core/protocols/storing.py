@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sire_core.types import Unit
 
-__all__ = ["Mirror", "MirroredUnit", "UnitStore"]
-
 
 @dataclass(frozen=True, slots=True)
 class MirroredUnit:

@@ -7,9 +7,10 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sire_core.errors import UnusableAnswerError
 from sire_core.models.base import ModelWrapper, stream_answer
 from sire_core.models.caching import answer_key
-from sire_core.models.structured import UnusableAnswerError, parse_answer
+from sire_core.models.structured import parse_answer
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
-
-__all__ = ["PausedError", "RecordedModel", "RecordedSearches"]
 
 
 class PausedError(Exception):

@@ -29,17 +29,6 @@ from typing import Any
 
 from sire_core.errors import ConfigurationError
 
-__all__ = [
-    "ABLATIONS",
-    "CONTEXT",
-    "Ablation",
-    "ablations_of",
-    "data_set_name",
-    "recipes_with_ablations",
-    "register_ablations",
-    "register_published",
-]
-
 ABLATIONS: dict[str, tuple[Ablation, ...]] = {}
 """Rows by the name of the recipe that the paper is about."""
 

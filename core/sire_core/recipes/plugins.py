@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import Recipe
 
-__all__ = ["GROUP", "PluginError", "offered", "plugged"]
-
 GROUP = "sire_core.recipes"
 """The group of entry points; see `docs/extending`."""
 

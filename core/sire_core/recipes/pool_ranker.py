@@ -10,8 +10,6 @@ from sire_core.settings import check_settings, refuse_unused, setting
 if TYPE_CHECKING:
     from sire_core.protocols import Ranker
 
-__all__ = ["PoolRanker"]
-
 
 @dataclass(frozen=True, slots=True)
 class PoolRanker:

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.storage.manifest import BuiltRecipe
 
-__all__ = [
-    "DEFAULT_RECIPE",
-    "REGISTRY",
-    "factory_of",
-    "recipe_as_built",
-    "recipe_by_name",
-    "recipe_names",
-    "recipe_of",
-    "recipe_with",
-    "register",
-    "registered_recipe",
-    "remember",
-    "split_settings",
-    "take_settings",
-]
-
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name, without those of other packages that nobody named yet; see `recipe_names`."""
 

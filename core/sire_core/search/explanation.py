@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.search.snapshot import SearchSnapshot
 
-__all__ = ["explain_hits", "text_below_title"]
-
 _SHOWN = 6
 
 

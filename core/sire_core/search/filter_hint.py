@@ -12,8 +12,6 @@ from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TI
 if TYPE_CHECKING:
     from sire_core.filters import Condition, Filter
 
-__all__ = ["filter_hint", "unknown_keys"]
-
 _LISTED = 20
 _LONGEST = 100
 _COMPARED = 20_000

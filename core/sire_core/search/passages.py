@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.types import Hit, PathStep
 
-__all__ = ["RETURNS", "check_returns", "opening_name", "passage_hits", "passage_sentences", "titled_sentences"]
-
 _LONGEST_SENTENCE = 400
 _SHORTEST_SENTENCE = 25
 # Ends the name at the start of a text: the verb or bracket that begins its definition.

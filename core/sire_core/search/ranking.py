@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["LiftedRanking", "NotedRanking", "ReachedRanking", "ScoredRanking", "answer_or_reason", "best_first"]
-
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)

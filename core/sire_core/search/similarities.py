@@ -12,8 +12,6 @@ from sire_core.search.vectors.sq_index import SQIndex, row_products
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, View
 
-__all__ = ["KnownSimilarities", "ReadSimilarities"]
-
 _FEW = 8
 """Below one row in so many, rows are read one by one."""
 _FIRST = 30

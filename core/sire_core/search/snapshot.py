@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
-__all__ = ["PoolCounts", "SearchSnapshot", "check_query"]
-
 
 def check_query(query: Any, k: Any) -> None:
     """Refuse what cannot be searched for."""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from sire_core.search.vectors.store_scores import FollowedIndex
     from sire_core.storage.derived import DerivedFiles
 
-__all__ = ["DerivedCache", "PoolView"]
-
 T = TypeVar("T")
 
 _WORTH_FILES = 2_000

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compress_arrays", "decompress_arrays", "map_arrays", "save_arrays"]
-
 _ALIGNED = 64
 _LENGTH = 8
 

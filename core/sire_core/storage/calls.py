@@ -23,8 +23,6 @@ from sire_core.storage.checksums import row_checksum
 from sire_core.storage.database import Database
 from sire_core.types import ExtractionRecord
 
-__all__ = ["CallStore"]
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
     fingerprint TEXT NOT NULL, hash TEXT NOT NULL, status TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER,

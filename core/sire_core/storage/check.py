@@ -18,8 +18,6 @@ from sire_core.storage.manifest import Manifest
 from sire_core.storage.plain_files import misplaced
 from sire_core.storage.store import Store
 
-__all__ = ["Finding", "check_folder"]
-
 _INDEX = (
     "Restore index.sqlite from a backup, or delete it and build again; what was extracted and answered is kept in "
     "calls.sqlite and not paid for twice."

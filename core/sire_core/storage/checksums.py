@@ -21,21 +21,6 @@ from sire_core.errors import StorageError
 if TYPE_CHECKING:
     from sire_core.storage.database import Database
 
-__all__ = [
-    "SUMS_SCHEMA",
-    "CheckedTable",
-    "CheckedWrites",
-    "check_table",
-    "complete",
-    "damage",
-    "is_intact",
-    "require_complete",
-    "row_checksum",
-    "stored_json",
-    "stored_texts",
-    "verified",
-]
-
 SUMS_SCHEMA = """
 CREATE TABLE IF NOT EXISTS sums (
     name TEXT NOT NULL, part TEXT NOT NULL, rows INTEGER NOT NULL, total INTEGER NOT NULL,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import Delta
     from sire_core.types import Chunk
 
-__all__ = ["Commit"]
-
 
 @dataclass(frozen=True, slots=True)
 class Commit:

@@ -15,8 +15,6 @@ from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageErro
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
 from sire_core.storage.plain_files import DATABASE_ENDS, require_plain, system_limit
 
-__all__ = ["Database", "FileStamp", "open_database"]
-
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of SQLite; messages that quote damaged names may not be decodable."""
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from sire_core.errors import StorageError
 from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain
 
-__all__ = ["BLOCK", "DerivedFiles", "carried_folder", "damaged_files", "sync_folder"]
-
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
 """Bytes per checksum."""

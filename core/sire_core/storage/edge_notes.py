@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sire_core.types import Edge
 
-__all__ = ["BLOCKS", "EDGE_NOTES", "edges_of_note", "register_edge_note"]
-
 EDGE_NOTES: dict[str, Callable[[str, bytes], Iterable[Edge]]] = {}
 """Decoders by note key; a key of the form `%/%` stands for all keys with a slash."""
 

@@ -29,9 +29,6 @@ from sire_core.storage.plain_files import (
     system_limit,
 )
 
-__all__ = ["FORMAT", "Folder", "file_lock", "replace_folder"]
-
-
 FORMAT = 4
 """Version of the folder layout and of the tables; a folder of another version is refused with advice."""
 _DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")

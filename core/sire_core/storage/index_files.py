@@ -20,8 +20,6 @@ from sire_core.storage.pools import Pools
 from sire_core.storage.store import CORPUS, Store
 from sire_core.storage.verification import Verified
 
-__all__ = ["IndexFiles", "PendingUnits", "pending_unit_ids"]
-
 _logger = logging.getLogger(__name__)
 
 _LOOKS, _PAUSE = 10, 0.01

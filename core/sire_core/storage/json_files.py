@@ -20,16 +20,6 @@ from sire_core.errors import StorageError
 from sire_core.storage.derived import sync_folder
 from sire_core.storage.plain_files import FOLDERS, read_plain, remove, require_plain
 
-__all__ = [
-    "ADVICE",
-    "checksum",
-    "copy_adapter_files",
-    "damaged_adapter_files",
-    "read_checked",
-    "replace_json",
-    "write_checked",
-]
-
 ADVICE = {
     "pending": (
         "It holds changes of documents that a LangChain index was given and that no search has seen yet. Delete it and "

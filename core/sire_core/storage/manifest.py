@@ -13,9 +13,6 @@ from sire_core.untrusted_settings import UntrustedText, from_folder
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
-__all__ = ["VECTORS", "BuiltRecipe", "Manifest"]
-
-
 VECTORS = "vectors"
 """Key of `Manifest.failed` under which stand ids of units without a vector, each with the reason."""
 

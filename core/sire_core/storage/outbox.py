@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sire_core.storage.commit import Commit
     from sire_core.storage.database import Database
 
-__all__ = ["OUTBOX_SCHEMA", "OUTBOX_TABLES", "Followed", "Outbox", "note_changes"]
-
 OUTBOX_SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror_owners (
     name TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owners TEXT NOT NULL) WITHOUT ROWID;

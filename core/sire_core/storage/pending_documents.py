@@ -14,8 +14,6 @@ from sire_core.storage.json_files import ADVICE, read_checked, write_checked
 from sire_core.storage.plain_files import require_plain
 from sire_core.types import Document, Passage
 
-__all__ = ["PendingDocuments"]
-
 _NEVER = Document("")
 _PATIENCE = 60.0
 """Seconds to wait for other writers of pending changes; each takes the time of one write."""

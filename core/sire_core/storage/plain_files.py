@@ -14,21 +14,6 @@ from pathlib import Path
 
 from sire_core.errors import StorageError
 
-__all__ = [
-    "DATABASE_ENDS",
-    "FILES",
-    "FOLDERS",
-    "TOO_MANY",
-    "has_few_descriptors",
-    "is_derived_name",
-    "is_plain",
-    "misplaced",
-    "read_plain",
-    "remove",
-    "require_plain",
-    "system_limit",
-]
-
 DATABASE_ENDS = ("", "-wal", "-shm", "-journal")
 """A SQLite database, and the files that SQLite keeps beside it."""
 

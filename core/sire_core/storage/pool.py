@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
     from sire_core.types import Chunk
 
-__all__ = [
-    "ID_TYPE",
-    "MATRIX",
-    "MOST_LETTERS",
-    "MOST_LEVELS",
-    "ROWS",
-    "CorpusColumns",
-    "Pool",
-    "differing_metadata",
-    "pool_row",
-    "save_columns",
-    "shared_metadata",
-]
-
 
 def shared_metadata(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return keys and values that all documents have in common."""

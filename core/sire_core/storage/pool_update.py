@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sire_core.storage.derived import DerivedFiles
     from sire_core.types import Unit
 
-__all__ = ["PoolChange", "UpdatedPool", "updated"]
-
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:

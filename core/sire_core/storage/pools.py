@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import BuiltRecipe
     from sire_core.storage.store import Store
 
-__all__ = ["Pools"]
-
 _PUBLISHING = 2.0
 """Seconds after a commit in which its writer derives the pool, so that nobody else does."""
 

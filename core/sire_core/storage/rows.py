@@ -29,28 +29,6 @@ from sire_core.types import Chunk, Unit, UnitKind
 if TYPE_CHECKING:
     from sire_core.protocols import Delta
 
-__all__ = [
-    "CHUNKS",
-    "DOCUMENTS",
-    "EDGES",
-    "META",
-    "NOTES",
-    "SCHEMA",
-    "STATES",
-    "TABLES",
-    "UNITS",
-    "VECTOR_CHECKSUM",
-    "chunk_of",
-    "chunk_rows",
-    "is_right_vector",
-    "metadata_json",
-    "to_json",
-    "unit_of",
-    "vector_blob",
-    "vector_of",
-    "write_delta",
-]
-
 SCHEMA = (
     """
 CREATE TABLE IF NOT EXISTS meta (

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sire_core.storage.checksums import CheckedWrites
     from sire_core.storage.database import Database
 
-__all__ = ["STEP_SCHEMA", "STEP_TABLES", "StepTables", "drop_tables", "write_table"]
-
 STEP_SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (
     id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (owner, name));

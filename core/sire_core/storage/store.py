@@ -44,8 +44,6 @@ from sire_core.storage.step_tables import StepTables, drop_tables
 from sire_core.storage.verification import Verification, Verified
 from sire_core.types import Chunk, Edge, Unit
 
-__all__ = ["CORPUS", "LazyReader", "Store"]
-
 CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["from_uuid", "to_uuid"]
-
 _UNIT = 24
 _DIGITS = 32
 

@@ -9,8 +9,6 @@ from sire_core.storage.checksums import check_table, damage
 from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.rows import TABLES, is_right_vector
 
-__all__ = ["Verification", "Verified"]
-
 _WEEK = 7 * 24 * 3600
 
 

@@ -12,8 +12,6 @@ from sire_core.errors import ConfigurationError, SireError, StorageError
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["check_width", "in_turn", "reconstruct", "valid_text"]
-
 T = TypeVar("T")
 
 

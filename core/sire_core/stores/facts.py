@@ -21,8 +21,6 @@ from sire_core.filters.conditions import FIELDS
 if TYPE_CHECKING:
     from sire_core.filters import Filter
 
-__all__ = ["Has", "Joined", "Number", "Test", "facts_of", "narrow", "numbers_of"]
-
 _LONGEST = 200
 _ORDERED = ("lt", "lte", "gt", "gte")
 _EXACT = 2**53

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, MirroredUnit
     from sire_core.stores.facts import Test
 
-__all__ = ["LanceStore"]
-
 T = TypeVar("T")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, MirroredUnit
     from sire_core.stores.facts import Test
 
-__all__ = ["PostgresStore"]
-
 T = TypeVar("T")
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")

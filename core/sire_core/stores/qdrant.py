@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, MirroredUnit
     from sire_core.stores.facts import Test
 
-__all__ = ["QdrantStore"]
-
 T = TypeVar("T")
 
 _locks: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()

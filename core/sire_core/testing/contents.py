@@ -13,8 +13,6 @@ from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
 from sire_core.types import Chunk, Document, Edge, Unit, UnitKind
 
-__all__ = ["IndexContents", "read_contents", "sample_corpus", "two_tenants"]
-
 
 @dataclass(frozen=True, slots=True)
 class IndexContents:

@@ -31,8 +31,6 @@ from sire_core.testing.search_checks import (
 )
 from sire_core.types import Document, UnitKind
 
-__all__ = ["RECIPE_CHECKS", "RecipeFactory", "broken_promises"]
-
 _EXACT = (UnitKind.CHUNK, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU, UnitKind.BRIDGE, UnitKind.ENTITY)
 """Kinds that come out the same however the corpus got to where it is."""
 _VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, UnitKind.PROPOSITION, UnitKind.AKU)

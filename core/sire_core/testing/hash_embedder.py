@@ -16,8 +16,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
 
-__all__ = ["HashEmbedder"]
-
 
 class HashEmbedder:
     """Hashed word counts: texts that share words point the same way, and every run gives the same bits.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import ChunkInContext
     from sire_core.types import Chunk
 
-__all__ = ["PlainExtractor"]
-
 Facts = Sequence[tuple[str, Sequence[str]]]
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sire_core.models.base import AnswerParts
 
-__all__ = ["PREVIOUS_ANSWER", "Script", "ScriptedCall", "ScriptedModel", "default_script", "rule_answer"]
-
 PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"
 """Where a repair prompt shows the answer that could not be used."""
 

@@ -17,18 +17,6 @@ from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document, Hit, UnitKind
 
-__all__ = [
-    "QUESTIONS",
-    "RecipeFactory",
-    "check_bad_input",
-    "check_concurrency",
-    "check_filters",
-    "check_odd_corpora",
-    "check_order",
-    "check_passages",
-    "index_for",
-]
-
 RecipeFactory = Callable[[], Recipe]
 
 QUESTIONS = ("Who founded the lighthouse?", "Which island has a harbor and a ferry?", "zzz")

@@ -9,8 +9,8 @@ from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 from langchain_sire import SireRetriever, create_ircot_graph
 from sire_core import Index
 from sire_core.data import demo_documents
+from sire_core.errors import UnusableAnswerError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.models.structured import UnusableAnswerError
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import StreamingModel
 from sire_core.reason.replay import PausedError, RecordedModel

@@ -6,8 +6,7 @@ import pytest
 from langchain_scripted_chat import GOOD, PROMPT, Answer, model
 
 from langchain_sire import LangChainChat
-from sire_core.errors import LimitExceededError
-from sire_core.models.structured import UnusableAnswerError
+from sire_core.errors import LimitExceededError, UnusableAnswerError
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import Meterable, UsageMeter
 from sire_core.protocols import LanguageModel, Prompt

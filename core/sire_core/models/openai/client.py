@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
     from sire_core.models.usage_meter import UsageMeter
 
-__all__ = ["OpenAIChat", "data_url", "named_model"]
-
 _MAX_BYTES = 16 * 2**20
 _IMAGE_TOKENS = 800
 _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))

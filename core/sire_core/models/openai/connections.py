@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from sire_core.models.openai.responses import ResponseBounds
 
-__all__ = ["LoopClients", "OfficialClient"]
-
 _PLAIN = frozenset(
     {"timeout", "max_retries", "organization", "project", "azure_endpoint", "api_version", "azure_deployment"}
 )

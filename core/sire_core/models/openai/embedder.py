@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sire_core.models.usage import UsageLimits
     from sire_core.protocols import FloatArray
 
-__all__ = ["OpenAIEmbedder"]
-
 _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _COSTS = ((0x80, 0.25), (0x600, 0.6), (0x2E80, 2.0), (0xAC00, 1.5), (0xD7B0, 2.0), (0x110000, 3.0))
 """Tokens of a character, by where its script ends in Unicode: Latin, Greek and Cyrillic, Indic, CJK, Hangul, others."""

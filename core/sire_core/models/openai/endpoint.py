@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from typing_extensions import Self
 
-__all__ = ["OpenAIEndpoint"]
-
 T = TypeVar("T")
 
 

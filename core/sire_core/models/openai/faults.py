@@ -12,26 +12,6 @@ from typing import Any
 
 from sire_core.errors import ModelError
 
-__all__ = [
-    "CONTEXT_WORDS",
-    "BadRequest",
-    "BrokenResponseError",
-    "Redactor",
-    "TimedOut",
-    "UnacceptableResponseError",
-    "explain_fault",
-    "headers_of",
-    "is_bad_request",
-    "is_timeout",
-    "is_transient",
-    "redact_fault",
-    "retries_exhausted",
-    "server_words",
-    "status_of",
-    "truncated_error",
-    "why_unreachable",
-]
-
 _REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
 """Statuses of servers that do not like the form of a request."""
 

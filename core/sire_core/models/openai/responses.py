@@ -12,8 +12,6 @@ from typing import Any
 from sire_core.models.openai.faults import BrokenResponseError, UnacceptableResponseError
 from sire_core.models.plain_answers import loop_at
 
-__all__ = ["ENCODINGS", "ResponseBounds", "StreamedAnswer", "finish_of", "joined", "require_good", "thoughts_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResponseBounds:

@@ -18,8 +18,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AdaptiveGate", "RetryPolicy", "retry_after"]
-
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from sire_core.extend import BoolArray, IntArray, View
 
-__all__ = ["PhraseGraph"]
-
 
 @dataclass(frozen=True, slots=True)
 class PhraseGraph:

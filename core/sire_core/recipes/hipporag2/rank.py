@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["TripleWalk", "recognized"]
-
 _INSTRUCTIONS = (
     "The data holds a question and numbered facts that a search found for it. Keep the facts that help to answer the "
     "question, also those that are only one step on the way to the answer. Answer with their numbers only, the most "

@@ -11,8 +11,6 @@ from typing import Any
 
 from sire_core.extend import Component, KnowledgeGraph, Recipe, ResolvedSettings, register, register_published
 
-__all__ = ["hipporag2"]
-
 
 @register
 def hipporag2(**settings: Any) -> Recipe:

@@ -24,19 +24,6 @@ from sire_core.types import Failure
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
-__all__ = [
-    "BridgeEvidence",
-    "BridgeFact",
-    "BridgesAnswer",
-    "JoinedFacts",
-    "ModelBridges",
-    "PaddedWords",
-    "SourceDocument",
-    "SourceFact",
-    "cap_documents",
-    "gather_evidence",
-]
-
 
 class PaddedWords(dict[str, str]):
     """Cache of texts as lower-case words, padded with spaces, so that `in` finds whole words."""

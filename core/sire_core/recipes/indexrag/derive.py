@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Delta
     from sire_core.recipes.indexrag.bridges import BridgeEvidence, BridgeFact
 
-__all__ = [
-    "AtomicKnowledge",
-    "BridgingFacts",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AtomicKnowledge(Derivation):

@@ -11,9 +11,6 @@ from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 
-__all__ = ["IndexragContext", "indexrag"]
-
-
 if TYPE_CHECKING:
     from sire_core.recipes.indexrag.derive import AtomicKnowledge
 

@@ -15,12 +15,6 @@ from sire_core.types import PathStep, UnitKind
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
 
-__all__ = [
-    "Quota",
-    "QuotaRange",
-    "choose",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class QuotaRange:

@@ -22,8 +22,6 @@ from sire_core.extend import (
 if TYPE_CHECKING:
     from sire_core.extend import BuildView, Context, Group, Item
 
-__all__ = ["SENTENCE", "SentenceNodes", "Sentences"]
-
 SENTENCE = UnitKind.define("sentence")
 
 

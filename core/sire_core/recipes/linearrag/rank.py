@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Active", "SentenceWalk", "TriGraph"]
-
 
 @dataclass(frozen=True, slots=True)
 class TriGraph:

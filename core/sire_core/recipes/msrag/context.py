@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import View
     from sire_core.types import Hit, Unit
 
-__all__ = ["ElementContext"]
-
 _VOTES = "vote:"
 
 

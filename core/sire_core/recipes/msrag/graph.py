@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BoolArray, FloatArray, IntArray, View
 
-__all__ = [
-    "Incidence",
-    "RelationGraph",
-    "RelationWalk",
-    "nearby_entities",
-    "nearby_relations",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Incidence:

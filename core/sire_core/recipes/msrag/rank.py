@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, Ranking, View
 
-__all__ = [
-    "MixRecall",
-    "QuestionItems",
-    "find_items",
-]
-
 _INSTRUCTIONS = (
     "The data is a question. List the named entities it names (people, places, works, organizations, dates) and the "
     "relations it asks about, each relation as a short statement of head, predicate and tail with the unknown end as a "

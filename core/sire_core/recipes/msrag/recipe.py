@@ -12,8 +12,6 @@ from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings, setting
 
-__all__ = ["MsragContext", "msrag"]
-
 
 @dataclass(frozen=True, slots=True)
 class MsragContext(RerankSettings):

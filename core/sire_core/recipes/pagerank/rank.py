@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, Ranking, Similarities, View
 
-__all__ = [
-    "PageRank",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PageRank:

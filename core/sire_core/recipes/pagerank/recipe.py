@@ -9,8 +9,6 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
-__all__ = ["pagerank"]
-
 
 @register
 def pagerank(**settings: Any) -> Recipe:

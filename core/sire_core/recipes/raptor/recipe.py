@@ -9,8 +9,6 @@ from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
-__all__ = ["raptor"]
-
 
 @register
 def raptor(**settings: Any) -> Recipe:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-__all__ = ["EvidenceIndex", "boilerplate"]
-
 _NAME = "evidence-9"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     from sire_core.knowledge.entity_graph import EntityGraph
 
-__all__ = ["EvidenceNames", "NameKeys", "SentenceNames", "SpelledText", "Spelling", "beginnings", "stands_alone"]
-
 _FILE = "names.npz"
 _AT_ONCE = 5000
 """Lists whose names are words in memory at once."""

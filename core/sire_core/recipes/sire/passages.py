@@ -39,17 +39,6 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.uint64]
 
-__all__ = [
-    "LONGEST_NAME",
-    "PassageWords",
-    "Vocabulary",
-    "longer_keys",
-    "name_words",
-    "passage_headings",
-    "phrase_keys",
-    "stem_keys",
-]
-
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
 _UPPER_MARK = 1

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     Score = Callable[[Ints], Floats]
     from sire_core.protocols import FloatArray, Similarities
 
-__all__ = [
-    "NO_LEADS",
-    "OWN",
-    "STEP",
-    "FewScores",
-    "Leads",
-    "QuestionEvidence",
-    "QuestionWords",
-    "largest",
-    "linked_entities",
-    "near_scores",
-    "source_scores",
-]
-
 _MOST_WORDS = 64
 _ALL_BITS = 2**64 - 1
 _BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype(np.float64)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["EvidencePaths", "EvidenceReasons", "unit_sentences"]
-
 _LONGEST_SENTENCE = 240
 _SURE = 0.5
 """How surely a name of the question has to be that of a passage's subject."""

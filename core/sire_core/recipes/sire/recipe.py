@@ -11,8 +11,6 @@ from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings
 
-__all__ = ["sire"]
-
 
 @register
 def sire(**settings: Any) -> Recipe:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
 
 
-__all__ = ["CrossTree"]
-
-
 @dataclass(frozen=True, slots=True)
 class CrossTree(OrganizerBase):
     """Summaries over chunks and aggregates together, level by level.

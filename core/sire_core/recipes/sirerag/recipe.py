@@ -15,8 +15,6 @@ from sire_core.settings import Component, ResolvedSettings, check_settings, sett
 if TYPE_CHECKING:
     from sire_core.protocols import Organizer
 
-__all__ = ["SireragTrees", "sirerag"]
-
 _VARIANTS = {
     "full": {},
     "A": {"summaries": False},

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Delta
 
 
-__all__ = ["Aggregate", "FactLine", "RelatednessTree", "split_aggregate"]
-
 _RULES = ("safe", "code", "paper")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranker, Ranking, View
     from sire_core.types import PathStep
 
-__all__ = ["ExcludeKinds", "Hybrid", "Instructed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:

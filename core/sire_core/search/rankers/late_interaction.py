@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Ranking, View
 
-__all__ = ["LateInteraction", "max_similarity"]
-
 _KEPT = 4_000
 """Units whose token vectors are kept with a snapshot: some 400 MB of half precision at 130 tokens of 384 numbers."""
 _BEHIND = 3.0

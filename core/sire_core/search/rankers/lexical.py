@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, IntArray, Ranking, View
 
-__all__ = ["Lexical", "TfIdf"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lexical:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
 
-__all__ = ["CrossEncoderRerank", "Reordered", "Rerank", "ask_order"]
-
-
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
     "question, the most helpful one first. Answer with their numbers only, joined by #, for example 2#0."

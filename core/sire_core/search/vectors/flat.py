@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Ranking, View
 
-__all__ = ["Flat"]
-
 
 @dataclass(frozen=True, slots=True)
 class Flat:

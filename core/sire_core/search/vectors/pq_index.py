@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.search.ranking import ScoredRanking
     from sire_core.types import PathStep
 
-__all__ = ["CELLS_FROM", "PQIndex", "PQRanking", "RowReader", "coded", "pq_pays"]
-
 _REACH = 100
 _DEPTH = 1000
 _DEPTH_READ = 400

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import FloatArray, IntArray, View
 
-__all__ = ["SQIndex", "row_products", "sq_pays"]
-
 _NAME = "bytes-1"
 _FEWEST = 1 << 21
 """Numbers of a matrix: as many bytes stay in the caches of a machine with other work, four times as many do not."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, VectorIndex, View
 
-__all__ = ["Bytes", "FollowedIndex", "no_candidates_message", "store_scores"]
-
 _LISTED = 200
 """So many units are asked of the store at least: seeds of graph recipes are among the first ten."""
 _EXACT = 1000

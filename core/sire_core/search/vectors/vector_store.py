@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, View
 
-__all__ = ["VectorStoreRanker"]
-
 _BEHIND = 1e3
 """Far below any score or negative distance of a store, and still fine enough to tell cosines apart."""
 
