@@ -24,7 +24,7 @@ from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes import sire
 from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, STEP, QuestionEvidence
+from sire_core.recipes.sire.question import OWN, STEP, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
 from sire_core.recipes.sire.weights import (
     NEURAL_OWN,
@@ -92,15 +92,15 @@ def asked(folder: str, embedder: str, *, untitled: bool) -> Iterator[Asked]:
                 continue
             vector = run_sync(view.embed_query(question.question))
             cosines = np.asarray(view.matrix @ vector, dtype=np.float32)[arrays.chunks]
-            evidence = QuestionEvidence(
+            evidence = QueryFeatures(
                 question.question, arrays, KnownSimilarities(cosines), view.matrix, None, ranker.pool
             )
-            passages, own, leads = ranker.evidence(evidence, weights)
+            passages, own, hops = ranker.evidence(evidence, weights)
             gold = np.array([not wanted.isdisjoint(documents[passage]) for passage in passages.tolist()], dtype=float)
             if gold.any():
                 features = np.concatenate([own, by_meaning * own[:, neural]], axis=1).astype(np.float32)
-                targets = np.searchsorted(passages, leads.targets)
-                yield Asked(features, leads.features.astype(np.float32), targets, gold / gold.sum())
+                targets = np.searchsorted(passages, hops.targets)
+                yield Asked(features, hops.features.astype(np.float32), targets, gold / gold.sum())
 
 
 def learn(questions: Sequence[Asked], sets: int) -> list[Floats]:

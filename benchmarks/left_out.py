@@ -34,7 +34,7 @@ from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
 from sire_core.recipes.sire import weights as shipped
 from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, QuestionEvidence
+from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.similarities import KnownSimilarities
@@ -87,10 +87,10 @@ def examples(index: Index, dataset: DataSet, features: Sequence[str]) -> Iterato
     for question in dataset.questions[::2]:
         cosines = run_sync(view.similarities(question.question, run_sync(view.embed_query(question.question)), None))
         among = KnownSimilarities(np.asarray(cosines.all())[arrays.chunks])
-        evidence = QuestionEvidence(question.question, arrays, among, view.matrix, None, ranker.pool)
-        passages, own, leads = ranker.evidence(evidence, weights)
+        evidence = QueryFeatures(question.question, arrays, among, view.matrix, None, ranker.pool)
+        passages, own, hops = ranker.evidence(evidence, weights)
         lifts = np.zeros(len(passages))
-        np.maximum.at(lifts, np.searchsorted(passages, leads.targets), unit_steps.lift(leads.features))
+        np.maximum.at(lifts, np.searchsorted(passages, hops.targets), unit_steps.lift(hops.features))
         extra = {"path": evidence.texts.path_share(passages), "step": lifts}
         cut = evidence.is_cut(passages)
         rows = [np.flatnonzero(cut & np.isin(passages, need)) for need in needs[question.id]]

@@ -65,7 +65,7 @@ def factory_of(name: str) -> Callable[..., Recipe] | None:
         return None
 
 
-def _warn_once(error: PluginError) -> None:
+def _warn_once(error: ConfigurationError) -> None:
     if str(error) not in _WARNED:
         _WARNED.add(str(error))
         _logger.warning("%s", error)
@@ -106,13 +106,29 @@ def _made(built: BuiltRecipe) -> Recipe | None:
     known = _GIVEN.get(_key(built.name, built.config, built.organizers))
     if known is None:
         make = _factory(built.name)
-        return None if make is None else make(**dict(built.config))
+        return None if make is None else _with_known_settings(make, built)
     try:
         make = REGISTRY.get(built.name)
         return known if make is None else make(**dict(known.config))  # in the words of this process
     except PluginError as error:
         _warn_once(error)
         return known
+
+
+def _with_known_settings(make: Callable[..., Recipe], built: BuiltRecipe) -> Recipe:
+    """The recipe of a folder; settings that another version wrote and this one does not have are left to the log."""
+    config = dict(built.config)
+    try:
+        return make(**config)
+    except UnknownSettingError as error:
+        unknown = {name: config.pop(name) for name in config.keys() - error.known}
+        _warn_once(
+            ConfigurationError(
+                f"The index was built by another version: its recipe {built.name!r} has no longer the settings "
+                f"{unknown}. `sire index` on the same folder writes the settings of today."
+            )
+        )
+    return make(**config)
 
 
 def registered_recipe(built: BuiltRecipe) -> Recipe:

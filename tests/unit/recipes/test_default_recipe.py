@@ -6,7 +6,7 @@ from llama_index.core import Document as LlamaDocument
 
 from langchain_sire import SireRetriever as LangChainRetriever
 from llama_index_sire import SireRetriever as LlamaRetriever
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.data import demo_documents
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -33,3 +33,13 @@ def test_both_frameworks_build_it_too():
     wanted = {"SS Northern Wren", "Aldous Brack"}
     assert {found.metadata["title"] for found in chain.invoke(QUESTION)} == wanted
     assert {found.metadata["title"] for found in nodes.retrieve(QUESTION)} == wanted
+
+
+def test_a_folder_with_a_setting_of_another_version_opens_and_says_so(tmp_path, caplog):
+    with Index(tmp_path, recipe="sire") as index:
+        index.build([Document("a", "Edda Marl built the Tarn Bridge.")])
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"rounds"', '"turns"'))
+    with Index(tmp_path) as index:
+        assert index.search("Who built the Tarn Bridge?", 1)[0].doc_ids == ("a",)
+    assert "has no longer the settings {'turns': 2}" in caplog.text

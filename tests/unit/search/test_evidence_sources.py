@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.recipes import REGISTRY
 from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, QuestionEvidence
+from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.testing.hash_embedder import HashEmbedder
@@ -73,7 +73,7 @@ def test_neighbours_that_a_filter_hides_say_nothing() -> None:
     columns = [place for place, name in enumerate(OWN) if name.split(" ")[-2:-1] in (["near"], ["source"])]
     for hidden in (False, True):
         allowed = np.arange(len(place)) != valve if hidden else None
-        evidence = QuestionEvidence(
+        evidence = QueryFeatures(
             "Where is the brass valve?", found, KnownSimilarities(cosines), view.matrix, allowed, 10
         )
         assert evidence.own(page)[0, columns].any() == (not hidden)
@@ -130,11 +130,9 @@ def test_passages_of_one_title_lead_to_the_nearest_of_them_alone(filtered: bool)
         found = EvidenceIndex.of(view)
         cosines = np.linspace(0.0, 1.0, len(found.chunks)).astype(np.float32)
         allowed = np.arange(len(found.chunks)) % 2 == 0 if filtered else None
-        evidence = QuestionEvidence(
-            "Which whale is told of?", found, KnownSimilarities(cosines), view.matrix, allowed, 10
-        )
+        evidence = QueryFeatures("Which whale is told of?", found, KnownSimilarities(cosines), view.matrix, allowed, 10)
         first = np.array([0, 4, 148])
-        steps = evidence.leads(first, np.zeros(3), 40)
+        steps = evidence.hops(first, np.zeros(3), 40)
         best = np.flatnonzero(np.ones(150) if allowed is None else allowed)[-40:]
         for passage in first.tolist():
             led = np.unique(steps.targets[steps.sources == passage])

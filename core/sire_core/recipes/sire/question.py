@@ -1,4 +1,4 @@
-"""`QuestionEvidence`: a question against the passages: words, names, features, and steps from passage to passage."""
+"""`QueryFeatures`: a question against the passages: words, names, features, and steps from passage to passage."""
 
 from __future__ import annotations
 
@@ -320,14 +320,14 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 
 
 @dataclass(frozen=True, slots=True)
-class Leads:
+class Hops:
     """Steps from first passages over a sentence and a name to other passages, `[steps]` each.
 
     Attributes:
         sources: Passage of the step's beginning.
         sentences: Sentence of it that has the name.
         entities: The name.
-        targets: Where the step leads.
+        targets: Where the step hops.
         features: See `STEP`, `[steps, len(STEP)]`.
     """
 
@@ -339,7 +339,7 @@ class Leads:
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
-NO_LEADS = Leads(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
+NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
 """No steps."""
 
 
@@ -361,7 +361,7 @@ _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
 
 
-class QuestionEvidence:
+class QueryFeatures:
     """A question against the passages of an index.
 
     Attributes:
@@ -479,13 +479,15 @@ class QuestionEvidence:
         shares[best_first(fused.astype(np.float32), len(places))] = -np.log(places * (1.0 / places).sum())
         return shares
 
-    def leads(self, sources: Ints, shares: Floats, widest: int) -> Leads:
+    def hops(self, sources: Ints, shares: Floats, max_passages_per_name: int) -> Hops:
         """Steps from some passages to others over the names in their sentences."""
         index = self.index
         places, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
         mentioned, titles = index.holders.lengths(names), index.owners.lengths(names)
-        of_name, holders = self._followed(names, mentioned <= widest, max(widest, _MOST_ABOUT))
+        of_name, holders = self._followed(
+            names, mentioned <= max_passages_per_name, max(max_passages_per_name, _MOST_ABOUT)
+        )
         counts_held = np.bincount(of_name, minlength=len(names))
         lengths = counts_held[number]
         held = np.arange(len(entities)).repeat(lengths)
@@ -514,7 +516,7 @@ class QuestionEvidence:
                 np.ones(len(held)),
             ]
         ).T
-        return Leads(sources[from_place], sentences[held], entities[held], targets, features)
+        return Hops(sources[from_place], sentences[held], entities[held], targets, features)
 
     def _is_linked(self, entities: Ints) -> BoolArray:
         """Whether the question names some entities."""

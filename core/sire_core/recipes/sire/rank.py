@@ -11,7 +11,7 @@ from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
-from sire_core.recipes.sire.question import NO_LEADS, Leads, QuestionEvidence
+from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
@@ -45,7 +45,7 @@ class EvidenceReasons:
     """How a passage was reached; worked out for the hits only."""
 
     def __init__(
-        self, view: View, evidence: QuestionEvidence, best: Mapping[int, tuple[int, int, int]], cosines: Similarities
+        self, view: View, evidence: QueryFeatures, best: Mapping[int, tuple[int, int, int]], cosines: Similarities
     ) -> None:
         self._view = view
         self._evidence = evidence
@@ -155,7 +155,7 @@ class EvidencePaths:
     Attributes:
         rounds: Number of rounds in which links are followed: 1 connects two passages, 2 three; 0 follows no links.
         first: Number of passages whose links are followed in a round.
-        widest: A name that more passages than this mention leads only to the passages about it.
+        max_passages_per_name: A name that more passages than this mention leads only to the passages about it.
         pool: Number of candidates by vectors, and as many by words.
         read_steps: Number of best links for which the question and the sentence of the link are embedded together and
             compared with the linked passage. Takes one more embedder call per question; 0 turns it off.
@@ -164,7 +164,7 @@ class EvidencePaths:
 
     rounds: int = setting(2, low=0)
     first: int = setting(15, low=1)
-    widest: int = setting(40, low=1)
+    max_passages_per_name: int = setting(40, low=1)
     pool: int = setting(200, low=1)
     read_steps: int = setting(0, low=0)
     boilerplate: bool = False
@@ -185,45 +185,45 @@ class EvidencePaths:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)
         cosines = await view.similarities(query, await view.embed_query(query), where)
-        ways, ranking = await asyncio.to_thread(self._ways, query, cosines, view, allowed)
-        if ways is None or not (self.read_steps and len(ways.steps)):
+        scored, ranking = await asyncio.to_thread(self._score, query, cosines, view, allowed)
+        if scored is None or not (self.read_steps and len(scored.steps)):
             return ranking
-        ways = await self._read(query, ways, view)
-        return await asyncio.to_thread(ways.ranking, view, cosines, allowed)
+        scored = await self._read(query, scored, view)
+        return await asyncio.to_thread(scored.ranking, view, cosines, allowed)
 
-    def _ways(
+    def _score(
         self, query: str, cosines: Similarities, view: View, allowed: BoolArray | None
-    ) -> tuple[_Ways | None, Ranking]:
+    ) -> tuple[_ScoredPassages | None, Ranking]:
         """The candidates and the steps to them, None when there are no passages; and the ranking that they make."""
         index = EvidenceIndex.of(view, boilerplate=self.boilerplate)
         if not len(index.chunks):
             return None, ScoredRanking(cosines.all(), allowed, lambda _: ())
         inside = None if allowed is None else allowed[index.chunks]
         among = cosines if len(index.chunks) == view.size else KnownSimilarities(cosines.all()[index.chunks])
-        evidence = QuestionEvidence(query, index, among, view.matrix, inside, self.pool)
+        evidence = QueryFeatures(query, index, among, view.matrix, inside, self.pool)
         weights = Weights.of(view.embedder_fingerprint)
-        passages, own, leads = self.evidence(evidence, weights)
-        ways = _Ways.of(evidence, passages, own, leads, weights)
-        return ways, ways.ranking(view, cosines, allowed)
+        passages, own, hops = self.evidence(evidence, weights)
+        scored = _ScoredPassages.of(evidence, passages, own, hops, weights)
+        return scored, scored.ranking(view, cosines, allowed)
 
-    async def _read(self, query: str, ways: _Ways, view: View) -> _Ways:
+    async def _read(self, query: str, scored: _ScoredPassages, view: View) -> _ScoredPassages:
         """Steps whose ends fit the question and the sentence together count for more."""
-        read = best_first(ways.steps.astype(np.float32), self.read_steps)
-        index, leads = ways.evidence.index, ways.leads
-        sources = leads.sources[read]
+        read = best_first(scored.steps.astype(np.float32), self.read_steps)
+        index, hops = scored.evidence.index, scored.hops
+        sources = hops.sources[read]
         sentences = [
             unit_sentences(unit)[sentence - index.first_sentence(source)]
             for unit, source, sentence in zip(
-                view.units(index.chunks[sources]), sources.tolist(), leads.sentences[read].tolist(), strict=True
+                view.units(index.chunks[sources]), sources.tolist(), hops.sentences[read].tolist(), strict=True
             )
         ]
         asked = await view.embed_queries([f"{query} {sentence}" for sentence in sentences])
-        fit = np.einsum("ij,ij->i", asked, view.matrix[index.chunks[leads.targets[read]]], dtype=np.float64)
-        steps = ways.steps.copy()
+        fit = np.einsum("ij,ij->i", asked, view.matrix[index.chunks[hops.targets[read]]], dtype=np.float64)
+        steps = scored.steps.copy()
         steps[read] += _FIT * (fit - fit.mean())
-        return replace(ways, steps=steps)
+        return replace(scored, steps=steps)
 
-    def evidence(self, evidence: QuestionEvidence, weights: Weights) -> tuple[Ints, Floats, Leads]:
+    def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
         """What the last round ranks by.
 
         Returns:
@@ -233,11 +233,13 @@ class EvidencePaths:
         own = evidence.own(passages)
         known, evident = passages, own
         scores = evidence.alone(passages, own, weights)
-        leads = NO_LEADS
+        hops = NO_HOPS
         for last in range(self.rounds, 0, -1):
             order = best_first(scores.astype(np.float32), self.first)
-            leads = evidence.leads(passages[order], scores[order] - np.logaddexp.reduce(scores), self.widest)
-            ends = distinct(leads.targets)
+            hops = evidence.hops(
+                passages[order], scores[order] - np.logaddexp.reduce(scores), self.max_passages_per_name
+            )
+            ends = distinct(hops.targets)
             new = ends[~_among(ends, known)]
             known, evident = np.concatenate([known, new]), np.concatenate([evident, evidence.own(new)])
             order = np.argsort(known)
@@ -245,8 +247,8 @@ class EvidencePaths:
             reached = _among(known, evidence.candidates) | _among(known, ends)
             passages, own = known[reached], evident[reached]
             if last > 1:
-                scores = _Ways.of(evidence, passages, own, leads, weights).scores()
-        return passages, own, leads
+                scores = _ScoredPassages.of(evidence, passages, own, hops, weights).scores()
+        return passages, own, hops
 
 
 def _among(passages: Ints, others: Ints) -> BoolArray:
@@ -258,43 +260,43 @@ def _among(passages: Ints, others: Ints) -> BoolArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _ScoredPassages:
     """Passages and the steps that lead to them.
 
     Attributes:
         evidence: What the question says of all passages.
         passages: Candidates and all that steps reach, ascending, `[passages]`.
         alone: Scores of the passages by themselves, `[passages]`.
-        leads: The steps.
+        hops: The steps.
         target: Row of `passages` at the end of each step, `[steps]`.
         steps: Scores of the steps, `[steps]`; those to parts of documents include the passage's own.
         repeat: What a passage loses for every passage of its document that ranks before it.
         shown: What a step to a part of a document has to add to be named as the reason.
     """
 
-    evidence: QuestionEvidence
+    evidence: QueryFeatures
     passages: Ints
     alone: Floats
-    leads: Leads
+    hops: Hops
     target: Ints
     steps: Floats
     repeat: float
     shown: float
 
     @classmethod
-    def of(cls, evidence: QuestionEvidence, passages: Ints, own: Floats, leads: Leads, weights: Weights) -> _Ways:
+    def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> _ScoredPassages:
         """Scores of passages with the evidence `own`, `[passages, features]`, and of steps between them."""
-        target = np.searchsorted(passages, leads.targets)
-        steps = leads.features @ weights.step + (own @ weights.target)[target]
+        target = np.searchsorted(passages, hops.targets)
+        steps = hops.features @ weights.step + (own @ weights.target)[target]
         if evidence.known < 1.0:  # the less is known of the question, the more of that a step must begin with
-            begun = evidence.texts.share(evidence.texts.passages[leads.sources])
+            begun = evidence.texts.share(evidence.texts.passages[hops.sources])
             steps += np.log(max(_LEAST_KNOWN, evidence.known))
             steps += _SUPPORT * (1.0 - evidence.known) * np.log(np.maximum(_LEAST_KNOWN, begun))
         alone = evidence.alone(passages, own, weights)
-        lifted = alone[target] + evidence.unit * weights.document.lift(leads.features)
+        lifted = alone[target] + evidence.unit * weights.document.lift(hops.features)
         steps = np.where(evidence.is_cut(passages)[target], lifted, steps)
         repeat, shown = evidence.unit * weights.document.repeat, evidence.unit * _SHOWN_LIFT
-        return cls(evidence, passages, alone, leads, target, steps, repeat, shown)
+        return cls(evidence, passages, alone, hops, target, steps, repeat, shown)
 
     def scores(self) -> Floats:
         """Own evidence and steps in one score, `[passages]`: the logarithm of the sum of their exponentials.
@@ -325,10 +327,10 @@ class _Ways:
         """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""
         most = self.alone.copy()
         np.maximum.at(most, self.target, self.steps)
-        leads = self.leads
+        hops = self.hops
         least = self.alone + np.where(self.evidence.is_cut(self.passages), self.shown, 0.0)
         return {
-            int(leads.targets[i]): (int(leads.sources[i]), int(leads.sentences[i]), int(leads.entities[i]))
+            int(hops.targets[i]): (int(hops.sources[i]), int(hops.sentences[i]), int(hops.entities[i]))
             for i in np.flatnonzero((self.steps >= most[self.target]) & (self.steps > least[self.target])).tolist()
         }
 

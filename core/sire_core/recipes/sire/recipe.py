@@ -52,7 +52,7 @@ register_ablations(
         Ablation("ours", "sire", "sire", {}),
         Ablation("ours", "two passages, not three", "sire", {"rounds": 1}),
         Ablation("ours", "no steps over names", "sire", {"rounds": 0}),
-        Ablation("ours", "steps to what is about the name only", "sire", {"widest": 1}),
+        Ablation("ours", "steps to what is about the name only", "sire", {"max_passages_per_name": 1}),
         Ablation("ours", "names as they are, no aliases", "sire", {"disambiguate": False}),
         Ablation("ours", "menus and footers searched, too", "sire", {"boilerplate": True}),
         Ablation("ours", "the best steps read with the question", "sire", {"read_steps": 24}),
