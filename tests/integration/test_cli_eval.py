@@ -191,7 +191,7 @@ def test_an_index_of_other_documents_is_not_overwritten(dataset, tmp_path):
     [
         (("-r", "nope"), "There is no recipe 'nope'"),
         (("-r", "flat", "--ablations"), "no ablations of 'flat'"),
-        (("--json", "{tmp}/nothing/r.json"), "a folder that exists"),
+        (("--json", "{tmp}/nothing/r.json"), "an existing folder"),
         (("--embedder", "nope"), "unknown embedder"),
         (("--extractions", "{tmp}/nothing"), "Cannot read the recorded extractions"),
     ],

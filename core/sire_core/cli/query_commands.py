@@ -72,7 +72,7 @@ def query(
             return
         hits = index.search(question, k, filter=filter, returns=returns)
     if as_json:
-        say_json([{**hit_json(hit), "snippet": hit.snippet(question)} for hit in hits])
+        say_json([hit_json(hit, question) for hit in hits])
         return
     if not hits:
         note("No hits: nothing in the index passes the filter." if filter else "No hits: the index holds no documents.")
@@ -94,7 +94,7 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
     say(f"{snippet(text_below_title(unit), question, _TEXT)}\n", indent=4)
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
+def hit_json(hit: Hit, question: str) -> dict[str, Any]:
     """A hit for scripts."""
     unit = hit.unit
     return {
@@ -107,6 +107,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "chunk_ids": list(unit.chunk_ids),
         "metadata": dict(hit.metadata),
         "path": [{"step": step.step, "ids": list(step.ids), "note": step.note} for step in hit.path],
+        "snippet": hit.snippet(question),
     }
 
 
@@ -377,6 +378,6 @@ def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:
         "stop": answer.stop,
         "note": answer.note or hint,
         "steps": [plain_step(step, "hits", lambda hit: hit.unit.id, "step") for step in trace.steps[:-1]],
-        "hits": [hit_json(hit) for hit in answer.hits],
+        "hits": [hit_json(hit, question) for hit in answer.hits],
         "usage": asdict(answer.usage),
     }

@@ -67,11 +67,11 @@ def test_a_tree_that_reads_no_metadata_has_no_work(monkeypatch):
         return await embed(self, texts, kind)
 
     monkeypatch.setattr(HashEmbedder, "embed", counted)
-    from sire_core.trees import similarity_tree
+    from sire_core.trees import tree
 
     with Index(recipe="raptor", embedder=HashEmbedder()) as index:
         index.build(pages(0))
         asked.clear()
-        monkeypatch.setattr(similarity_tree, "grow", None)
+        monkeypatch.setattr(tree, "grow", None)
         assert index.update(pages(3)).updated == 3
     assert not asked

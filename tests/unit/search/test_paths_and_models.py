@@ -133,7 +133,7 @@ def test_the_models_that_score_chains_stop_when_one_of_them_fails():
 
     async def together():
         with pytest.raises(ModelError):
-            await scorers._together([one(number) for number in (1, 2, 3)])
+            await scorers._await_all([one(number) for number in (1, 2, 3)])
         await asyncio.sleep(0.05)
 
     asyncio.run(together())
