@@ -110,7 +110,7 @@ def test_json_is_alone_on_stdout_and_tells_everything(folder):
     assert told["steps"][2] == {"step": "sub_question", "number": 1, "text": SECOND}
     assert len(told["steps"][0]["hits"]) == 20
     assert [set(hit) for hit in told["hits"]] == [
-        {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path"}
+        {"id", "kind", "score", "title", "text", "doc_ids", "chunk_ids", "metadata", "path", "snippet"}
     ] * 4
     assert told["usage"]["calls"] == 3
 
