@@ -590,7 +590,7 @@ def _reasons(statistics: CorpusStats, measures: Sequence[Measure], best: Measure
         too_few = f"{questions} could be generated: too few to tell recipes apart"
         return (f"{too_few}, so {best.candidate.name} is recommended.",)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
-    if plain is not best:
+    if plain is not best and plain is not top:
         reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")
     if top is not best:
         why = (

@@ -64,6 +64,8 @@ _RULES = {
     "hotpot": "F1: as in the official scripts of HotpotQA and 2WikiMultiHopQA; a wrong yes or no counts 0.",
     "words": "F1: words in common with the accepted answer.",
 }
+_NAMED = 5
+"""Unmet needs that are named."""
 
 
 def format_table(rows: Sequence[EvalRow]) -> str:
@@ -181,7 +183,17 @@ def _foot(rows: Sequence[EvalRow]) -> list[str]:
     lines = [_RULES[name] for name in sorted(rules)]
     if unmet := max(row.unmet for row in rows):
         needs = sum(len(result.needs) for result in rows[0].results)
-        lines.append(f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed.")
+        which = [
+            f"{result.id} (need {number}, {document})"
+            for result in rows[0].results
+            for number, (passages, document) in enumerate(zip(result.needs, result.gold, strict=False), 1)
+            if not passages
+        ]
+        named = ", ".join(which[:_NAMED]) + (f" and {len(which) - _NAMED} more" if len(which) > _NAMED else "")
+        lines.append(
+            f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed: {named}. "
+            "Check the document's id and the quote (`sire documents INDEX ID` shows its text)."
+        )
     return ["", *lines] if lines else []
 
 

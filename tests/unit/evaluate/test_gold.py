@@ -10,6 +10,7 @@ from sire_core import Document, Index
 from sire_core.corpus.benchmarks import question_from_record
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.datasets import DataSet, load_dataset
+from sire_core.evaluate.report import format_table
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 from sire_core.evaluate.rows import fold
 from sire_core.evaluate.runner import EvalConfig, evaluate
@@ -85,6 +86,10 @@ async def test_quotes_are_found_in_files_read_as_an_index_reads_them(folder):
     found = row.as_json()
     assert found["by_documents"] == {"one": 0.0, "several": 100.0}
     assert found["unmet"] == 1
+    assert (
+        "1 of 3 needs are met by no passage of the index and count as missed: lost (need 1, light.md)."
+        in format_table([row])
+    )
     tiny = await measured(dataset, budget=12)
     assert tiny.results[0].recall_at_budget < 1
 
