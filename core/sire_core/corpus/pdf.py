@@ -21,6 +21,7 @@ from sire_core.errors import CorpusError
 _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
+_QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
 _EDGE = 3
@@ -317,6 +318,9 @@ def _is_heading(block: Sequence[_Line], body: float) -> bool:
     if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright:
         return False
     if _NO_HEADING.match(words) or words[-1] in ".,;" or not any(map(str.isalpha, words)) or words[0].islower():
+        return False
+    begins = words[0].isalnum() or words[0] in _QUOTES
+    if not begins or "\\" in words or words.count("(") != words.count(")"):  # samples of letters, code, formulas
         return False
     if first.size > _LARGER * body:
         return True

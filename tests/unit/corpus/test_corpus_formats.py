@@ -195,6 +195,14 @@ def test_headings_of_a_pdf_are_its_headings(tmp_path):
     assert " ".join(PROSE) in document.text
 
 
+@pytest.mark.parametrize("sample", [r"\(the 60pt HUGE", r"Set \\\\HUGE here", "* Widths"])
+def test_large_samples_of_a_pdf_are_no_headings(tmp_path, sample):
+    page = [(1, 18, 72, 720, "Letters"), *column(660, PROSE), (0, 60, 72, 540, sample), *column(460, PROSE)]
+    document = read(tmp_path / "a.pdf", pdf(page))
+    assert headings(document.text) == ["Letters"]
+    assert sample.replace("\\(", "(").replace("\\\\", "\\") in document.text
+
+
 def test_a_pdf_keeps_every_letter_and_puts_words_together_that_a_hyphen_cuts(tmp_path):
     lines = [
         "Yahoo! Research & others <50 | a_b *c* #1 [d] of the depart-",
