@@ -10,7 +10,6 @@ from enum import Enum
 from typing import Any, cast
 
 from sire_core.algorithms.links import without_link_targets
-from sire_core.algorithms.snippets import snippet
 from sire_core.errors import ConfigurationError
 
 
@@ -328,6 +327,8 @@ class Hit:
             question: What was asked.
             length: Characters that it may have.
         """
+        from sire_core.algorithms.snippets import snippet
+
         return snippet(self.unit.text, question, length)
 
 
