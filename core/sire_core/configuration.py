@@ -43,7 +43,7 @@ class Configuration:
     max_failure_ratio: float
     progress: Progress
     limits: UsageLimits | None = None
-    extraction: str = "joint"
+    extraction: str | None = None
     mirrors: tuple[Mirror, ...] = ()
     store: UnitStore | None = None
     lock_timeout: float = 10.0
@@ -57,7 +57,7 @@ class Configuration:
             raise ConfigurationError(f"workers must be at least 1, not {self.workers}.")
         if not self.lock_timeout >= 0:
             raise ConfigurationError(f"lock_timeout is a number of seconds of at least 0, not {self.lock_timeout}.")
-        if self.extraction not in _EXTRACTIONS:
+        if self.extraction not in (None, *_EXTRACTIONS):
             raise ConfigurationError(f"extraction is one of {', '.join(_EXTRACTIONS)}, not {self.extraction!r}.")
         names = [mirror.name for mirror in self.mirrors]
         if len(set(names)) < len(names):
@@ -90,6 +90,10 @@ class Configuration:
         name = self.recipe_name
         known = [built for built in manifest.recipes if not name or built.name == name]
         return registered_recipe(known[-1]) if known else recipe_by_name(name or DEFAULT_RECIPE)
+
+    def extraction_for(self, recipe: Recipe) -> str:
+        """Return how a model extracts for a recipe."""
+        return self.extraction or recipe.extraction
 
     def embedder_for(self, manifest: Manifest) -> Embedder:
         """Return the given embedder; else that of the folder; else the default."""

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe as Recipe
     from sire_core.protocols import Selector as Selector
     from sire_core.protocols import View as View
-    from sire_core.recipes.ablations import Ablation as Ablation
-    from sire_core.recipes.ablations import register_ablations as register_ablations
-    from sire_core.recipes.ablations import register_published as register_published
     from sire_core.recipes.pool_ranker import PoolRanker as PoolRanker
+    from sire_core.recipes.published import Ablation as Ablation
+    from sire_core.recipes.published import register_ablations as register_ablations
+    from sire_core.recipes.published import register_published as register_published
     from sire_core.recipes.registry import register as register
     from sire_core.recipes.reranking import RerankSettings as RerankSettings
     from sire_core.search.rankers.hybrid import Hybrid as Hybrid
@@ -100,7 +100,7 @@ _MODULES = {
     "knowledge.walk": "Walk WalkPaths min_max walk_ranking",
     "models.prompt_format": "numbered",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",
-    "recipes.ablations": "Ablation register_ablations register_published",
+    "recipes.published": "Ablation register_ablations register_published",
     "recipes.pool_ranker": "PoolRanker",
     "recipes.registry": "register",
     "recipes.reranking": "RerankSettings",

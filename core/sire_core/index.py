@@ -57,7 +57,8 @@ class Index:
         limits: Maximum model calls and tokens of one build: `UsageLimits(max_calls=..., max_tokens=...)`, or a mapping.
         extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
             (`Recipe.native`; `sire` and `smart` as SiReRAG, the walks as MS-RAG); `model+rules` asks for facts about
-            the names that rules find and adds what the rules extract, for models that leave much out.
+            the names that rules find and adds what the rules extract, for models that leave much out. None is `joint`,
+            and `native` for a recipe with a preset of its paper.
         mirrors: Your vector stores that are updated with every change; see `sire_core.protocols.Mirror`.
         store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that is updated with every change and does
             the nearest-neighbour search instead of the built-in scan.
@@ -87,7 +88,7 @@ class Index:
         max_failure_ratio: float = 0.1,
         progress: ProgressLike = None,
         limits: UsageLimits | Mapping[str, int] | None = None,
-        extraction: str = "joint",
+        extraction: str | None = None,
         mirrors: Sequence[Mirror] = (),
         store: UnitStore | None = None,
         lock_timeout: float = 10.0,

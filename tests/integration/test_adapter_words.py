@@ -16,6 +16,7 @@ from pydantic import BaseModel
 import llama_index_sire
 from langchain_sire import IRCoTRetriever, SelfAskRetriever, SireRetriever, SireVectorStore
 from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.recipes import recipe_of
 
 DOCUMENTS = [Document(page_content="Petra Quillon sails."), Document(page_content="Otto Brack walks.", id="own")]
 
@@ -199,3 +200,12 @@ def test_the_title_in_front_matter_is_that_of_all_parts():
         hits = index.search("worker", 9)
         assert len(hits) > 1
         assert {hit.unit.title for hit in hits} == {"The queue"}
+
+
+@pytest.mark.parametrize("kind", [SireRetriever, llama_index_sire.SireRetriever])
+@pytest.mark.parametrize("given", [{"preset": "published"}, {"recipe_settings": {"preset": "published"}}])
+def test_a_preset_is_a_setting_like_others(kind, given, tmp_path):
+    documents = DOCUMENTS if kind is SireRetriever else [TextNode(text="Petra Quillon sails.")]
+    kind.from_documents(documents, recipe="msrag", hop_decay=0.9, path=tmp_path / "i", **given)
+    config = recipe_of(tmp_path / "i").config
+    assert (config["preset"], config["vote"], config["hop_decay"]) == ("published", "count", 0.9)

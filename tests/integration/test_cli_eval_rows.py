@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
-from sire_core.recipes.ablations import ABLATIONS, ablations_of
+from sire_core.recipes import recipe_by_name, recipe_of
+from sire_core.recipes.published import PUBLISHED, Published, ablations_of
 from sire_core.testing.scripted_model import default_script
 from support.scripted_server import ScriptedServer
 
@@ -62,7 +63,7 @@ def kept(monkeypatch, recipe, *labels):
     """Keep few rows of a paper."""
     rows = tuple(row for row in ablations_of(recipe) if row.label in labels)
     assert len(rows) == len(labels)
-    monkeypatch.setitem(ABLATIONS, recipe, rows)
+    monkeypatch.setitem(PUBLISHED, recipe, Published(rows))
 
 
 def test_a_given_setting_is_left_out_of_rows_that_make_it_idle_and_holds_in_rows_of_other_recipes(
@@ -163,3 +164,27 @@ def test_the_form_of_official_records_decides_which_f1_is_used(tmp_path, monkeyp
     assert scores["F1 rule"] == ("hotpot" if form == "2wiki" else "words")
     assert (scores["F1"] == 0) == (form == "2wiki")
     assert ("a wrong yes or no counts 0" in table) == (form == "2wiki")
+
+
+def test_a_preset_is_built_kept_and_measured(dataset, tmp_path):
+    index, file = tmp_path / "i", tmp_path / "r.json"
+    run(
+        "index",
+        dataset / "corpus.jsonl",
+        "--to",
+        index,
+        "-r",
+        "msrag",
+        "--preset",
+        "published",
+        "--set",
+        "hop_decay=0.9",
+    )
+    config = recipe_of(index).config
+    assert (config["preset"], config["vote"], config["hop_decay"]) == ("published", "count", 0.9)
+    run("index", dataset / "corpus.jsonl", "--to", index, "-r", "msrag", "--preset", "ours")
+    assert recipe_of(index).config == recipe_by_name("msrag").config
+    run("eval", dataset, "-r", "flat,msrag", "--preset", "published", "--limit", 1, "--json", file)
+    assert [row.get("settings") for row in rows_of(file)[-2:]] == [None, {"preset": "published"}]
+    refused = run("eval", dataset, "-r", "flat", "--preset", "published", code=1).output
+    assert "flat has no preset 'published'; it has ours." in refused

@@ -26,11 +26,11 @@ def asked_for(call):
     return set(call.schema["properties"]) if call.schema else set()
 
 
-def build(recipe, script, **settings):
+def build(recipe, script, extraction="native", **settings):
     with ScriptedServer(script) as server:
         model = OpenAIChat("m", base_url=server.base_url, api_key="none")
         recipe = recipe_by_name(recipe, **settings)
-        index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extraction="native")
+        index = Index(recipe=recipe, embedder=HashEmbedder(), language_model=model, extraction=extraction)
         estimate = index.estimate(CORPUS)
         index.build(CORPUS)
         calls = [entry.call for entry in server.log]
@@ -134,3 +134,17 @@ def test_every_recipe_has_a_way_and_records_of_two_ways_do_not_mix():
     assert len({ModelExtractor(model, native=name).fingerprint for name in NATIVE}) == len(NATIVE)
     with pytest.raises(ConfigurationError, match="keywords"):
         ModelExtractor(model, native="nobody")
+
+
+def test_a_preset_of_the_paper_extracts_with_its_prompts_unless_told_otherwise():
+    def script(call):
+        (wanted, *others) = asked_for(call)
+        return default_script(call) if others else json.dumps({wanted: []})
+
+    published, _, estimate = build("msrag", script, None, preset="published", rerank="none")
+    assert published.stats()["extraction"].endswith("native-msrag/v1")
+    assert estimate.extraction.calls[1] == 9
+    ours, _, _ = build("msrag", script, None, rerank="none")
+    assert "native" not in ours.stats()["extraction"]
+    told, _, _ = build("msrag", script, "joint", preset="published", rerank="none")
+    assert told.stats()["extraction"] == ours.stats()["extraction"]

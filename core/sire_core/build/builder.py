@@ -440,9 +440,10 @@ def _build_models(
         )
 
     # Of the joint prompt the records are stored; of native and merged extraction the answers.
-    extracting = with_meter(model, meter, "extraction") if configuration.extraction == "joint" else cached("extraction")
+    extraction = configuration.extraction_for(recipe)
+    extracting = with_meter(model, meter, "extraction") if extraction == "joint" else cached("extraction")
     extractor = configuration.extractor or model_extractor(
-        extracting, configuration.extraction, configuration.workers, native=recipe.native
+        extracting, extraction, configuration.workers, native=recipe.native
     )
     return cached("organizing"), meter, extractor, summarizer
 

@@ -110,8 +110,9 @@ async def estimate_build(
     extraction, known, native = CostRange().priced(price), set[str](), ""
     superseded: dict[str, int] = {}
     if recipe.needs_records and configuration.extractor is None:
-        extractor = model_extractor(configuration.language_model, configuration.extraction, native=recipe.native)
-        native = recipe.native if configuration.extraction == "native" else ""
+        way = configuration.extraction_for(recipe)
+        extractor = model_extractor(configuration.language_model, way, native=recipe.native)
+        native = recipe.native if way == "native" else ""
         hashes = {chunk.hash for chunk in chunks}
         if files:
             known = files.calls.known(extractor.fingerprint, hashes)

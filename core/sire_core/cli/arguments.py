@@ -76,6 +76,15 @@ Settings = Annotated[
         "are not given keep their values from the folder. `--set help` explains all of them.",
     ),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Named settings of the recipe: `ours`, the defaults, or `published`, those of its paper; --set changes "
+        "single ones. `sire recipes NAME` lists them. With --llm, a model extracts with the paper's own prompts.",
+    ),
+]
 SearchSettings = Annotated[
     list[str] | None,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,12 +84,18 @@ def _model_use(recipe: Recipe) -> str:
 
 
 def _explain(recipe: Recipe) -> None:
+    from sire_core.recipes.published import presets_of
+
     first, *rest = recipe.describe().splitlines()
     say(first, "bold")
     for line in rest:
         say(line)
     for line in setting_lines(recipe):
         say(line)
+    for name, settings in presets_of(recipe.name).items():
+        say(
+            f"preset {name}: {', '.join(f'{key}={json.dumps(value)}' for key, value in settings.items()) or 'defaults'}"
+        )
 
 
 _BAR = 24

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ from sire_core.cli.options import (
 from sire_core.cli.output import check_writable, note, reporting, say, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
+from sire_core.protocols.recipe import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
@@ -65,7 +66,7 @@ def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None
 def recipe_names(chosen: Sequence[str] | None, *, ablations: bool) -> list[str]:
     """Names of recipes, each once; without any given, all but the baseline, or all that have ablations."""
     from sire_core.recipes import REGISTRY, recipe_by_name
-    from sire_core.recipes.ablations import ablations_of, recipes_with_ablations
+    from sire_core.recipes.published import ablations_of, recipes_with_ablations
 
     split = [name.strip() for word in chosen or () for name in word.split(",") if name.strip()]
     known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
@@ -156,6 +157,7 @@ class ComparisonOptions:
             help="Recipes, separated by commas; repeatable. Default: all.",
         ),
     ] = None
+    preset: arguments.Preset = None
     settings: arguments.EvalSettings = None
     embedder: Annotated[
         str | None,
@@ -198,6 +200,11 @@ class ComparisonOptions:
     max_failure_ratio: arguments.MaxFailureRatio = 0.1
 
     @property
+    def values(self) -> dict[str, Any]:
+        """Settings by name."""
+        return parse_settings(self.settings, self.preset)
+
+    @property
     def builds(self) -> bool:
         """Whether these options need something to be built."""
         return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
@@ -218,13 +225,13 @@ class ComparisonOptions:
             dataset,
             repeats=self.repeats,
             ablations=self.ablations,
-            settings=parse_settings(self.settings),
+            settings=self.values,
             folder=models.folder,
             embedder=self.embedder,
             chunk_tokens=self.chunk_tokens,
             extractor=extractor_of(options),
             language_model=builder,
-            extraction="native" if calls.native else "joint",
+            extraction="native" if calls.native else None,
             wrap_model=models.named,
             workers=calls.workers,
             max_failure_ratio=self.max_failure_ratio,
@@ -246,14 +253,14 @@ class EvalAnswerOptions:
         ),
     ] = None
     reader_prompt: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--reader-prompt",
             metavar="ours|paper",
             help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
-            "the papers.",
+            "the papers. Default: `ours`, with a preset of the paper `paper`.",
         ),
-    ] = "ours"
+    ] = None
     reader_only: Annotated[
         bool, typer.Option("--reader-only", help="Use the model only for answers, and build indexes without it.")
     ] = False
@@ -293,7 +300,7 @@ class EvalAnswerOptions:
         from sire_core.reason.reader import ReaderConfig
 
         reader = ReaderConfig(
-            self.reader_prompt,  # type: ignore[arg-type]  # the config checks it
+            self.reader_prompt or "ours",  # type: ignore[arg-type]  # the config checks it
             self.context_tokens,
             border=self.context_border,  # type: ignore[arg-type]  # as above
         )
@@ -584,6 +591,12 @@ def eval_(
     """
     report.check(compared, asking, answering, measuring, calls.llm)
     check_index(dataset_dir, asking, builds=compared.builds)
+    if (
+        answering.answer is not None
+        and answering.reader_prompt is None
+        and extraction_by_preset(compared.values) == "native"
+    ):
+        answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
@@ -617,7 +630,7 @@ def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -
     if asking.file is None and not compared.clusters:
         from sire_core.evaluate.experiment import plan_rows
 
-        plan_rows(names, parse_settings(compared.settings), ablations=compared.ablations, log=lambda _: None)
+        plan_rows(names, compared.values, ablations=compared.ablations, log=lambda _: None)
     return names
 
 
@@ -673,7 +686,7 @@ def _say_clusters(
     from sire_core.models.sync import run_sync
     from sire_core.trees.tree import TreeSettings
 
-    settings = parse_settings(compared.settings)
+    settings = compared.values
     if set(settings) - {"clustering"}:
         raise ConfigurationError("--clusters has one setting: --set clustering=paper (or leiden).")
     topics = None if model is None else run_sync(model_topics(dataset, model, progress))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.cli import arguments
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
+from sire_core.protocols.recipe import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -38,6 +39,7 @@ class RecipeOptions:
     """Options of a command that builds: which recipe, and how documents are cut."""
 
     recipe: arguments.RecipeName = None
+    preset: arguments.Preset = None
     settings: arguments.Settings = None
     chunk_tokens: arguments.ChunkTokens = None
     no_chunking: arguments.NoChunking = False
@@ -47,7 +49,7 @@ class RecipeOptions:
         explain_on_request(self.settings, self.recipe)
         return {
             "recipe": self.recipe,
-            "settings": parse_settings(self.settings),
+            "settings": parse_settings(self.settings, self.preset),
             "chunk_tokens": self.chunk_tokens,
             "no_chunking": self.no_chunking,
         }
@@ -150,7 +152,7 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
         progress=progress,
-        extraction="native" if options.native else "joint",
+        extraction="native" if options.native else None,
         allow=options.allow,
         runner=options.runner,
         wrap_model=options.wrap_model,
@@ -245,7 +247,7 @@ def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
     by_model = bool(built.extraction) and not recorded and not built.extraction.startswith("rules/")
     if by_model and built.extraction != _records_of(options, built):
         native = "native" in built.extraction.rpartition("|")[2]
-        if native != options.native:
+        if native != _is_native(options, built):
             hints.append("--native" if native else "no --native")
         if options.extractions is not None:
             hints.append("no --extractions")
@@ -268,9 +270,14 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     from sire_core.extraction.model import ModelExtractor
     from sire_core.recipes.registry import factory_of
 
-    make = factory_of(built.name) if options.native else None
+    is_native = _is_native(options, built)
+    make = factory_of(built.name) if is_native else None
     native = make().native if make else "rewrite"
-    return ModelExtractor(options.language_model, native=native if options.native else None).fingerprint
+    return ModelExtractor(options.language_model, native=native if is_native else None).fingerprint
+
+
+def _is_native(options: IndexOptions, built: BuiltRecipe) -> bool:
+    return options.native or extraction_by_preset(built.config) == "native"
 
 
 def explain_on_request(pairs: Sequence[str] | None, recipe: str | None) -> None:
@@ -292,9 +299,9 @@ def setting_lines(recipe: Recipe) -> list[str]:
     return [f"  {key}={json.dumps(value)}: {recipe.texts.get(key, '')}" for key, value in recipe.config.items()]
 
 
-def parse_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
-    """Read `key=value` words; a value is JSON, or else a string."""
-    settings: dict[str, Any] = {}
+def parse_settings(pairs: Sequence[str] | None, preset: str | None = None) -> dict[str, Any]:
+    """Read `key=value` words, a value is JSON or else a string; `--preset` is the setting `preset`."""
+    settings: dict[str, Any] = {} if preset is None else {"preset": preset}
     for word in pairs or ():
         key, mark, value = word.partition("=")
         if not mark or not key.strip():

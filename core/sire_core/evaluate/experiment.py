@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
-    from sire_core.recipes.ablations import Ablation
+    from sire_core.recipes.published import Ablation
     from sire_core.search.view import PoolView
     from sire_core.storage.manifest import Manifest
 
@@ -84,7 +84,7 @@ class Experiment:
         recipes: Names or recipes. With `index`, names of those that it holds; none means all of them.
         baselines: Rankers of `flat` (`bm25`, `dense`, `hybrid`, `tfidf`, `late`) whose rows come first.
         repeats: Builds with different seeds; rows are those of the first, with means and spread over all.
-        ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.ablations`.
+        ablations: Measure the rows of each recipe's paper instead of the recipe; see `sire_core.recipes.published`.
         settings: Settings for every recipe given by name that has them; of a search where `index` is given.
         config: What is measured.
         folder: Where indexes are built; None takes a temporary folder.
@@ -116,7 +116,7 @@ class Experiment:
     chunk_tokens: int | None = None
     extractor: Extractor | None = None
     language_model: LanguageModel | None = None
-    extraction: str = "joint"
+    extraction: str | None = None
     wrap_model: WrapModel | None = None
     seed: int = 0
     workers: int = 8
@@ -324,10 +324,11 @@ async def _answers(
 def _config_of(experiment: Experiment, row: PlannedRow) -> EvalConfig:
     """The configuration of a row; answers of a paper's row are read from as many hits as the paper reads."""
     config = experiment.config
-    if row.ablation is None or config.answer is None:
+    if config.answer is None:
         return config
     k = config.answer.k if config.depth is not None or row.k is None else row.k
-    return replace(config, answer=replace(config.answer, **{"k": k, **row.ablation.answer}))
+    answer = {} if row.ablation is None else row.ablation.answer
+    return replace(config, answer=replace(config.answer, **{"k": k, **answer}))
 
 
 def _missing(experiment: Experiment, ablation: Ablation) -> str:
@@ -387,6 +388,7 @@ def plan_rows(
     settings make idle is left out there, with a note; a row that makes no sense beside the given settings is left out
     itself.
     """
+    from sire_core.recipes.published import published_of
     from sire_core.recipes.registry import recipe_by_name, split_settings
 
     own = split_settings([name for name in recipes if isinstance(name, str)], settings)
@@ -396,7 +398,8 @@ def plan_rows(
     rows = [PlannedRow(name, recipe_by_name("flat", ranker=name)) for name in baselines]
     for recipe in recipes:
         if isinstance(recipe, str):
-            rows.append(PlannedRow(recipe, made_recipes[recipe], own[recipe]))
+            k = published_of(recipe).context if "preset" in own[recipe] else None
+            rows.append(PlannedRow(recipe, made_recipes[recipe], own[recipe], k=k))
         else:
             rows.append(PlannedRow(recipe.name, recipe, _changed(recipe)))
     return rows
@@ -405,27 +408,30 @@ def plan_rows(
 def _plan_ablations(
     recipes: Sequence[str], settings: Mapping[str, Any], log: Callable[[str], None]
 ) -> list[PlannedRow]:
-    from sire_core.recipes.ablations import CONTEXT, Ablation, ablations_of
+    from sire_core.recipes.published import Ablation, ablations_of, published_of
 
     def plan(name: str, ablation: Ablation) -> PlannedRow | None:
         try:
-            return replace(_plan_ablation(ablation, settings), k=CONTEXT.get(name))
+            return replace(_plan_ablation(ablation, settings), k=published_of(name).context)
         except ConfigurationError as error:
             log(f"{ablation.label}: left out, {error}")
             return None
 
     rows = [plan(name, ablation) for name in recipes for ablation in ablations_of(name)]
     baselines = [Ablation("baseline", ranker, "flat", {"ranker": ranker}) for ranker in ("dense", "hybrid")]
-    first = CONTEXT.get(recipes[0]) if recipes else None
+    first = published_of(recipes[0]).context if recipes else None
     return [*(replace(_plan_ablation(ablation, {}), k=first) for ablation in baselines), *filter(None, rows)]
 
 
 def _plan_ablation(ablation: Ablation, settings: Mapping[str, Any]) -> PlannedRow:
     """A paper's row beside the given settings; an error where they do not go together."""
+    from sire_core.recipes.published import presets_of
     from sire_core.recipes.registry import recipe_by_name, recipe_with
 
     known = recipe_by_name(ablation.recipe).config
     others = {key: value for key, value in settings.items() if key in known and key not in ablation.settings}
+    if others.get("preset") not in presets_of(ablation.recipe):
+        others.pop("preset", None)
     recipe = recipe_with(ablation.recipe, ablation.settings, others)
     idle = [key for key, value in others.items() if recipe.config[key] != value]  # these have their defaults again
     listed = {**{key: value for key, value in others.items() if key not in idle}, **ablation.settings}

@@ -13,7 +13,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow, corpus_size
-from sire_core.recipes.ablations import data_set_name
+from sire_core.recipes.published import data_set_name
 
 _LEFT_OUT = (
     "recipe",

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from sire_core.protocols.searching import ContextProvider, Ranker, Selector, VectorIndex
 
 
+DEFAULT_PRESET = "ours"
+"""The preset of every recipe that leaves all settings at their defaults."""
+
+
+def extraction_by_preset(config: Mapping[str, Any]) -> str:
+    """Return how a model extracts for a recipe with these settings: with its paper's prompts in a paper's preset."""
+    return "joint" if config.get("preset", DEFAULT_PRESET) == DEFAULT_PRESET else "native"
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A way to index and search.
@@ -42,6 +51,11 @@ class Recipe:
     vectors: VectorIndex | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def extraction(self) -> str:
+        """How a model extracts where nothing else is said, see `extraction_by_preset`."""
+        return extraction_by_preset(self.config)
 
     @property
     def needs_records(self) -> bool:

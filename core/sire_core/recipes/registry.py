@@ -6,11 +6,14 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.protocols.recipe import DEFAULT_PRESET
 from sire_core.recipes.plugins import PluginError, offered, plugged
-from sire_core.settings import UnknownSettingError, UnusedSettingError
+from sire_core.recipes.published import presets_of, with_presets, without_idle
+from sire_core.settings import UnknownSettingError
 from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
@@ -38,9 +41,10 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 
 def register(factory: Factory) -> Factory:
-    """Add a recipe factory to the registry under its function name."""
-    REGISTRY[factory.__name__] = factory
-    return factory
+    """Add a recipe factory to the registry under its function name; what is returned also takes `preset`."""
+    made = with_presets(factory)
+    REGISTRY[factory.__name__] = made
+    return made
 
 
 def recipe_names() -> list[str]:
@@ -118,6 +122,8 @@ def _made(built: BuiltRecipe) -> Recipe | None:
 def _with_known_settings(make: Callable[..., Recipe], built: BuiltRecipe) -> Recipe:
     """The recipe of a folder; settings that another version wrote and this one does not have are left to the log."""
     config = dict(built.config)
+    if config.get("preset") not in presets_of(built.name):
+        config.pop("preset", None)  # of another version; all that it stands for is stored, too
     try:
         return make(**config)
     except UnknownSettingError as error:
@@ -180,18 +186,14 @@ def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) 
 
     Args:
         name: Name in the registry.
-        given: Settings that were said.
+        given: Settings that were said; a preset among them replaces the other ones where these have a preset, too.
         others: Settings that hold where nothing else was said.
 
     Raises:
         ConfigurationError: As `recipe_by_name`.
     """
-    try:
-        return recipe_by_name(name, **{**others, **given})
-    except UnusedSettingError as error:
-        if error.name in given or error.name not in others:
-            raise
-        return recipe_with(name, given, {key: value for key, value in others.items() if key != error.name})
+    replaced = "preset" in given and "preset" in others
+    return without_idle(partial(recipe_by_name, name), given, {} if replaced else others)
 
 
 def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -209,7 +211,14 @@ def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str
     for key in given:
         if recipes and key not in known:
             raise UnknownSettingError(key, known, list(configs))
-    return {name: {key: value for key, value in given.items() if key in config} for name, config in configs.items()}
+    preset = given.get("preset", DEFAULT_PRESET)
+    with_preset = [name for name in recipes if preset in presets_of(name)]
+    if recipes and not with_preset:
+        recipe_by_name(recipes[0], preset=preset)  # says which presets there are
+    return {
+        name: {key: value for key, value in given.items() if key in config and (key != "preset" or name in with_preset)}
+        for name, config in configs.items()
+    }
 
 
 def take_settings(

@@ -256,7 +256,7 @@ def test_a_page_may_set_words_that_name_nobody():
         (("--set", "dept=2"), r"'dept' in the recipe '(\w+)'\. .*`sire recipes \1` explains them"),
         (
             ("--recipe", "sire", "--set", "dept=2"),
-            r"'dept' in the recipe 'sire'\. Its settings are: disambiguate, .*`sire recipes sire`",
+            r"'dept' in the recipe 'sire'\. Its settings are: preset, .*`sire recipes sire`",
         ),
         (("--recipe", "sire", "--set", "rerank_poole=2"), r"Did you mean 'rerank_pool' or 'rerank_model'\?"),
     ],

@@ -12,7 +12,7 @@ from sire_core import Document, Index
 from sire_core.derive.plain import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes.ablations import ABLATIONS
+from sire_core.recipes.published import PUBLISHED
 from sire_core.recipes.registry import REGISTRY, register
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.contents import read_contents
@@ -130,7 +130,7 @@ def test_dropping_a_recipe_takes_what_only_it_derived(tmp_path):
 
 def test_the_guide_does_what_it_says(capsys, monkeypatch):
     monkeypatch.setitem(REGISTRY, "name_walk", None)  # taken out again afterwards
-    monkeypatch.setitem(ABLATIONS, "name_walk", ())
+    monkeypatch.setitem(PUBLISHED, "name_walk", ())
     names = {"__name__": "guide"}
     said = []
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)):

@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.evaluate.bootstrap import mark_same, mean_interval, paired_bootstrap, with_intervals, with_spread
 from sire_core.evaluate.report import format_ablations, format_comparison, format_groups, format_table, published_rows
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
-from sire_core.recipes.ablations import ablations_of
+from sire_core.recipes.published import ablations_of
 
 
 def row(found, name="flat", dataset="toy", **changes):

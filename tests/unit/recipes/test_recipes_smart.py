@@ -14,7 +14,7 @@ from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.experiment import Experiment
 from sire_core.evaluate.report import format_ablations
 from sire_core.recipes import flat, smart
-from sire_core.recipes.ablations import ablations_of
+from sire_core.recipes.published import Published, ablations_of
 from sire_core.testing.contracts import broken_promises, check_filters, check_order
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
@@ -144,7 +144,7 @@ def test_without_a_cap_every_report_above_the_hits_joins():
 
 def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypatch):
     rows = [row for row in ablations_of("smart") if row.label in ("passages alone", "2 heads", "3 heads (the default)")]
-    monkeypatch.setattr("sire_core.recipes.ablations.ABLATIONS", {"smart": tuple(rows)})
+    monkeypatch.setattr("sire_core.recipes.published.PUBLISHED", {"smart": Published(tuple(rows))})
     dataset = DataSet("multihop", CORPUS, QUESTIONS)
     made = Experiment(dataset, ["smart"], ablations=True, folder=tmp_path, embedder=HashEmbedder()).run()
     assert [row.setup.recipe for row in made[:2]] == ["dense", "hybrid"]  # baselines stand above the paper's rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
-from sire_core.recipes.ablations import register_published
+from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings, setting

@@ -6,6 +6,7 @@ from typing import Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
+from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
@@ -38,3 +39,6 @@ def raptor(**settings: Any) -> Recipe:
         config=chosen.config,
         texts=chosen.texts,
     )
+
+
+register_published("raptor", __package__)

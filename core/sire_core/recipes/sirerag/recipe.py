@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes.ablations import register_published
 from sire_core.recipes.pool_ranker import PoolRanker
+from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
-from sire_core.recipes.ablations import register_published
+from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart import REPORTS
 from sire_core.recipes.smart.derive import Perspectives
