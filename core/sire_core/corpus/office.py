@@ -69,6 +69,7 @@ _MARGINS = ("ftr", "hdr", "dt")
 _LISTS = ("body", "obj", None)
 """Placeholders whose paragraphs are items of a list unless they say otherwise; `type` is left out for `obj`."""
 _BULLETS = (f"{_DRAWING}buChar", f"{_DRAWING}buBlip")
+_HEADING_WORDS = 12
 _COLUMNS = 20_000
 """Excel has 16,384. A file with more is no table that someone reads."""
 _LETTERS = 100_000_000
@@ -515,16 +516,29 @@ def _paragraphs(body: Any, *, listed: bool) -> str:
         properties = paragraph.find(f"{_DRAWING}pPr")
         marks = () if properties is None else [child.tag for child in properties]
         level = _digit(None if properties is None else properties.get("lvl"))
-        counts = {deep: count for deep, count in counts.items() if deep <= level}
+        numbered = None if properties is None else properties.find(f"{_DRAWING}buAutoNum")
+        counts = {deep: count for deep, count in counts.items() if deep < level + (numbered is not None)}
         item = listed and len(paragraphs) > 1 and f"{_DRAWING}buNone" not in marks
-        if f"{_DRAWING}buAutoNum" in marks:
-            counts[level] = counts.get(level, 0) + 1
+        if numbered is not None:
+            start = numbered.get("startAt", "1")
+            counts.setdefault(level, int(start) - 1 if start.isdigit() and len(start) < 6 else 0)
+            counts[level] += 1
             lines.append(list_item(text, f"{counts[level]}.", level))
         elif item or any(mark in marks for mark in _BULLETS):
             lines.append(list_item(text, "-", level))
+        elif listed and len(paragraphs) > 1 and _is_bold_heading(paragraph, text):
+            lines += ["", f"### {text}", ""]
         else:
             lines += ["", text, ""]
     return "\n".join(lines).replace("\n\n\n", "\n\n").strip("\n")
+
+
+def _is_bold_heading(paragraph: Any, text: str) -> bool:
+    """Whether a paragraph of a slide is a short line in bold letters that ends no sentence."""
+    runs = [run for run in paragraph.iterchildren(f"{_DRAWING}r") if "".join(run.itertext()).strip()]
+    styles = [run.find(f"{_DRAWING}rPr") for run in runs]
+    bold = bool(runs) and all(style is not None and style.get("b") in ("1", "true") for style in styles)
+    return bold and "\n" not in text and len(text.split()) <= _HEADING_WORDS and text[-1] not in ".:,;"
 
 
 def _digit(level: str | None) -> int:

@@ -7,7 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from pathlib import Path
 from statistics import median
 from threading import Lock
@@ -38,18 +38,23 @@ _ITEM = re.compile(r"(?:\d{1,2}|[a-z])[.)]\s")
 _NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[A-Z]\.?)\s+(?=\S)")
 _NO_HEADING = re.compile(r"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\W*$|[\d\W]*$", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(
-    r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?\W*", re.IGNORECASE
+    r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
+"""Not `3.`, which begins an item of a list."""
 _CUT = "\x02"
 """Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
 _HYPHENS = "\x02\ufffe\u00ad"
+_UNKNOWN = "\ufffd"
+_NO_INK = 0.05
+"""Points: a letter that is not higher is one that its font does not have."""
 
 
 @dataclass(slots=True)
 class _Line:
     """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
 
-    It stands apart if there is more space above it than between the lines of a paragraph.
+    It stands apart if there is more space above it than between the lines of a paragraph. The cells of a row are words
+    with wide spaces between them.
     """
 
     text: str
@@ -60,6 +65,7 @@ class _Line:
     apart: bool = True
     running: bool = False
     upright: bool = True
+    cells: int = 1
 
 
 def read_pdf(path: Path) -> tuple[str, str]:
@@ -80,6 +86,7 @@ def read_pdf(path: Path) -> tuple[str, str]:
         finally:
             document.close()
     _mark_running(pages)
+    _drop_repeated_heads(pages)
     body = _body_size(pages)
     title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
     blocks = [block for page in pages for block in _blocks(page)]
@@ -132,9 +139,15 @@ def _lines(page: Any) -> Iterator[_Line]:
     positions: list[int] = []
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
+    cells = 1
     for position in range(total + 1):
         code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
         if code > 32 and pdfium.FPDFText_GetCharBox(handle, position, left, right, bottom, top):
+            if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and chr(code).isalnum():
+                if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
+                    letters.append(_UNKNOWN)
+                    positions.append(position)
+                continue
             before, height = height, top.value - bottom.value + 4
             tall = max(before, height)  # a full stop says little of its font
             overlaps = left.value < end - 0.3 * height and abs(bottom.value - base) < 0.35 * height
@@ -144,15 +157,18 @@ def _lines(page: Any) -> Iterator[_Line]:
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
                 letters.append(" ")  # between the cells of a table there need not be one
                 positions.append(position)
+            cells += letters[-1:] == [" "] and left.value - end > tall
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
             words = " ".join("".join(letters).split())
             if words:
-                yield _measure_line(
-                    handle, words, [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
-                )
+                places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
+                line = _measure_line(handle, words, places)
+                line.cells = cells
+                yield line
             letters.clear()
             positions.clear()
+            cells = 1
         elif code not in (0, 13):
             letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
             positions.append(position)
@@ -223,6 +239,26 @@ def _mark_running(pages: Sequence[list[_Line]]) -> None:
                 body.append(line)
             known.update([name, line.text] if name else [])
         page[:] = body
+
+
+def _drop_repeated_heads(pages: Sequence[list[_Line]]) -> None:
+    """Take out the head of a table that goes on from the page before: rows at the top that are there, too."""
+    for before, page in pairwise(pages):
+        rows = [line for line in page if not line.running]
+        known = [(line.text, line.size, line.left) for line in before]
+        for start, first in enumerate(rows[:1] and known):
+            if first != (rows[0].text, rows[0].size, rows[0].left):
+                continue
+            same = list(
+                takewhile(
+                    lambda pair: pair[0] == (pair[1].text, pair[1].size, pair[1].left),
+                    zip(known[start:], rows, strict=False),
+                )
+            )
+            if any(line.cells > 1 for _, line in same):
+                gone = {id(line) for _, line in same}
+                page[:] = [line for line in page if id(line) not in gone]
+                break
 
 
 def _body_size(pages: Sequence[list[_Line]]) -> float:

@@ -212,6 +212,26 @@ def test_a_pdf_keeps_every_letter_and_puts_words_together_that_a_hyphen_cuts(tmp
     assert " ".join(document.text.split()) == " ".join(lines).replace("- ", "")
 
 
+def test_a_table_of_a_pdf_that_goes_on_has_its_head_once_and_items_keep_their_numbers(tmp_path):
+    def table(top, rows):
+        return [
+            (0, 10, x, top - 12 * number, cell)
+            for number, row in enumerate([("Branch", "Code"), *rows])
+            for x, cell in zip((72, 300), row, strict=True)
+        ]
+
+    first = [
+        *column(700, PROSE),
+        *table(600, [("Main street", "A1")]),
+        *column(500, ["1. Ask for a form", "2. Fill it"]),
+    ]
+    second = [*table(700, [("High street", "B2")]), *column(600, PROSE)]
+    third = [*column(700, ["3."]), (0, 10, 100, 600, "Hand it in"), *column(500, PROSE)]
+    words = " ".join(read(tmp_path / "a.pdf", pdf(first, second, third)).text.split())
+    assert words.count("Branch Code") == 1
+    assert words.index("Main street A1") < words.index("High street B2") < words.index("3. Hand it in")
+
+
 def test_pages_and_streams_of_a_pdf_are_bounded(tmp_path):
     line = [(0, 10, 72, 700, "words and words " * 200)]
     (tmp_path / "many.pdf").write_bytes(pdf(line * 100, repeat=2_000))

@@ -12,6 +12,7 @@ openpyxl = pytest.importorskip("openpyxl")
 pptx = pytest.importorskip("pptx")
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 MARKED = [
     "count is <50; p<0.05 in the R&D trial by Marsh & Reed",
     "a_b *c* `d` [e](f) ~g~ \\h !i {j} $k ^l &amp; &lt;m&gt;",
@@ -174,3 +175,24 @@ def test_sheets_keep_every_character_and_no_empty_columns(tmp_path):
 def test_rows_of_values_keep_every_character(tmp_path):
     (tmp_path / "a.csv").write_text('name;note\n"a|b";"R&D <50\nnext"\nlast;\n', encoding="utf-8")
     assert read(tmp_path / "a.csv").text == "| name | note |\n| --- | --- |\n| a\\|b | R&D <50 next |\n| last |  |"
+
+
+def test_bold_lines_of_slides_are_headings_and_numbers_begin_again_behind_them(tmp_path):
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    slide.shapes.title.text = "How to apply"
+    frame = slide.placeholders[1].text_frame
+    frame.text = "Online"
+    for text in ("Fill in the form", "Send it", "At a branch", "Ask for the form", "Bold words that end a sentence."):
+        frame.add_paragraph().text = text
+    for paragraph in frame.paragraphs:
+        numbered = paragraph.text in ("Fill in the form", "Send it", "Ask for the form")
+        mark = "buAutoNum" if numbered else "buNone"
+        element = paragraph._p.get_or_add_pPr().makeelement(f"{{{DRAWING}}}{mark}", {"type": "arabicPeriod"} if numbered else {})  # fmt: skip
+        paragraph._p.get_or_add_pPr().append(element)
+        paragraph.runs[0].font.bold = not numbered
+    made.save(tmp_path / "a.pptx")
+    assert read(tmp_path / "a.pptx").text.split("\n") == [
+        *("## How to apply", "", "### Online", "", "1. Fill in the form", "2. Send it", "", "### At a branch"),
+        *("", "1. Ask for the form", "", "Bold words that end a sentence."),
+    ]
