@@ -192,6 +192,29 @@ def test_estimate_shows_what_index_will_spend(tmp_path, source, server):
     assert "price unknown" in run("estimate", source, "--llm", "other").stdout
 
 
+def test_an_estimate_for_another_model_counts_what_it_supersedes(tmp_path, source, server):
+    folder = tmp_path / "ix"
+    run("index", source, "--to", folder, *model(server), "--yes")
+    asked, words = server.received, ("estimate", source, "--to", folder)
+    other = run(*words, "--llm", "other")
+    assert "8 passages extracted by openai:m with the prompt extract/" in other.stdout
+    assert "`sire index` would refuse this" in other.stderr
+    assert "Give --llm m" in other.stderr
+    found = json.loads(run(*words, "--llm", "other", "--json").stdout)
+    assert (list(found["superseded"].values()), found["stored"], found["extraction"]["calls"]) == ([8], 0, [8, 8])
+    native = run(*words, "--llm", "m", "-r", "hipporag2", "--native")
+    assert "superseded" in native.stdout
+    assert "would refuse" in native.stderr
+    same = run(*words, "--llm", "m")
+    assert "superseded" not in same.stdout
+    assert "refuse" not in same.stderr
+    assert (
+        "Give --native or --extractions"
+        in run(*words, "--llm", "m", "--native", "--extractions", source, code=1).stderr
+    )
+    assert server.received == asked
+
+
 def test_an_estimate_counts_what_the_folder_holds_already_as_index_does(tmp_path, source, server):
     run("index", source, "--to", tmp_path / "ix", "-r", "flat")
     new = tmp_path / "new.jsonl"
@@ -302,5 +325,4 @@ def test_forget_asks_again_about_the_named_documents(server, source, tmp_path):
     run("forget", folder, "nothing", *model, "--yes", code=1)
     run("forget", folder, "d2", *model, "--yes")
     assert {entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.schema} == {"Corvo"}
-    said = run("estimate", source, "--to", folder, "--llm", "gpt-4o", code=1).output
-    assert "made by openai:gpt-4o-mini|extract/v1" in said
+    assert "made by openai:gpt-4o-mini|extract/v1" in run("index", source, "--to", folder, "--llm", "o", code=1).output

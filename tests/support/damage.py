@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -21,6 +22,7 @@ __all__ = [
     "damage",
     "damage_page",
     "foreign_values",
+    "forge_body",
     "forget_notes",
     "forget_steps",
     "put_foreign_value",
@@ -161,6 +163,48 @@ def foreign_values() -> list[object]:
         '{"a": [[]]}',
         "9" * 400,
     ]
+
+
+def forge_body(path: Path, rng: random.Random) -> None:
+    """Change a value that a derivation stored for itself, anywhere inside it, and make sums and checksums fit."""
+    with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as db:
+        tables = [table for table in (STATES, NOTES, *STEP_TABLES) if "body" in table.columns]
+        table = rng.choice([t for t in tables if db.execute(f"SELECT count(*) FROM {t.name}").fetchone()[0]])
+        columns = (*table.columns, *table.beside)
+        row = list(rng.choice(db.execute(f"SELECT {', '.join(columns)} FROM {table.name}").fetchall()))
+        place = columns.index("body")
+        keys = [name for name in table.columns if name != "body"]
+        db.execute("BEGIN IMMEDIATE")
+        writes = CheckedWrites(db)
+        writes.delete(table, keys, [[row[columns.index(key)] for key in keys]])
+        row[place] = _forged(row[place], rng)
+        writes.insert(table, [row])
+        writes.finish()
+        db.execute("COMMIT")
+
+
+def _forged(body: str | bytes, rng: random.Random) -> str | bytes:
+    """A body with one value in its JSON replaced or removed; bytes that are none are cut, zeroed or changed."""
+    text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    try:
+        whole = {"": json.loads(text)}
+    except ValueError:
+        changed = bytearray(body if isinstance(body, bytes) else body.encode())
+        for _ in range(3):
+            changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+        return rng.choice((bytes(changed), bytes(len(body)), bytes(changed[: rng.randrange(len(changed))])))
+    places: list[tuple[dict | list, str | int]] = [(whole, "")]
+    for parent, key in places:
+        value = parent[key]
+        inner = value if isinstance(value, dict) else range(min(len(value), 20)) if isinstance(value, list) else ()
+        places += [(value, name) for name in inner]
+    parent, key = rng.choice(places)
+    if key != "" and rng.random() < 0.2:
+        del parent[key]
+    else:
+        parent[key] = rng.choice((None, "", "x", -1, True, 2**62, 2**70, 1e308, [], {}, [[]], {"a": [[]]}))
+    forged = json.dumps(whole[""])
+    return forged if isinstance(body, str) else forged.encode()
 
 
 def put_foreign_value(path: Path, rng: random.Random, *, honest: bool) -> None:

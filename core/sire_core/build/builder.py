@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, restore
 from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
+from sire_core.storage.checksums import stored_values
 from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, Extractor, FloatArray, LanguageModel, Recipe, Summarizer
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.store import Store
-    from sire_core.types import Unit
+    from sire_core.types import Edge, Unit
 
 _logger = logging.getLogger(__name__)
 Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
@@ -103,7 +104,8 @@ class Builder:
         return replace(self._report(work, manifest, failures), dropped=dropped)
 
     def _commit(self, commit: Commit, manifest: Manifest) -> None:
-        self._store.commit(commit)
+        with stored_values("The change"):
+            self._store.commit(commit)
         # The first pools are not updates of earlier ones, so the change need not be kept for them.
         change = PoolChange(manifest.generation, commit, self._corpus)
         self._context.files.pools.committed(change if self._before.generation else None)
@@ -319,9 +321,8 @@ def _check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: 
     """Raise if an organizer made a unit or an edge that cannot be stored."""
     for owner, delta in deltas.items():
         wrong = next(filter(None, (_wrong_unit(unit, chunks) for unit in delta.put_units)), None)
-        wrong = wrong or next(
-            (f"the edge {e} has no finite weight" for e in delta.put_edges if not isfinite(e.weight)), ""
-        )
+        wrong = wrong or next((f"{i!r} is no id to drop" for i in delta.drop_units if not isinstance(i, str)), "")
+        wrong = wrong or next(filter(None, map(_wrong_edge, (*delta.put_edges, *delta.drop_edges))), "")
         if wrong:
             raise ConfigurationError(
                 f"{names.get(owner, owner)} made a unit that cannot be stored: {wrong}. Correct the organizer and "
@@ -329,8 +330,21 @@ def _check_units(deltas: Mapping[str, Delta], names: Mapping[str, str], chunks: 
             )
 
 
+def _wrong_edge(edge: Edge) -> str:
+    """Return what is wrong with an edge; empty if nothing is."""
+    if not all(isinstance(value, str) for value in (edge.kind, edge.source, edge.target)):
+        return f"the edge {edge} has something else where an id belongs"
+    with suppress(TypeError, OverflowError):
+        if isfinite(edge.weight):
+            return ""
+    return f"the edge {edge} has no finite weight"
+
+
 def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
     """Return what is wrong with a unit; empty if nothing is."""
+    texts = (unit.id, unit.text, unit.title, *unit.chunk_ids, *unit.entity_keys, *unit.source_ids)
+    if foreign := [value for value in texts if not isinstance(value, str)]:
+        return f"the unit {unit.id!r} has {foreign[0]!r} where a text belongs"
     if not 0 < len(unit.id) <= MOST_LETTERS or not unit.id.isascii():
         return f"the id {unit.id!r} is not 1 to {MOST_LETTERS} ASCII letters long (see sire_core.types.unit_id)"
     if not unit.chunk_ids:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.extraction.stage import RecordReader
 from sire_core.protocols import Change, Recipe
 from sire_core.recipes.registry import recipe_as_built, registered_recipe
+from sire_core.storage.checksums import stored_values
 from sire_core.storage.manifest import BuiltRecipe
 from sire_core.types import digest
 
@@ -189,7 +191,8 @@ async def organize_all(jobs: Sequence[Job], context: BuildContext) -> Mapping[st
         if job.fingerprint not in deltas:
             view = OrganizerView(job.fingerprint, context, records, dict(finished))
             before = len(context.failures)
-            delta = await job.organizer.organize(job.change, view)
+            with stored_values(job.organizer.name) if context.before.recipes else nullcontext():
+                delta = await job.organizer.organize(job.change, view)
             # Summaries are written concurrently and fail in any order.
             failed = sorted(context.failures[before:], key=lambda failure: failure.where)
             deltas[job.fingerprint] = replace(delta, failures=(*delta.failures, *failed))

@@ -213,6 +213,7 @@ def estimate(
         language_model=ModelOptions(llm, base_url).model(is_used=False),
         native=native,
         writes=True,
+        is_estimate=True,
         **built.as_given(),
     )
     price = find_price(llm, prices)

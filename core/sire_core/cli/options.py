@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.cli import arguments
+from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
 from sire_core.protocols.recipe import extraction_by_preset
 
@@ -76,6 +77,7 @@ class IndexOptions:
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
         writes: Whether the index is going to be changed.
+        is_estimate: Whether only the cost of the change is asked for: what would be refused is said.
         allow: What its readers may see.
         runner: Who does the work that falls into parts.
         wrap_model: As in `Index`.
@@ -97,6 +99,7 @@ class IndexOptions:
     workers: int = 8
     max_failure_ratio: float = 0.1
     writes: bool = False
+    is_estimate: bool = False
     allow: str | None = None
     runner: str | None = None
     wrap_model: WrapModel | None = None
@@ -228,12 +231,15 @@ def check_writing(options: IndexOptions, manifest: Manifest) -> None:
         )
     if options.native and options.extractions is not None:
         raise ConfigurationError("Give --native or --extractions, not both: recorded extractions ask no model.")
-    for built in manifest.recipes:
-        _check_fingerprints(options, built)
+    refusals = [refusal for built in manifest.recipes if (refusal := _refusal_of_others(options, built))]
+    if refusals and not options.is_estimate:
+        raise ConfigurationError(refusals[0])
+    for refusal in refusals:
+        note(f"`sire index` would refuse this: {refusal}")
 
 
-def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
-    """Refuse a change with another model or extractor than the recipe was built with: it would replace paid results."""
+def _refusal_of_others(options: IndexOptions, built: BuiltRecipe) -> str:
+    """Why no change is made with another model or extractor than the recipe was built with; empty if it is the same."""
     hints = []
     recorded = built.extraction.startswith("recorded/")
     if recorded and options.extractions is None:
@@ -253,14 +259,13 @@ def _check_fingerprints(options: IndexOptions, built: BuiltRecipe) -> None:
             hints.append("no --extractions")
         if not hints:
             hints.append("what made them, from Python")
-    if hints:
-        builders = " and ".join(
-            fingerprint for fingerprint in dict.fromkeys((built.extraction, built.language_model)) if fingerprint
-        )
-        raise ConfigurationError(
-            f"{built.name} in {options.folder} was made by {builders}; a change without would replace what that made. "
-            f"Give {', '.join(hints)}, or build into another folder."
-        )
+    if not hints:
+        return ""
+    builders = " and ".join(filter(None, dict.fromkeys((built.extraction, built.language_model))))
+    return (
+        f"{built.name} in {options.folder} was made by {builders}; a change without would replace what that made. "
+        f"Give {', '.join(hints)}, or build into another folder."
+    )
 
 
 def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:

@@ -16,6 +16,7 @@ from sire_core.algorithms.text import cached_key
 from sire_core.extraction.titles import WORD, title_forms
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
+from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.types import Edge, hash64
 
 if TYPE_CHECKING:
@@ -52,10 +53,9 @@ class NameLists:
 
     def names(self, index: int) -> list[str]:
         """Return the names of a list."""
-        names: list[str] = json.loads(
-            self.text[self.ends[index] : self.ends[index + 1]].tobytes().decode("utf-8", "surrogatepass")
-        )
-        return names
+        with stored_values("The list of names"):
+            text = self.text[self.ends[index] : self.ends[index + 1]].tobytes().decode("utf-8", "surrogatepass")
+        return list(stored_texts(text, "a list of names"))
 
     def all_names(self) -> list[list[str]]:
         """Return the names of all lists."""

@@ -18,7 +18,6 @@ from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.names import CLAIMS, VALUE, NameMerging
 from sire_core.protocols import BlockEdges
 from sire_core.settings import check_settings, refuse_unused, setting
-from sire_core.storage.edge_notes import BLOCKS, register_edge_note
 from sire_core.types import Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -451,12 +450,3 @@ def _relations(changes: Sequence[OutputChange], fingerprint: str) -> Iterable[Ed
                 relation = unit_id(UnitKind.RELATION.value, fingerprint, (), change.key)
                 for end in dict.fromkeys(side.data):
                     yield EdgeChange(relation, entity_id(fingerprint, end), document_of(side.place), is_put)
-
-
-def _stored_edges(key: str, note: bytes) -> Iterable[Edge]:
-    from sire_core.knowledge.edge_columns import EdgeColumns  # works on arrays; naming a recipe needs none
-
-    return EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0])
-
-
-register_edge_note(BLOCKS, _stored_edges)

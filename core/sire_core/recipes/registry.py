@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,11 +14,13 @@ from sire_core.protocols.recipe import DEFAULT_PRESET
 from sire_core.recipes.plugins import PluginError, offered, plugged
 from sire_core.recipes.published import presets_of, with_presets, without_idle
 from sire_core.settings import UnknownSettingError
+from sire_core.storage.edge_notes import BLOCKS, register_edge_note
 from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
     from sire_core.storage.manifest import BuiltRecipe
+    from sire_core.types import Edge
 
 REGISTRY: dict[str, Callable[..., Recipe]] = {}
 """Factories by name, without those of other packages that nobody named yet; see `recipe_names`."""
@@ -281,3 +283,13 @@ def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settin
         return recipe_by_name(name or DEFAULT_RECIPE, **settings)
     known = registered_recipe(manifest.find(None, name))
     return recipe_with(known.name, settings, known.config) if settings else known
+
+
+def _edges_of_block(key: str, note: bytes) -> Iterable[Edge]:
+    """Edges of the knowledge graph, which several recipes share; naming a recipe loads none of its code."""
+    from sire_core.knowledge.edge_columns import EdgeColumns
+
+    return EdgeColumns.from_bytes(note).edges(key.split("/", 1)[0])
+
+
+register_edge_note(BLOCKS, _edges_of_block)

@@ -17,6 +17,7 @@ from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import sq_pays
+from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
 
@@ -72,7 +73,8 @@ class DerivedCache:
         except KeyError:
             with self._lock:
                 if name not in self._derived:
-                    self._derived[name] = make()
+                    with stored_values(name):
+                        self._derived[name] = make()
                 return self._derived[name]
 
     def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import StorageError
+from sire_core.errors import SireError, StorageError
 
 if TYPE_CHECKING:
     from sire_core.storage.database import Database
@@ -114,9 +117,36 @@ def stored_texts(text: str, what: object) -> tuple[str, ...]:
 
 def damage(what: str) -> StorageError:
     """Return the error about damaged content."""
+    return StorageError(f"index.sqlite is damaged: {what} is not what was written. {_ADVICE}")
+
+
+_ADVICE = (
+    "Restore the file from a backup, or delete it and build again; what was extracted and answered is kept in "
+    "calls.sqlite and not paid for twice."
+)
+
+
+@contextmanager
+def stored_values(what: str) -> Iterator[None]:
+    """Raise `StorageError` where stored values have another form than the code that reads them expects.
+
+    Checksums find accidents; a forged value has the right one, and whatever reads it fails in its own way.
+    """
+    try:
+        yield
+    except SireError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, EOFError) as error:
+        raise _unusable(what, error) from error
+    except (zipfile.BadZipFile, zlib.error, struct.error, RecursionError, NotImplementedError, MemoryError) as error:
+        raise _unusable(what, error) from error
+
+
+def _unusable(what: str, error: Exception) -> StorageError:
+    short = ", or memory ran out" if isinstance(error, MemoryError) else ""
     return StorageError(
-        f"index.sqlite is damaged: {what} is not what was written. Restore the file from a backup, or delete it and "
-        "build again; what was extracted and answered is kept in calls.sqlite and not paid for twice."
+        f"{what} cannot use what index.sqlite holds ({type(error).__name__}: {error}). Either the file is damaged or "
+        f"forged, or {what} has a fault{short}. {_ADVICE}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.storage.calls import CallStore
+from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.json_files import copy_adapter_files
@@ -160,7 +161,8 @@ class IndexFiles:
         """Return the `figures` in the states of a recipe's organizers, by name."""
         figures: dict[str, Any] = {}
         for owner in built.owners:
-            figures.update(self.store.state(owner).get("figures", {}))
+            with stored_values("The list of figures"):
+                figures.update(self.store.state(owner).get("figures", {}))
         return figures
 
     @contextmanager

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sire_core.errors import StorageError
 from sire_core.filters import comparable
 from sire_core.filters.conditions import filtered_title
+from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
@@ -273,7 +274,8 @@ class Pool:
     @classmethod
     def make(cls, store: Store, owners: Sequence[str], generation: int) -> Pool:
         """Derive a pool from the store."""
-        return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
+        with stored_values("The pool of passages"):
+            return cls(generation=generation, **_collect(store, [CORPUS, *owners]))
 
     def save(self, files: DerivedFiles) -> Pool:
         """Write the pool to files and return it mapped from them."""

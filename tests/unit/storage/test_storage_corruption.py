@@ -6,6 +6,7 @@ SIRE_DAMAGE_CASES: how many cases the slow tests run of each kind, 500 unless to
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -30,6 +31,7 @@ from support.damage import (
     damage,
     damage_page,
     foreign_values,
+    forge_body,
     put_foreign_value,
     replace_entry,
 )
@@ -59,7 +61,8 @@ def documents():
 
 
 def opened(folder, recipe="sirerag"):
-    return Index(folder, recipe=RECIPES[recipe](), chunker=None, embedder=HashEmbedder())
+    made = RECIPES[recipe]() if recipe in RECIPES else recipe
+    return Index(folder, recipe=made, chunker=None, embedder=HashEmbedder())
 
 
 def answers(index):
@@ -342,6 +345,49 @@ def test_many_cases_of_damaged_derived_files(templates, tmp_path):
 def test_many_cases_of_damaged_databases(template, tmp_path):
     for case in range(CASES):
         assert harm_of_damaged_truth(template, tmp_path, 2000 + case) == [], case
+
+
+def refusals_of_forged_values(template, place, recipe, case):
+    """Messages of the errors about a value that a derivation stored for itself and that was forged, sums included."""
+    copy = shutil.copytree(template[0], place / f"forged{case}")
+    forge_body(copy, random.Random(case))
+    if case % 2:
+        shutil.rmtree(copy / "derived")
+    refusals = []
+    for act in (
+        lambda index: index.search(QUESTIONS[case % 3], 20),
+        lambda index: index.stats(),
+        lambda index: index.add([LATE]),
+        lambda index: index.delete(["a0", "b1"]),
+    ):
+        refusals += refusal_of(copy, recipe, act)
+    shutil.rmtree(copy)
+    return refusals
+
+
+def refusal_of(folder, recipe, act):
+    try:
+        with opened(folder, recipe) as index:
+            act(index)
+    except SireError as error:
+        return [str(error)]
+    return []
+
+
+def check_forged_values(templates, place, recipe, cases):
+    refusals = [text for case in cases for text in refusals_of_forged_values(templates(recipe), place, recipe, case)]
+    assert refusals
+    assert [text for text in refusals if not re.search("delete it and build again|nothing was changed", text)] == []
+
+
+def test_forged_values_of_derivations(templates, tmp_path):
+    check_forged_values(templates, tmp_path, "sirerag", range(12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["raptor", "indexrag", "smart", "pagerank", "hipporag2", *RECIPES])
+def test_many_forged_values_of_derivations(templates, tmp_path, recipe):
+    check_forged_values(templates, tmp_path, recipe, range(CASES // 5))
 
 
 @pytest.mark.parametrize("table", ["records", "answers", "answer_sources", "vectors", "fitted"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.extend import Component, KnowledgeGraph, Recipe, ResolvedSettings, register, register_published
+from sire_core.extend import Component, Recipe, ResolvedSettings, register, register_published
 
 
 @register
@@ -22,6 +22,7 @@ def linearrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.extend import KnowledgeGraph
     from sire_core.recipes.linearrag.derive import SentenceNodes
     from sire_core.recipes.linearrag.rank import SentenceWalk
 

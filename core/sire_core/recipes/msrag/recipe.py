@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
@@ -55,6 +54,7 @@ def msrag(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
     from sire_core.recipes.msrag.context import ElementContext
     from sire_core.recipes.msrag.rank import MixRecall
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
@@ -20,6 +19,7 @@ def pagerank(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
     from sire_core.recipes.pagerank.rank import PageRank
 
     resolved = ResolvedSettings(settings, Component(KnowledgeGraph, without=("summaries",)), Component(PageRank))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames,
 from sire_core.recipes.sire.passages import PassageWords, name_words, passage_fragments, stem_keys
 from sire_core.search.ranking import ScoredRanking
 from sire_core.storage.array_file import map_arrays, save_arrays
+from sire_core.storage.checksums import stored_texts, stored_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -157,7 +157,7 @@ class EvidenceIndex:
         """How the record of a passage names an entity; empty when it does not."""
         start, end = self.recorded.starts[passage : passage + 2].tolist()
         for place in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
-            names: list[str] = json.loads(_piece(self.name_ends, self.name_text, place))
+            names = stored_texts(_piece(self.name_ends, self.name_text, place), "a list of names")
             if names:
                 return names[0]
         return ""
@@ -173,7 +173,8 @@ class EvidenceIndex:
 
 
 def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
-    return text[int(ends[place]) : int(ends[place + 1])].tobytes().decode("utf-8", "surrogatepass")
+    with stored_values("The index of names"):
+        return text[int(ends[place]) : int(ends[place + 1])].tobytes().decode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)

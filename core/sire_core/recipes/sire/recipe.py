@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import Ablation, register_ablations
 from sire_core.recipes.registry import register
@@ -25,6 +24,7 @@ def sire(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
     from sire_core.recipes.sire.rank import EvidencePaths
 
     chosen = ResolvedSettings(

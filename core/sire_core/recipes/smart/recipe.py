@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.knowledge.knowledge_graph import KnowledgeGraph
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart import REPORTS
-from sire_core.recipes.smart.derive import Perspectives
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 from sire_core.storage.edge_notes import register_edge_note
 
@@ -49,6 +47,8 @@ def smart(**settings: Any) -> Recipe:
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+    from sire_core.recipes.smart.derive import Perspectives
     from sire_core.recipes.smart.select import ReportLines, ReportSelector
 
     own = settings.get("base")
@@ -88,6 +88,8 @@ def _base(name: str) -> tuple[Ranker, tuple[Organizer, ...]]:
         # Passages are ranked as if there were no reports: neither their words nor their ranks count.
         lexical = Lexical(leave_out=("report",))
         return (lexical if name == "bm25" else Hybrid((ExcludeKinds(Flat(), ("report",)), lexical))), ()
+    from sire_core.knowledge.knowledge_graph import KnowledgeGraph
+
     recipe = recipe_by_name({"dense": "flat", "mix_recall": "msrag"}.get(name, name))
     return recipe.ranker, tuple(
         organizer for organizer in recipe.organizers if not isinstance(organizer, KnowledgeGraph)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, tokenize
 from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.usage import estimate_tokens
+from sire_core.storage.checksums import stored_values
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
@@ -162,8 +163,9 @@ class PassageTexts:
     @classmethod
     def from_note(cls, note: bytes) -> PassageTexts:
         """Read what `to_note` wrote."""
-        names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
-        return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
+        with stored_values("The statements of a passage"):
+            names, statements, descriptions = json.loads(note.decode("utf-8", "surrogatepass"))
+            return cls(tuple((first, name) for first, name in names), tuple(statements), dict(map(tuple, descriptions)))
 
 
 def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
