@@ -325,4 +325,5 @@ def test_forget_asks_again_about_the_named_documents(server, source, tmp_path):
     run("forget", folder, "nothing", *model, "--yes", code=1)
     run("forget", folder, "d2", *model, "--yes")
     assert {entry.call.fields.get("title") for entry in server.log[asked:] if entry.call.schema} == {"Corvo"}
-    assert "made by openai:gpt-4o-mini|extract/v1" in run("index", source, "--to", folder, "--llm", "o", code=1).output
+    other = ("index", source, "--to", folder, "--llm", "o", "--base-url", server.base_url)
+    assert "made by openai:gpt-4o-mini|extract/v1" in run(*other, code=1).output
