@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+_PASSAGE = "chunk"
+"""The kind of unit that people read as a passage."""
+
 
 def count(number: int, noun: str, several: str = "") -> str:
     """A number with its noun, for example `1 document` or `6,119 documents`."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def kind_name(kind: str) -> str:
+    """A kind of unit in words."""
+    return "passage" if kind == _PASSAGE else kind.replace("_", " ")
+
+
+def count_units(units: Mapping[str, int]) -> str:
+    """How many passages there are, or units by kind: `1 passage`, `32 units (31 aggregates, 1 passage)`."""
+    words = {kind: kind_name(kind) for kind in sorted(units)}
+    parts = [count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()]
+    if set(units) <= {_PASSAGE}:
+        return parts[0] if parts else count(0, "passage")
+    return f"{count(sum(units.values()), 'unit')} ({', '.join(parts)})"
 
 
 def shorten(text: str, length: int) -> str:

@@ -1,61 +1,194 @@
-"""The part of a text that shows a person why it answers a question."""
+"""The sentences of a text that answer a question, as people read them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from math import log
+from typing import Any
 
-from sire_core.algorithms.links import without_link_targets
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.links import LINK_TARGET
 from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.words import find_words
 
-_MARKS = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>]|\|)[ \t]+|[`*|]+|^[ \t]*(?:```\w*|[-=:| ]+)$", re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
+_RULE = re.compile(r"[ \t]*[-=:|+*_ \t]+$")
+_BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
+_STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
+_LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
+_EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|[*_])(?=\S)|(?<=\S)(\*\*|__|[*_])(?!\w)")
+_TAG = re.compile(r"<!--.{0,2000}?-->|</?[a-zA-Z][^<>]{0,300}>|\{[:#][^{}\n]{0,100}\}")
+_FINAL = (".", "!", "?", ":")
+_NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
+_ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
+
+_BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
+"""Of the words that only a neighbour shares with the question: a sentence takes up what was said."""
+_TYPICAL_WORDS = 25
+"""Longer sentences share more words by chance."""
+_FULL_WORDS = 8
+"""Shorter ones are headings and labels."""
 _STEM = 6
-_SHORTEST = 4
+"""Letters of a stem that are compared: `director` is said of what somebody directed."""
+_LEAST = 1e-9
+_ALSO_SHOWN = 0.5
+"""Of the best sentence's rate: what else is shown before its neighbours are."""
+
+
+def readable_sentences(text: str) -> list[str]:
+    """The sentences of a text on one line each, without marks of Markdown.
+
+    A heading (with a colon), an item of a list, a row of a table and a line of code are sentences of their own; the
+    cells of a row are separated by bars. The number of a section stays with what follows it.
+    """
+    sentences: list[str] = []
+    for block, is_prose in _blocks(text):
+        parts = [" ".join(part.split()) for part in split_sentences(block)] if is_prose else [block]
+        for number, part in enumerate(parts):
+            joins = number and (_NUMBER_ONLY.match(sentences[-1]) or _ENDS_IN_NUMBER.search(sentences[-1]))
+            if joins:
+                sentences[-1] += f" {part}"
+            else:
+                sentences.append(part)
+    return [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+
+
+def _blocks(text: str) -> list[tuple[str, bool]]:
+    """Paragraphs, headings, items, rows and lines of code in order, and whether each is prose."""
+    blocks: list[tuple[str, bool]] = []
+    lines: list[str] = []
+
+    def flush() -> None:
+        if lines:
+            blocks.append((_plain(" ".join(lines)), True))
+            lines.clear()
+
+    in_code = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            flush()
+            in_code = not in_code
+        elif in_code:
+            blocks.append((" ".join(line.split()), False))
+        elif not line.strip() or _RULE.match(line):
+            flush()
+        elif line.lstrip().startswith("|"):
+            flush()
+            cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+            blocks.append((_plain(" | ".join(cell for cell in cells if cell)), False))
+        elif heading := _HEADING.match(line):
+            flush()
+            words = _plain(line[heading.end() :].strip("# \t"))
+            blocks.append((words if words.endswith(_FINAL) else f"{words}:", False))
+        else:
+            if _STARTS_BLOCK.match(line):
+                flush()
+            start = _BULLET.match(line)
+            lines.append(line[start.end() if start else 0 :])
+    flush()
+    return blocks
+
+
+def _plain(text: str) -> str:
+    """A text without marks of links, emphasis, code and HTML."""
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", _TAG.sub(" ", text)).replace("`", ""))
+
+
+def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:
+    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common.
+
+    A sentence counts by the words that it shares with the question, words that few sentences have more, and in part by
+    those of the sentences around it.
+    """
+    asked = stems(question)
+    shared = [stems(sentence) & asked for sentence in sentences]
+    counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
+    weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
+    none: frozenset[str] = frozenset()
+    rates = []
+    for sentence, before, own, after in zip(sentences, [none, *shared], shared, [*shared[1:], none], strict=False):
+        rate = sum(weights[stem] for stem in own)
+        rate += _BEFORE_WEIGHT * sum(weights[stem] for stem in before - own)
+        rate += _AFTER_WEIGHT * sum(weights[stem] for stem in after - own)
+        words = max(len(sentence.split()), 1)
+        rates.append(rate * min(1.0, words / _FULL_WORDS) ** 0.3 / max(1.0, words / _TYPICAL_WORDS) ** 0.5)
+    return rates
+
+
+def stems(text: str) -> frozenset[str]:
+    """Stems of the content words of a text."""
+    words = map(str.lower, find_words(text))
+    return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS)
+
+
+@lru_cache(1 << 14)
+def stem(word: str) -> str:
+    """The stem of a lower-case word."""
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
 
 
 def snippet(text: str, question: str, length: int = 240) -> str:
-    """The sentences of a text around the one that shares most with a question, on one line, without marks of Markdown.
+    """The sentences of a text that answer a question best, on one line, without marks of Markdown.
 
     Args:
         text: The text.
         question: What was asked; with nothing in common, the text's beginning is taken.
         length: Characters that it may have; `...` stands where something is left out.
     """
-    lines = [part for part in without_link_targets(text).split("\n\n") if part.strip()]
-    sentences = [" ".join(_MARKS.sub(" ", s).split()) for part in lines for s in split_sentences(part)]
-    sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+    sentences = readable_sentences(text)
     if not sentences:
         return ""
-    asked, stems = _stems(question), [_stems(sentence) for sentence in sentences]
-    counts = Counter(stem for found in stems for stem in found)  # what every sentence has tells none apart
-    shared = [sum(len(stem) / counts[stem] for stem in asked & found) for found in stems]
-    first = last = max(range(len(sentences)), key=shared.__getitem__)
-    room = length - len(sentences[first])
-    while last + 1 < len(sentences) and len(sentences[last + 1]) < room:
-        last += 1
-        room -= len(sentences[last]) + 1
-    while first and len(sentences[first - 1]) < room:
-        first -= 1
-        room -= len(sentences[first]) + 1
-    shown = " ".join(sentences[first : last + 1])
-    cut = len(shown) > length
-    if cut:
-        shown = _around(shown, asked, length)
-    before = "... " if first and not shown.startswith("...") else ""
-    return f"{before}{shown}{' ...' if (cut or last + 1 < len(sentences)) and not shown.endswith('...') else ''}"
+    rates = rate_sentences(sentences, question)
+    best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
+    if len(sentences[best]) > length:
+        return _around(sentences[best], stems(question), length)
+    chosen = {best}
+    room = length - len(sentences[best])
+    for number in others:
+        needed = len(sentences[number]) + len(" ... ")
+        if rates[number] >= max(_ALSO_SHOWN * rates[best], _LEAST) and needed <= room:
+            chosen.add(number)
+            room -= needed
+    return _joined(sentences, _with_neighbours(sentences, chosen, room))
 
 
-def _stems(text: str) -> set[str]:
-    """Beginnings of the longer words of a text, and its names and numbers."""
-    return {word.lower()[:_STEM] for word in find_words(text) if len(word) >= _SHORTEST or not word.islower()}
+def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int) -> list[int]:
+    """Sentences, and those around them as far as there is room; in order."""
+    waiting = sorted(chosen)
+    while waiting:
+        number = waiting.pop(0)
+        for near in (number + 1, number - 1):
+            if 0 <= near < len(sentences) and near not in chosen and len(sentences[near]) < room:
+                chosen.add(near)
+                waiting.append(near)
+                room -= len(sentences[near]) + 1
+    return sorted(chosen)
 
 
-def _around(sentence: str, stems: set[str], length: int) -> str:
+def _joined(sentences: Sequence[str], numbers: Sequence[int]) -> str:
+    """Sentences on one line, with dots where some are left out."""
+    parts = []
+    for last, number in zip([-1, *numbers], numbers, strict=False):
+        parts += ["...", sentences[number]] if number > last + 1 else [sentences[number]]
+    return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
+
+
+def _around(sentence: str, asked: frozenset[str], length: int) -> str:
     """Words of a long sentence, beginning a little before the first that is asked for."""
     words = sentence.split()
-    hit = next((n for n, word in enumerate(words) if stems & _stems(word)), 0)
-    start = max(0, hit - 6)
+    hits = [n for n, word in enumerate(words) if asked & stems(word)]
+    start = max(0, (hits[0] if hits else 0) - 6)
     shown = " ".join(words[start:])
     shown = shown if len(shown) <= length else f"{shown[:length].rsplit(' ', 1)[0]} ..."
     return f"... {shown}" if start else shown

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from sire_core.cli.arguments import GroupedCommand
 from sire_core.cli.change_commands import add, delete, forget, index, sync, update
 from sire_core.cli.choice_commands import advise, estimate, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
-from sire_core.cli.output import note
+from sire_core.cli.output import note, on_terminal, say
 from sire_core.cli.query_commands import ask, demo, query
 from sire_core.cli.serve_commands import explore, mcp
 from sire_core.cli.train_commands import export_training, train_chains
@@ -62,7 +63,7 @@ app = typer.Typer(
     cls=_Group,
     help="Retrieval for multi-hop questions: index documents, ask questions, see the evidence and why it was found.",
     epilog="Start with `sire demo`. Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,  # help is text: [brackets] stay, paragraphs are wrapped as they should
     pretty_exceptions_enable=False,
 )
@@ -76,34 +77,47 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_FIRST_STEPS = """Finds the passages that answer a question, in one document or in several.
+
+  1. sire demo                           A small sample, with questions.
+  2. sire index FOLDER --to my-index     Your own documents; needs no API key.
+  3. sire query my-index "QUESTION"      The sentences that answer, and why.
+
+All commands: sire --help"""
+"""What `sire` alone shows on a terminal; lines fit 80 columns."""
+
+
 @app.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001  # its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Options of `sire` itself."""
+    if context.invoked_subcommand is None:
+        say(_FIRST_STEPS if on_terminal() else context.get_help())
 
 
-app.command()(index)
-app.command()(advise)
-app.command()(estimate)
-app.command()(query)
-app.command()(ask)
-app.command()(stats)
-app.command()(documents)
-app.command()(add)
-app.command()(update)
-app.command()(delete)
-app.command()(forget)
-app.command()(sync)
-app.command()(reembed)
-app.command()(backup)
-app.command()(check)
-app.command()(recipes)
-app.command("eval")(eval_)
-app.command()(train_chains)
-app.command()(export_training)
-app.command()(mcp)
-app.command()(explore)
-app.command()(demo)
+app.command(cls=GroupedCommand)(index)
+app.command(cls=GroupedCommand)(advise)
+app.command(cls=GroupedCommand)(estimate)
+app.command(cls=GroupedCommand)(query)
+app.command(cls=GroupedCommand)(ask)
+app.command(cls=GroupedCommand)(stats)
+app.command(cls=GroupedCommand)(documents)
+app.command(cls=GroupedCommand)(add)
+app.command(cls=GroupedCommand)(update)
+app.command(cls=GroupedCommand)(delete)
+app.command(cls=GroupedCommand)(forget)
+app.command(cls=GroupedCommand)(sync)
+app.command(cls=GroupedCommand)(reembed)
+app.command(cls=GroupedCommand)(backup)
+app.command(cls=GroupedCommand)(check)
+app.command(cls=GroupedCommand)(recipes)
+app.command("eval", cls=GroupedCommand)(eval_)
+app.command(cls=GroupedCommand)(train_chains)
+app.command(cls=GroupedCommand)(export_training)
+app.command(cls=GroupedCommand)(mcp)
+app.command(cls=GroupedCommand)(explore)
+app.command(cls=GroupedCommand)(demo)

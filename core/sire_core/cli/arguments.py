@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 
 def _recipe_names(incomplete: str) -> list[str]:
@@ -257,7 +259,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name in groups:
             kind = groups[parameter.name]
             types = get_type_hints(kind, include_extras=True)
-            options += [_option(name.name, types[name.name], _default(name)) for name in fields(kind)]
+            for name in fields(kind):
+                hint = _in_group(types[name.name], kind.group)  # type: ignore[attr-defined]  # what options here have
+                options.append(_option(name.name, hint, _default(name)))
         else:
             options.append(_option(parameter.name, hints[parameter.name], parameter.default))
 
@@ -270,6 +274,28 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {option.name: option.annotation for option in options}
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # what typer and inspect read
     return run
+
+
+def _in_group(hint: Any, group: str) -> Any:
+    """The type of an option with the group that it stands under in the help."""
+    kind, option = hint.__origin__, copy(hint.__metadata__[0])
+    option.rich_help_panel = group
+    return Annotated[kind, option]
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help lists options under the names of their groups, its own under `Options`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and a section for each group of options."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            if record := parameter.get_help_record(ctx):
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for name in sorted(sections, key=lambda name: name not in ("Arguments", "Options")):
+            with formatter.section(name):
+                formatter.write_dl(sections[name])
 
 
 def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count, shorten
+from sire_core.algorithms.pluralize import count, count_units, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.known_files import KNOWN_FILES
@@ -27,7 +27,7 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
 )
-from sire_core.cli.output import kinds, note, reporting, say, say_json
+from sire_core.cli.output import note, reporting, say, say_json
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
 from sire_core.version import __version__
@@ -256,7 +256,7 @@ def _print_result(result: _Result, folder: Path | None) -> None:
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
-    say(f"{result.recipe}: {count(sum(report.units.values()), 'unit')}{kinds(report.units)} in {_seconds(report)}.")
+    say(f"{result.recipe}: {count_units(report.units)} in {_seconds(report)}.")
 
 
 def _note_embedder(semantic: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -23,7 +23,7 @@ from sire_core.cli.options import (
     open_index,
     parse_settings,
 )
-from sire_core.cli.output import check_writable, note, reporting, say, write_rows, write_text
+from sire_core.cli.output import check_writable, note, reporting, say, terminal_width, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.datasets import HALVES
 from sire_core.protocols.recipe import extraction_by_preset
@@ -81,6 +81,8 @@ def recipe_names(chosen: Sequence[str] | None, *, ablations: bool) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class QuestionOptions:
     """Options of the questions and texts."""
+
+    group: ClassVar[str] = "Questions and texts"
 
     questions: Annotated[
         list[str] | None,
@@ -146,6 +148,8 @@ class QuestionOptions:
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
     """Options of the recipes and of their builds."""
+
+    group: ClassVar[str] = "Recipes and builds"
 
     recipes: Annotated[
         list[str] | None,
@@ -243,6 +247,8 @@ class ComparisonOptions:
 class EvalAnswerOptions:
     """Options of the answers."""
 
+    group: ClassVar[str] = "Answers of a model"
+
     answer: Annotated[
         str | None,
         typer.Option(
@@ -325,6 +331,8 @@ class EvalAnswerOptions:
 class MeasureOptions:
     """Options of the measures."""
 
+    group: ClassVar[str] = "Measures"
+
     k: Annotated[
         int | None,
         typer.Option(
@@ -379,6 +387,8 @@ class MeasureOptions:
 class ReportOptions:
     """Options of the output."""
 
+    group: ClassVar[str] = "Output"
+
     by_type: Annotated[
         bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
     ] = False
@@ -396,6 +406,9 @@ class ReportOptions:
             help="Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
         ),
     ] = None
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show all columns, however wide. Default: those that fit the terminal.")
+    ] = False
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows to this file.")
     ] = None
@@ -496,7 +509,7 @@ class Results:
         note(f"{dataset.name}: {size}, {sample}.")
         if dataset.unread:
             first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
-            note(f"{count(len(dataset.unread), 'file')} could not be read, such as {first}", "yellow")
+            note(f"{count(len(dataset.unread), 'file')} skipped, such as {first}", "yellow")
 
     def table(self) -> Callable[[EvalRow], None]:
         """Start a table; what is returned is told of every row that is finished."""
@@ -521,7 +534,11 @@ class Results:
         from sire_core.evaluate.report import format_ablations, format_table
 
         self._write(tables)
-        say("\n\n".join(map(format_ablations if self._ablations else format_table, tables)))
+        width = None if self._shown.wide else terminal_width()
+        blocks = [format_ablations(table) if self._ablations else format_table(table, width) for table in tables]
+        say("\n\n".join(blocks))
+        if width is not None and any("\nNot shown: " in block for block in blocks):
+            note("--wide shows all columns, and --json FILE writes them.")
 
     def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
         """Print the other tables and the chart; write the rows again, with the judgements."""

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, count_units, kind_name
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
-from sire_core.cli.output import bar, kinds, note, reporting, say, say_json
+from sire_core.cli.output import bar, note, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
+from sire_core.types import UnitKind
 
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
@@ -198,8 +199,8 @@ def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json
         return
     rows = {
         "documents": f"{statistics['documents']:,}",
-        "passages": f"{statistics['chunks']:,}",
-        "units": f"{statistics['units']:,}{kinds(statistics['kinds'])}",
+        "passages": _passages(statistics),
+        **({"units": count_units(statistics["kinds"])} if set(statistics["kinds"]) - {UnitKind.CHUNK} else {}),
         "recipe": f"{statistics['recipe']} (the folder holds: {', '.join(statistics['recipes'])})",
         "embedder": f"{statistics['embedder']}, {statistics['dimension']} dimensions",
         "extraction": statistics["extraction"] or "none needed",
@@ -214,12 +215,18 @@ def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json
         say(line)
 
 
+def _passages(statistics: Mapping[str, Any]) -> str:
+    """How many passages the documents have, and how many of them differ, if some repeat others."""
+    total, distinct = statistics["chunks"], statistics["kinds"].get(UnitKind.CHUNK, 0)
+    return f"{total:,}, {distinct:,} distinct" if 0 < distinct < total else f"{total:,}"
+
+
 def _bars(statistics: Mapping[str, Any]) -> list[str]:
     """Units by kind and the drift of trees as bars; nothing where there is but one kind."""
     sizes = statistics["kinds"]
     maximum = max(sizes.values(), default=0)
     lines = [
-        f"{kind.replace('_', ' '):<16} {bar(number / maximum)} {number:,}"
+        f"{kind_name(kind):<16} {bar(number / maximum)} {number:,}"
         for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
         if len(sizes) > 1
     ]

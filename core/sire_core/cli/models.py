@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -39,6 +39,8 @@ _MODEL_TIMEOUT = 60.0
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """Options of a command that asks a model."""
+
+    group: ClassVar[str] = "Model"
 
     llm: arguments.Llm = None
     base_url: arguments.BaseUrl = None
@@ -84,6 +86,8 @@ class ModelOptions:
 class SpendingOptions(ModelOptions):
     """Options of a command that changes an index: what it may ask of a model, and whether it has to be asked first."""
 
+    group: ClassVar[str] = "Model"
+
     prices: arguments.Prices = None
     yes: arguments.Yes = False
 
@@ -99,6 +103,8 @@ class SpendingOptions(ModelOptions):
 class AnswerOptions:
     """Options of a command that answers: which model does."""
 
+    group: ClassVar[str] = "Model"
+
     llm: arguments.Answerer = None
     base_url: arguments.BaseUrl = None
     api_key_env: arguments.ApiKeyEnv = DEFAULT_KEY
@@ -112,6 +118,8 @@ class AnswerOptions:
 @dataclass(frozen=True, slots=True)
 class LimitOptions:
     """Options of a command that answers: how far it may go for one question."""
+
+    group: ClassVar[str] = "Limits for one question"
 
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", metavar="N", min=0, help="Maximum rounds of reasoning and searching.")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.cli import arguments
 from sire_core.cli.output import note
@@ -29,6 +29,8 @@ _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add
 class ReadingOptions:
     """Options of a command that takes documents: how they are read."""
 
+    group: ClassVar[str] = "Reading"
+
     embedder: arguments.Embedder = None
     media: arguments.Media = False
     extractions: arguments.Extractions = None
@@ -38,6 +40,8 @@ class ReadingOptions:
 @dataclass(frozen=True, slots=True)
 class RecipeOptions:
     """Options of a command that builds: which recipe, and how documents are cut."""
+
+    group: ClassVar[str] = "Recipe and passages"
 
     recipe: arguments.RecipeName = None
     preset: arguments.Preset = None
@@ -108,6 +112,8 @@ class IndexOptions:
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Options of a command that asks an index: how is searched."""
+
+    group: ClassVar[str] = "Search"
 
     recipe: arguments.HeldRecipe = None
     settings: arguments.SearchSettings = None

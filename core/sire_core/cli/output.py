@@ -9,12 +9,11 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -69,11 +68,31 @@ def say_json(value: Any) -> None:
     sys.stdout.flush()
 
 
-def kinds(units: Mapping[str, int]) -> str:
-    """Units by kind behind their number, for example ` (31 aggregates, 1 chunk)`; nothing where there are none."""
-    words = {kind: kind.replace("_", " ") for kind in sorted(units)}
-    parts = [count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()]
-    return f" ({', '.join(parts)})" if parts else ""
+_HIGHLIGHTS = {"word": "bold magenta", "name": "bold green"}
+"""Colors of the terminal's own palette that are readable on light and on dark backgrounds."""
+
+
+def say_marked(pieces: Sequence[tuple[str, str]], *, indent: int = 0) -> None:
+    """Print a line of which some pieces are highlighted, each given with its highlight (`word`, `name` or none)."""
+    pieces = [(_CONTROL.sub("\ufffd", text), kind) for text, kind in pieces]
+    if not sys.stdout.isatty():
+        say("".join(text for text, _ in pieces), indent=indent)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=sys.stdout)
+    line = Text.assemble(*((text, _HIGHLIGHTS.get(kind, "")) for text, kind in pieces))
+    for part in line.wrap(console, max(20, console.width - indent)):
+        part.rstrip()
+        console.print(Text(" " * indent) + part, soft_wrap=True)
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that results go to; None if they go to a file or a program."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout).width if on_terminal() else None
 
 
 def bar(share: float, width: int = 24) -> str:

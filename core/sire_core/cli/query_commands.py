@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.algorithms.pluralize import count, shorten
+from sire_core.algorithms.pluralize import count, count_units, kind_name, shorten
 from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
-from sire_core.cli.output import check_writable, kinds, note, on_terminal, say, say_json, say_part, some
+from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
@@ -81,17 +81,28 @@ def query(
         say_hit(number, hit, question)
         for step in hit.path:
             if step.step == "entity" and step.ids[0] in numbers and step.ids[-1] == hit.unit.id:
-                say(f"[{numbers[step.ids[0]]}] -> [{number}]: {step.note}\n", "green", indent=4)
+                say_link(numbers[step.ids[0]], number, step.note)
 
 
 def say_hit(number: int, hit: Hit, question: str) -> None:
     """Print a numbered hit with the sentences that share most with the question."""
+    from sire_core.explore.highlight import marked
     from sire_core.search.explanation import text_below_title
 
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
-    say(f"{unit.kind}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
-    say(f"{snippet(text_below_title(unit), question, _TEXT)}\n", indent=4)
+    say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
+    say_marked(marked(snippet(text_below_title(unit), question, _TEXT), question), indent=4)
+    say()
+
+
+def say_link(source: int, target: int, note_of_step: str) -> None:
+    """Print the sentence that leads from one hit to another, with the name that it goes by."""
+    from sire_core.explore.highlight import marked
+
+    name, _, sentence = note_of_step.removeprefix("names ").partition(": ")
+    say_marked([(f"[{source}] -> [{target}]: ", ""), *marked(sentence or name, "", [name])], indent=4)
+    say()
 
 
 def hit_json(hit: Hit, question: str) -> dict[str, Any]:
@@ -124,10 +135,10 @@ def demo(k: arguments.K = 4) -> None:
         report = index.build(documents.values())
         plain.build(documents.values())
         units = sum(report.units.values())
-        say(f"{count(len(documents), 'passage')} about the Halvern Isles, an archipelago that does not exist.")
+        say(f"{count(len(documents), 'document')} about the Halvern Isles, an archipelago that does not exist.")
         say(
             f"Indexed with {DEFAULT_RECIPE} in {sum(report.seconds.values()):.1f} s, without a language model: "
-            f"{count(units, 'unit')}{kinds(report.units)}."
+            f"{count_units(report.units)}."
         )
         for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
             hits = index.search(question.question, units)
@@ -198,6 +209,8 @@ def _excerpt(text: str, sentence: str) -> str:
 @dataclass(frozen=True, slots=True)
 class StrategyOptions:
     """Options of how is reasoned."""
+
+    group: ClassVar[str] = "Reasoning"
 
     via: Annotated[
         str,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -147,6 +147,8 @@ def _index(source: TrainingSource) -> Iterator[tuple[Index, DataSet]]:
 class TrainingOptions:
     """Options of how a scorer is trained. Without `--epochs` 40 passes of the light one, 3 of the encoder."""
 
+    group: ClassVar[str] = "Training"
+
     scorer: Annotated[
         str,
         typer.Option(
@@ -214,6 +216,8 @@ class TrainingOptions:
 @dataclass(frozen=True, slots=True)
 class TrainingData:
     """Options of what a scorer learns from, and is measured on."""
+
+    group: ClassVar[str] = "Questions"
 
     questions: Annotated[
         list[str] | None,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import cached_key
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.languages import has_unspaced_script, language_of
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.progress import ProgressLike, progress_of

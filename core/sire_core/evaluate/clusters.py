@@ -148,7 +148,7 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from sire_core.extraction.lexicon import FUNCTION_WORDS
+    from sire_core.algorithms.lexicon import FUNCTION_WORDS
 
     # The library's own list takes "mill", "fire" and "system" for function words.
     stop = sorted(word for word in FUNCTION_WORDS if word.isalpha() and len(word) > 1)

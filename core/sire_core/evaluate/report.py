@@ -68,7 +68,7 @@ _NAMED = 5
 """Unmet needs that are named."""
 
 
-def format_table(rows: Sequence[EvalRow]) -> str:
+def format_table(rows: Sequence[EvalRow], width: int | None = None) -> str:
     """Markdown: one table per data set in order of first appearance, one line per row in the given order.
 
     Columns: the setup, R@k of the passages that a search returns, R@5 of questions on one and on several documents
@@ -76,9 +76,14 @@ def format_table(rows: Sequence[EvalRow]) -> str:
     all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off where 5 or 10 is not measured), the two
     budget metrics, a model's answers, build seconds and median milliseconds of a search. A metric that no question
     counts for is shown as "-".
+
+    Args:
+        rows: The rows.
+        width: Columns of the screen; the metrics that matter most are shown as far as they fit, and a line below names
+            the others. None shows all.
     """
     names = list(dict.fromkeys(row.dataset for row in rows))
-    return "\n\n".join(_block([row for row in rows if row.dataset == name]) for name in names)
+    return "\n\n".join(_block([row for row in rows if row.dataset == name], width) for name in names)
 
 
 def format_groups(rows: Sequence[EvalRow]) -> str:
@@ -172,9 +177,31 @@ def _figures(metrics: Sequence[str], values: Mapping[str, float | None]) -> dict
     return {name: _rate(values.get(name)) for name in metrics}
 
 
-def _block(rows: Sequence[EvalRow]) -> str:
+def _block(rows: Sequence[EvalRow], width: int | None) -> str:
     ks = sorted({k for row in rows for k in row.ks})
-    return "\n".join([_heading(rows), "", *_markdown([_cells(row, ks) for row in rows], 3), *_foot(rows)])
+    lines = [_cells(row, ks) for row in rows]
+    shown = _fitting(lines, 5 if 5 in ks else ks[0], width)
+    left = len({"recipe", "embedder", "extraction"} & shown.keys())
+    table = _markdown([{name: line[name] for name in shown if name in line} for line in lines], left)
+    hidden = [name for line in lines for name in line if name not in shown]
+    more = ["", f"Not shown: {', '.join(dict.fromkeys(hidden))}."] if hidden else []
+    return "\n".join([_heading(rows), "", *table, *more, *_foot(rows)])
+
+
+def _fitting(lines: Sequence[Mapping[str, str]], focus: int, width: int | None) -> dict[str, None]:
+    """Columns that fit a width in their order, those that matter most chosen first; the first one always."""
+    header = dict.fromkeys(name for line in lines for name in line)
+    if width is None:
+        return header
+    first = ["recipe", f"R@{focus}", "vs hybrid", *_ANSWERS, "R@2", f"all@{focus}", "build s", "p50 ms", "R@10", "MRR"]
+    room = width - 1
+    chosen: set[str] = set()
+    for name in sorted(header, key=lambda name: first.index(name) if name in first else len(first)):
+        room -= max(len(name), *(len(line.get(name, "-")) for line in lines)) + 3
+        if chosen and room < 0:
+            break
+        chosen.add(name)
+    return {name: None for name in header if name in chosen}
 
 
 def _foot(rows: Sequence[EvalRow]) -> list[str]:

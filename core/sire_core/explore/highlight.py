@@ -6,11 +6,10 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Any
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.snippets import stem
 from sire_core.algorithms.words import bare_text, find_words, word_pattern
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -34,14 +33,13 @@ def question_words(question: str) -> list[str]:
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     """Cut a text into highlighted and plain pieces."""
-    stem = _stemmer()
-    wanted = {stem(word) for word in question_words(question)}
+    wanted = {stem(word.lower()) for word in question_words(question)}
     spans = _name_spans(text, [name for name in names if name.strip()])
     spans.sort()
     starts = [start for start, _, _ in spans]
     for match in word_pattern().finditer(text):
         index = bisect_right(starts, match.start()) - 1
-        if (index < 0 or spans[index][1] <= match.start()) and stem(bare_text(match.group())) in wanted:
+        if (index < 0 or spans[index][1] <= match.start()) and stem(bare_text(match.group()).lower()) in wanted:
             spans.append((match.start(), match.end(), "word"))
     pieces: list[Piece] = []
     at = 0
@@ -61,11 +59,3 @@ def _name_spans(text: str, names: Sequence[str]) -> list[tuple[int, int, str]]:
     # Longest first: of two names that begin alike, the whole one is marked.
     ways = "|".join(re.escape(name) for name in sorted(set(names), key=lambda name: (-len(name), name)))
     return [(m.start(), m.end(), "name") for m in re.finditer(rf"(?<!\w)(?:{ways})(?!\w)", text)]
-
-
-@lru_cache(1)
-def _stemmer() -> Any:
-    import Stemmer
-
-    english = Stemmer.Stemmer("english")
-    return lambda word: english.stemWord(word.lower())

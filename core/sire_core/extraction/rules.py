@@ -7,11 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from sire_core.algorithms.text import cached_key, phrase_words
-from sire_core.algorithms.words import visible_text
-from sire_core.extraction.headings import base_title, rarity
-from sire_core.extraction.languages import has_unspaced_script
-from sire_core.extraction.lexicon import (
+from sire_core.algorithms.lexicon import (
     DEMONYMS,
     FUNCTION_WORDS,
     KIND_NOUNS,
@@ -20,6 +16,10 @@ from sire_core.extraction.lexicon import (
     OPENERS,
     PERSON_SUFFIXES,
 )
+from sire_core.algorithms.text import cached_key, phrase_words
+from sire_core.algorithms.words import visible_text
+from sire_core.extraction.headings import base_title, rarity
+from sire_core.extraction.languages import has_unspaced_script
 from sire_core.extraction.names import Mention, NameTable
 from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
 from sire_core.extraction.spans import TextSpan

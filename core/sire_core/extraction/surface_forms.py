@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.text import cached_key, name_key
 from sire_core.algorithms.words import visible_text
 from sire_core.corpus.sections import naming_title
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.extraction.titles import WORD, title_forms
 
 if TYPE_CHECKING:

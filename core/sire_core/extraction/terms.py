@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, is_everyday
-from sire_core.extraction.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan
 
 TERM = "Term"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.algorithms.text import cached_key
 from sire_core.algorithms.words import visible_text
 from sire_core.extraction.headings import base_title
-from sire_core.extraction.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 
 WORD = re.compile(r"\w+|&")

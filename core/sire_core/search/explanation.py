@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, count_units
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _SHOWN = 6
 
 def explain_hits(query: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
-    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count(snapshot.size, 'unit')}"]
+    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count_units(snapshot.counts().kinds)}"]
     titles = _Titles(snapshot)
     for number, hit in enumerate(hits, 1):
         unit = hit.unit

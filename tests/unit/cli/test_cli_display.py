@@ -57,9 +57,9 @@ def test_numbers_agree_with_their_nouns(tmp_path):
     one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a river."}))
     built = run("index", one, "--to", tmp_path / "ix", "-r", "flat")
     assert "Read 1 document." in built.stderr
-    assert "flat: 1 unit (1 chunk) in" in built.stdout
-    assert "1 (1 chunk)" in run("stats", tmp_path / "ix").stdout
-    assert "1 hit among 1 unit\n" in run("query", tmp_path / "ix", "river", "--explain").stdout
+    assert "flat: 1 passage in" in built.stdout
+    assert "passages         1\n" in run("stats", tmp_path / "ix").stdout
+    assert "1 hit among 1 passage\n" in run("query", tmp_path / "ix", "river", "--explain").stdout
     one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a slow river."}))
     assert "with another text: 1 document (m-1)" in run("add", tmp_path / "ix", one, code=1).stderr
     assert "Not in the index: 1 id to delete (m-2)" in run("delete", tmp_path / "ix", "m-2", code=1).stderr

@@ -156,8 +156,8 @@ def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
     assert ids(folder) == ["deep/lindle.md"]
 
 
-def test_an_index_without_documents_has_no_units_of_any_kind(folder):
-    assert "flat: 0 units in " in run("delete", folder, *ids(folder)).stdout
+def test_an_index_without_documents_has_no_passages(folder):
+    assert "flat: 0 passages in " in run("delete", folder, *ids(folder)).stdout
     assert "()" not in run("stats", folder).stdout
 
 

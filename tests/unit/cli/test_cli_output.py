@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from sire_core.algorithms.pluralize import shorten
-from sire_core.cli.output import count, kinds, note, prepare_streams, say, say_json, some
+from sire_core.algorithms.pluralize import count, count_units, shorten
+from sire_core.cli.output import note, prepare_streams, say, say_json, some
 
 
 class Terminal(io.StringIO):
@@ -65,7 +65,9 @@ def test_a_stream_that_cannot_encode_gets_escapes(monkeypatch):
 def test_small_words():
     assert count(1, "unit") == "1 unit"
     assert count(6119, "document") == "6,119 documents"
-    assert kinds({"entity": 2, "chunk": 1, "sim_summary": 1}) == " (1 chunk, 2 entities, 1 sim summary)"
+    assert count_units({"entity": 2, "chunk": 1, "summary": 1}) == "4 units (1 passage, 2 entities, 1 summary)"
+    assert [count_units({"chunk": n}) for n in (1, 2)] == ["1 passage", "2 passages"]
+    assert count_units({}) == "0 passages"
     assert some(["a", "b", "c"], 2) == "a, b, and 1 more"
     assert shorten("one  two\nthree, four", 12) == "one two ..."
     assert shorten("one\ntwo", 12) == "one two"

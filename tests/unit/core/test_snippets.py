@@ -5,7 +5,7 @@ import time
 from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.algorithms.snippets import snippet
+from sire_core.algorithms.snippets import readable_sentences, snippet
 from sire_core.cli.app import app
 
 TEXT = (
@@ -16,11 +16,11 @@ TEXT = (
 
 
 def test_the_sentence_that_shares_most_is_shown_without_marks():
-    found = snippet(TEXT, "Does the gateway know websocket connections?", 110)
+    found = snippet(TEXT, "Does the gateway know websocket connections?", 95)
     assert (
-        found == "... Sockets Support for websockets is given by the [gateway]. Close idle ones after 3600 seconds. ..."
+        found == "... Sockets: Support for websockets is given by the gateway. Close idle ones after 3600 seconds. ..."
     )
-    assert snippet(TEXT, "What is unrelated here?", 60).startswith("Paths Each path of the gateway")
+    assert snippet(TEXT, "What is unrelated here?", 60).startswith("Paths: Each path of the gateway")
 
 
 def test_it_keeps_to_its_length_and_is_linear():
@@ -48,4 +48,30 @@ def test_the_command_shows_it_and_the_sentence_between_hits(tmp_path):
     shown = CliRunner().invoke(app, ["query", str(tmp_path), "Where was the director of Salt born?"]).stdout
     assert "directed by Petra Quillon" in " ".join(shown.split())
     source = hits.index(film) + 1
-    assert f"[{source}] -> [{3 - source}]: names Petra Quillon" in " ".join(shown.split())
+    assert f"[{source}] -> [{3 - source}]: It was directed by Petra Quillon." in " ".join(shown.split())
+
+
+def test_sentences_keep_their_section_numbers_and_rows_their_cells():
+    text = (
+        "### 3.2. Limits\n\n1. The queue holds 50 items. See Section 4. Nothing more.\n2. Older ones are dropped.\n\n"
+        "| flag | default |\n| --- | :---: |\n| `--depth` | **3** |\n\n```yaml\nmode: strict  # a [list]\n```\n"
+        "> Wrapped prose\n> goes on, see [the guide][g] and snake_case_names."
+    )
+    assert readable_sentences(text) == [
+        "3.2. Limits:",
+        "The queue holds 50 items.",
+        "See Section 4. Nothing more.",
+        "Older ones are dropped.",
+        "flag | default",
+        "--depth | 3",
+        "mode: strict # a [list]",
+        "Wrapped prose goes on, see the guide and snake_case_names.",
+    ]
+
+
+def test_two_sentences_that_answer_are_shown_when_they_are_far_apart():
+    text = f"The pump starts at dawn. {'Nothing else is known of it. ' * 30}The pump stops at ten degrees."
+    shown = snippet(text, "When does the pump start and stop?", 100)
+    assert shown.startswith("The pump starts at dawn.")
+    assert "... The pump stops at ten degrees." in shown
+    assert len(shown) <= 108

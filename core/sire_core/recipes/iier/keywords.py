@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.algorithms.text import name_key, phrase_words
 from sire_core.algorithms.words import signs
-from sire_core.extraction.lexicon import FUNCTION_WORDS, OPENERS
 from sire_core.extraction.spans import find_spans, tidy
 from sire_core.protocols import Prompt
 from sire_core.recipes.iier import WORDS_NOTE

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, model_validator
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.text import cached_key, name_key, normalize_answer, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.protocols import Prompt
 from sire_core.types import Failure

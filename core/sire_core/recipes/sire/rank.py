@@ -9,6 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt
+from sire_core.algorithms.snippets import readable_sentences
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
@@ -91,7 +92,7 @@ class EvidenceReasons:
         for source, sentence, entity, target in chain:
             ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
             name = self._name(entity, source, target) or "it"
-            text = self._sentence(source, sentence)
+            text = " ".join(readable_sentences(self._sentence(source, sentence)))
             steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
         return tuple(steps)
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, tokenize
-from sire_core.extraction.lexicon import FUNCTION_WORDS
 from sire_core.models.usage import estimate_tokens
 from sire_core.storage.checksums import stored_values
 from sire_core.types import hash64

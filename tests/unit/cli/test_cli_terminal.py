@@ -1,0 +1,120 @@
+"""What a person sees on a terminal of 80 and of 120 columns."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.terminal_theme import DIMMED_MONOKAI, NIGHT_OWLISH
+
+from sire_core import Document, Index
+
+pty = pytest.importorskip("pty", reason="terminals are a matter of Unix")
+
+PAGES = [
+    Document(
+        "film.md",
+        "# Salt\n\nSalt is a film.\n\n## Making\n\n"
+        f"{'Snow fell on the set for days. ' * 12}\n\nIt was directed by **Petra Quillon**, who also wrote it.",
+        title="Salt",
+    ),
+    Document(
+        "person.md", "Petra Quillon was born in Varn Harbour, a town of [fishers](town.md).", title="Petra Quillon"
+    ),
+]
+QUESTION = "Where was the director of Salt born?"
+STYLE = re.compile(r"\x1b\[([\d;]*)m")
+
+
+def on_terminal(columns, *words, folder):
+    """What a command shows on a terminal; the exit code has to be 0."""
+    main, side = pty.openpty()
+    environment = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-c", "from sire_core.cli import main; main()", *map(str, words)]
+    shown = b""
+    with subprocess.Popen(command, stdout=side, stderr=subprocess.PIPE, env=environment, cwd=folder) as process:
+        os.close(side)
+        while True:
+            try:
+                read = os.read(main, 4096)
+            except OSError:  # how Linux reports the end of a terminal
+                break
+            if not read:
+                break
+            shown += read
+        errors = process.stderr.read().decode()
+    os.close(main)
+    assert process.returncode == 0, errors
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("terminal")
+    with Index(path / "ix", recipe="sire", chunker=None) as index:
+        index.build(PAGES)
+    rows = [{"id": p.id, "title": p.title, "text": p.text} for p in PAGES]
+    data = path / "data"
+    data.mkdir()
+    (data / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = {"id": "q", "question": QUESTION, "answers": ["Varn Harbour"], "supporting": ["film.md", "person.md"]}
+    (data / "questions.jsonl").write_text(json.dumps(asked) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("name", ["first", "query", "stats", "help"])
+def test_what_is_shown(name, columns, folder, request):
+    words = {
+        "first": (),
+        "query": ("query", "ix", QUESTION, "-k", 2),
+        "stats": ("stats", "ix"),
+        "help": ("query", "--help"),
+    }[name]
+    shown = on_terminal(columns, *words, folder=folder)
+    assert all(len(line) <= columns for line in STYLE.sub("", shown).splitlines())
+    shown = re.sub(r"(score|lexical-svd/1:)( ?)[\d.a-f]+", r"\1\2...", shown)  # last digits differ between machines
+    shown = shown.replace("\x1b[", "ESC[")
+    expected = request.path.parents[2] / "data" / "terminal" / f"{name}-{columns}.txt"
+    if os.environ.get("SIRE_WRITE_SNAPSHOTS"):
+        expected.write_text(shown)
+    assert shown == expected.read_text()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_rows_of_an_evaluation_fit(columns, folder):
+    words = ("eval", "data", "-r", "sire,flat")
+    lines = on_terminal(columns, *words, folder=folder).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 5
+    assert all(len(line) < columns for line in table)
+    assert table[0].startswith("| recipe")
+    assert " R@5 " in table[0]
+    assert "answer@budget" in " ".join(lines).partition("Not shown: ")[2]
+    wide = on_terminal(columns, *words, "--wide", folder=folder)
+    assert "answer@budget" in wide
+    assert "Not shown" not in wide
+
+
+def test_colors_are_readable_on_light_and_on_dark(folder):
+    from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+
+    shown = on_terminal(80, "query", "ix", QUESTION, folder=folder)
+    codes = {int(code) for style in STYLE.findall(shown) for code in style.split(";") if code}
+    colors = [code - 30 for code in codes if 30 <= code < 38]
+    assert colors
+    assert not [code for code in codes if code >= 38], "only colors of the palette that the person chose"
+    for theme in (DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI, NIGHT_OWLISH):
+        background = _luminance(theme.background_color)
+        for color in colors:
+            low, high = sorted((background, _luminance(theme.ansi_colors[color])))
+            assert (high + 0.05) / (low + 0.05) > 2, (color, theme)
+
+
+def _luminance(color):
+    parts = [channel / 255 for channel in color]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
