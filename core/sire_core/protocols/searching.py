@@ -225,7 +225,11 @@ class PreparedRanker(Protocol):
 
 
 class Selector(Protocol):
-    """Turns a ranking into the context of an answer."""
+    """Turns a ranking into the context of an answer.
+
+    A selector may have a method `for_step` without arguments: what it returns selects for the steps of IRCoT, and the
+    selector itself for the answer, from what all steps found.
+    """
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
         """Return a ranking whose first `k` are the context; topped up from `ranking` when it runs short."""

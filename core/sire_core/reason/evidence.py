@@ -155,6 +155,7 @@ class Evidence:
         self._calls = calls
         self._searches: list[Search] = []
         self._wanted = 0  # by the last search
+        self._by_steps = False  # the last search
         self._collected: dict[int, Unit] = {}
         self._last: list[Unit] = []
         self._shown: set[str] = set()
@@ -190,8 +191,11 @@ class Evidence:
         """Whether this was searched for before."""
         return search_key(query) in self._asked
 
-    async def retrieve(self, number: int, query: str, k: int, *, admit: Admit | None = None) -> Retrieved:
-        """Search for the best `k` units."""
+    async def retrieve(
+        self, number: int, query: str, k: int, *, admit: Admit | None = None, step: bool = False
+    ) -> Retrieved:
+        """Search for the best `k` units; of a step what selectors keep for the answer is left to `context`."""
+        self._by_steps = step
         self._asked.add(search_key(query))
         if not self._searcher.size:
             return Retrieved(number, query, (), 0)
@@ -203,9 +207,9 @@ class Evidence:
             try:
                 # A selector must not spend the call that is kept for the answer.
                 searcher = self._without_model if self._calls.kept_call_only else self._searcher
-                selected = await self._timed(searcher.selected(query, ranking, k), span)
+                selected = await self._timed(searcher.selected(query, ranking, k, step=step), span)
             except StoppedError as error:  # what was found stays found
-                stopped, selected = error, await self._without_model.selected(query, ranking, k)
+                stopped, selected = error, await self._without_model.selected(query, ranking, k, step=step)
             retrieved = await self._add(number, query, k, selected, admit)
             span.set(found(retrieved.hits))
         if stopped:
@@ -263,7 +267,7 @@ class Evidence:
         if self.empty:
             return ()
         first, *more = self._searches
-        if not more and self._wanted == k and len(first.found) == self.found:
+        if not (more or self._by_steps) and self._wanted == k and len(first.found) == self.found:
             return tuple(await self._searcher.context(first.ranking, k))  # selected as it is wanted
         return tuple(await self._selected_hits(question, k))
 

@@ -95,7 +95,7 @@ def ircot(
     """Interleave retrieval and chain of thought. Yields every step as it happens, and the `Answer` last.
 
     Searches with the question; then, in each round, the model writes one sentence, which leads to the next search.
-    Every search uses the recipe's quotas and reranking. The results are merged, and the quotas are applied to all of
+    Every search uses the recipe's reranking. The results are merged, and the recipe's quotas are applied to all of
     them. Makes one model call per round and one for the answer, plus those of a reranker.
 
     Args:
@@ -127,7 +127,7 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningSt
     from sire_core.reason.prompts import SearchThought
 
     k = c.k or _K[c.flavor]
-    yield await run.evidence.retrieve(0, run.question, k)
+    yield await run.evidence.retrieve(0, run.question, k, step=True)
     if run.evidence.empty:
         run.stop = "empty_index"
         return
@@ -149,7 +149,7 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningSt
             run.stop = "repeated_query"
             return
         searched.append(query)
-        yield await run.evidence.retrieve(number, query, k)
+        yield await run.evidence.retrieve(number, query, k, step=True)
     run.stop = "step_limit"
 
 
@@ -169,7 +169,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
     admit: Admit | None = (
         partial(admit_paragraphs, max_paragraphs=c.paragraphs, max_words=c.max_words) if original else None
     )
-    yield await run.evidence.retrieve(0, shorten(run.question), k, admit=admit)
+    yield await run.evidence.retrieve(0, shorten(run.question), k, admit=admit, step=True)
     if run.evidence.empty:
         run.stop = "empty_index"
         return
@@ -194,7 +194,7 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
             run.stop = "repeated_query"
             return
         yield SubQuestion(number, query)
-        yield await run.evidence.retrieve(number, query, k, admit=admit)
+        yield await run.evidence.retrieve(number, query, k, admit=admit, step=True)
     run.stop = "step_limit"
 
 

@@ -42,8 +42,8 @@ class Searcher(Protocol):
     async def rank(self, query: str, n: int) -> Ranking:
         """Rank for a question; about `n` positions will be read."""
 
-    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:
-        """The ranking whose first `k` units are the context."""
+    async def selected(self, query: str, ranking: Ranking, k: int, *, step: bool = False) -> Ranking:
+        """The ranking whose first `k` units are the context: the last one, or that of a step, see `Selector`."""
 
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a ranking."""
@@ -134,7 +134,14 @@ class _RetrieverSearcher:
             scores.setdefault(position, float(hit.score))
         return _Listed(scores)
 
-    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:  # noqa: ARG002 - there are no selectors
+    async def selected(
+        self,
+        query: str,  # noqa: ARG002 - there are no selectors
+        ranking: Ranking,
+        k: int,  # noqa: ARG002 - as above
+        *,
+        step: bool = False,  # noqa: ARG002 - as above
+    ) -> Ranking:
         """The ranking as it is."""
         return ranking
 

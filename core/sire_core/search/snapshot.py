@@ -134,10 +134,11 @@ class SearchSnapshot:
         """Rank the pool; about `n` positions will be read."""
         return await self.recipe.ranker.rank(query, n, self.view, self.where)
 
-    async def selected(self, query: str, ranking: Ranking, k: int) -> Ranking:
-        """The ranking whose first `k` units are the context that the recipe's selectors make."""
+    async def selected(self, query: str, ranking: Ranking, k: int, *, step: bool = False) -> Ranking:
+        """The ranking whose first `k` units are the context that the recipe's selectors make, see `Selector`."""
         for selector in self.recipe.selectors:
-            ranking = await selector.select(query, ranking, k, self.view)
+            for_step = getattr(selector, "for_step", None) if step else None
+            ranking = await (for_step() if for_step else selector).select(query, ranking, k, self.view)
         return ranking
 
     async def select(self, query: str, ranking: Ranking, k: int, *, returns: str = "units") -> list[Hit]:

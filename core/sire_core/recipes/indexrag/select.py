@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
@@ -82,6 +82,7 @@ class Quota:
             beyond the quotas. The paper does not.
         outside: Kinds that are no candidates; they do not count for `depth` either.
         parts: Kinds whose units are parts of one text: only the best unit of a document is a candidate.
+        per_step: Whether the ranges also hold in every step of IRCoT. The paper selects at the answer only (4.2).
 
     Raises:
         ConfigurationError: A kind is unknown or listed twice, a range is empty, or the depth is below one.
@@ -92,6 +93,7 @@ class Quota:
     top_up: bool = True
     outside: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    per_step: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -108,6 +110,11 @@ class Quota:
                 raise ConfigurationError(
                     f"The range of {kind} must fit 0 <= low <= high and max_tokens >= 0, not {bounds}."
                 )
+
+    def for_step(self) -> Quota:
+        """Return the selector of a step of IRCoT: kinds have their ranges at the answer only, or none at all."""
+        left_out = tuple(pair for pair in self.ranges if pair[1].high == 0)
+        return self if self.per_step else replace(self, ranges=left_out)
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - the protocol's
         """Return a ranking whose first `k` are the context."""
