@@ -188,3 +188,17 @@ def test_a_preset_is_built_kept_and_measured(dataset, tmp_path):
     assert [row.get("settings") for row in rows_of(file)[-2:]] == [None, {"preset": "published"}]
     refused = run("eval", dataset, "-r", "flat", "--preset", "published", code=1).output
     assert "flat has no preset 'published'; it has ours." in refused
+
+
+def test_answers_of_a_flavor_read_what_it_collects(dataset, tmp_path):
+    examples = tmp_path / "examples.txt"
+    examples.write_text("Q: one? A: two.")
+    with ScriptedServer(default_script) as server:
+        words = ("-r", "flat", "--limit", 1, "--llm", "m", "--base-url", server.base_url, "--reader-only")
+        run("eval", dataset, *words, "--answer", "ircot", "--flavor", "original", "--examples", examples)
+        readers = [e.call for e in server.log if "numbered passages alone" in e.call.instructions]
+        assert max(len(call.fields["passages"]) for call in readers) > 10
+        assert any("Q: one? A: two." in e.call.instructions for e in server.log)
+        wrong = run("eval", dataset, *words, "--answer", "single", "--flavor", "original", code=1).output
+    assert "A flavor and examples are for ircot and self-ask only." in wrong
+    assert "--flavor and --examples need --answer" in run("eval", dataset, "--flavor", "original", code=1).output

@@ -78,6 +78,23 @@ Settings = Annotated[
         "are not given keep their values from the folder. `--set help` explains all of them.",
     ),
 ]
+Flavor = Annotated[
+    str | None,
+    typer.Option(
+        "--flavor",
+        metavar="NAME",
+        help="For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or "
+        "`two_call`.",
+    ),
+]
+Examples = Annotated[
+    Path | None,
+    typer.Option(
+        "--examples",
+        metavar="FILE",
+        help="A text with solved examples, shown to the model in every step of ircot and self-ask, as in their papers.",
+    ),
+]
 Preset = Annotated[
     str | None,
     typer.Option(

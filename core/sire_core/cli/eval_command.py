@@ -22,6 +22,7 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
     parse_settings,
+    read_examples,
 )
 from sire_core.cli.output import check_writable, note, reporting, say, terminal_width, write_rows, write_text
 from sire_core.errors import ConfigurationError
@@ -258,6 +259,8 @@ class EvalAnswerOptions:
             "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
         ),
     ] = None
+    flavor: arguments.Flavor = None
+    examples: arguments.Examples = None
     reader_prompt: Annotated[
         str | None,
         typer.Option(
@@ -311,20 +314,26 @@ class EvalAnswerOptions:
             border=self.context_border,  # type: ignore[arg-type]  # as above
         )
         if self.answer is None:
+            if self.flavor or self.examples:
+                raise ConfigurationError("--flavor and --examples need --answer ircot or self-ask.")
             if reader != ReaderConfig():
                 raise ConfigurationError(
                     "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
                 )
             return None
         from sire_core.evaluate.answer_eval import CLOSED_BOOK, GOLDEN, AnswerConfig
-        from sire_core.reason import STRATEGIES
+        from sire_core.reason import STRATEGIES, IRCoTConfig, settings_of
 
         known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
         if self.answer not in known:
             raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(known)}.")
         if model is None:
             raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
-        return AnswerConfig(self.answer, k=k or AnswerConfig().k, workers=workers, reader=reader, model=model)
+        examples = read_examples(self.examples)
+        settings_of(self.answer if self.answer in STRATEGIES else "single", self.flavor, examples)
+        collects = (self.answer, self.flavor) == ("ircot", "original")  # all that it collected is read
+        k = k or (IRCoTConfig().paragraphs if collects else AnswerConfig().k)
+        return AnswerConfig(self.answer, self.flavor, k, workers, reader, model, examples)
 
 
 @dataclass(frozen=True, slots=True)

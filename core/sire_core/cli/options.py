@@ -329,6 +329,16 @@ def parse_settings(pairs: Sequence[str] | None, preset: str | None = None) -> di
     return settings
 
 
+def read_examples(path: Path | None) -> str:
+    """Read the solved examples of `--examples`."""
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--examples {path} cannot be read: {error}.") from error
+
+
 def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Manifest) -> Recipe | str | None:
     """The recipe that a build makes; settings that are not given are those that the folder's has, or the defaults."""
     if not settings and name is None:

@@ -14,7 +14,7 @@ from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
-from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index
+from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
 
@@ -221,21 +221,14 @@ class StrategyOptions:
             "`self-ask` asks itself follow-up questions.",
         ),
     ] = "single"
-    flavor: Annotated[
-        str | None,
-        typer.Option(
-            "--flavor",
-            metavar="NAME",
-            help="For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or "
-            "`two_call`.",
-        ),
-    ] = None
+    flavor: arguments.Flavor = None
+    examples: arguments.Examples = None
 
     def arguments(self, model: LanguageModel | None, limits: LimitOptions) -> dict[str, Any]:
         """Arguments of `reason`: the strategy and its settings; without a model one search, and no answer."""
         from sire_core.reason import settings_of
 
-        settings = settings_of(self.via, self.flavor)
+        settings = settings_of(self.via, self.flavor, read_examples(self.examples))
         limits.need_model(model)
         result = {"strategy": self.via, **settings} if model else {"strategy": "single", "answer": False}
         return {**result, "limits": limits.of_reasoning()}

@@ -197,6 +197,7 @@ class AnswerConfig:
         workers: Questions under way at once.
         reader: How it is read: with the papers' prompt or ours, and how much context.
         model: Who answers; None takes the index's own model.
+        examples: Solved examples for every step of `ircot` and `self-ask`.
     """
 
     via: str = "single"
@@ -205,6 +206,7 @@ class AnswerConfig:
     workers: int = 8
     reader: ReaderConfig = field(default_factory=ReaderConfig)
     model: LanguageModel | None = None
+    examples: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +352,7 @@ async def _reasoned(index: Index, question: Question, reader: ReaderConfig, conf
         k=config.k,
         filter=scope_of(question),
         reader=reader,
-        **settings_of(config.via, config.flavor),
+        **settings_of(config.via, config.flavor, config.examples),
     )
     return (await collect(thinking)).answer
 

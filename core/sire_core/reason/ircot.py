@@ -22,7 +22,7 @@ from sire_core.reason.output_parsing import (
     states_answer,
     without_question_words,
 )
-from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt
+from sire_core.reason.prompts import THINK, THINK_AND_SEARCH, prompt, with_examples
 from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.steps import ReasoningStep, SubQuestion, Thought
 
@@ -56,10 +56,12 @@ class IRCoTConfig:
         merge: How searches are merged into one ranking (see `Merge`); None uses the flavor's `append`, `max_score` or
             `relative`.
         k: Units per search; None uses the flavor's 6, 8 or 20.
-        steps: Maximum sentences; None uses the flavor's 10, 3 or 3. `ReasoningLimits.max_steps` overrides it.
+        steps: Maximum sentences; None uses the flavor's 10 (as in its released code), 3 or 3.
+            `ReasoningLimits.max_steps` overrides it.
         words: Passages are truncated to this many words for reasoning; the reader sees them whole.
         paragraphs: Maximum paragraphs that `original` collects.
         max_words: Longer paragraphs are left out by `original`, unless there is nothing else.
+        examples: Solved examples that every step is shown, as in the papers; none come with the package.
 
     Raises:
         ConfigurationError: An unknown flavor, or a number below one.
@@ -72,6 +74,7 @@ class IRCoTConfig:
     words: int = 350
     paragraphs: int = 15
     max_words: int = 600
+    examples: str = ""
 
     def __post_init__(self) -> None:
         if self.flavor not in _K:
@@ -134,7 +137,14 @@ async def _search_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[ReasoningSt
     searched: list[str] = []
     for number in range(1, run.steps + 1):
         passages = await run.evidence.best(k)
-        next_prompt = prompt(THINK_AND_SEARCH, run.question, passages, c.words, reasoning=run.notes, searched=searched)
+        next_prompt = prompt(
+            with_examples(THINK_AND_SEARCH, c.examples),
+            run.question,
+            passages,
+            c.words,
+            reasoning=run.notes,
+            searched=searched,
+        )
         reply = await run.calls.ask(next_prompt, schema=SearchThought)
         thought, query = _read_search(reply.text, reply.parsed)
         if thought:
@@ -175,7 +185,9 @@ async def _sentence_rounds(run: Run, c: IRCoTConfig) -> AsyncGenerator[Reasoning
         return
     for number in range(1, run.steps + 1):
         passages = await run.evidence.best(run.evidence.found if original else k)
-        reply = await run.calls.ask(prompt(THINK, run.question, passages, c.words, reasoning=run.notes))
+        reply = await run.calls.ask(
+            prompt(with_examples(THINK, c.examples), run.question, passages, c.words, reasoning=run.notes)
+        )
         sentence = first_sentence(reply.text)
         if not sentence or is_done(sentence):
             run.stop = "done" if sentence else "no_question"

@@ -140,6 +140,11 @@ def prompt(instructions: str, question: str, passages: Sequence[Unit] = (), word
     return Prompt(instructions, json.dumps(data, ensure_ascii=False, indent=1))
 
 
+def with_examples(instructions: str, examples: str) -> str:
+    """Append the user's solved examples to the instructions of a step."""
+    return f"{instructions}\n\nSolved examples:\n\n{examples}" if examples else instructions
+
+
 def cut_words(text: str, words: int) -> str:
     """The first `words` words of a text; all for 0."""
     parts = text.split(maxsplit=words) if words else []

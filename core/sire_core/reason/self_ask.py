@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.output_parsing import as_query, is_done, labelled_line
-from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt
+from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt, with_examples
 from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.steps import IntermediateAnswer, ReasoningStep, SubQuestion
 
@@ -36,6 +36,7 @@ class SelfAskConfig:
         k: Units per search, with `search`.
         steps: Maximum follow-up questions, with `search`. `ReasoningLimits.max_steps` overrides it.
         words: Passages are truncated to this many words to answer follow-up questions; the reader sees them whole.
+        examples: Solved examples that every step is shown, as in the papers; none come with the package.
 
     Raises:
         ConfigurationError: An unknown mode, or a number below one.
@@ -45,6 +46,7 @@ class SelfAskConfig:
     k: int = 10
     steps: int = 4
     words: int = 350
+    examples: str = ""
 
     def __post_init__(self) -> None:
         if self.mode not in ("two_call", "search"):
@@ -81,11 +83,11 @@ def self_ask(
         TypeError: An option is unknown.
     """
     c = config or SelfAskConfig()
-    rounds = _two_calls if c.mode == "two_call" else partial(_follow_ups, c=c)
+    rounds = partial(_two_calls if c.mode == "two_call" else _follow_ups, c=c)
     return run_strategy(Strategy("self-ask", rounds, steps=c.steps), index, question, options, edits)
 
 
-async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
+async def _two_calls(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningStep, None]:
     """All follow-up questions at once, over the context of the answer."""
     from sire_core.reason.prompts import FollowUps
 
@@ -94,7 +96,8 @@ async def _two_calls(run: Run) -> AsyncGenerator[ReasoningStep, None]:
         run.stop = "empty_index"
         return
     hits = await run.context()
-    reply = await run.calls.ask(prompt(LIST_FOLLOW_UPS, run.question, [hit.unit for hit in hits]), schema=FollowUps)
+    list_prompt = prompt(with_examples(LIST_FOLLOW_UPS, c.examples), run.question, [hit.unit for hit in hits])
+    reply = await run.calls.ask(list_prompt, schema=FollowUps)
     for number, followup in enumerate(reply.parsed.followups if reply.parsed else (), 1):
         yield SubQuestion(number, followup.q)
         yield IntermediateAnswer(number, followup.q, followup.a)
@@ -109,7 +112,7 @@ async def _follow_ups(run: Run, c: SelfAskConfig) -> AsyncGenerator[ReasoningSte
         run.stop = "empty_index"
         return
     for number in range(1, run.steps + 1):
-        next_prompt = prompt(ASK_FOLLOW_UP, run.question, followups=run.notes)
+        next_prompt = prompt(with_examples(ASK_FOLLOW_UP, c.examples), run.question, followups=run.notes)
         reply = await run.calls.ask(next_prompt, stop=(_INTERMEDIATE,))
         written = without_thinking(reply.text)
         query = as_query(labelled_line(written, _FOLLOW_UP))

@@ -51,17 +51,17 @@ STRATEGIES: Mapping[str, Callable[..., AsyncGenerator[ReasoningStep, None]]] = M
 """Strategies by name, for the command line and the adapters."""
 
 
-def settings_of(strategy: str, flavor: str | None = None) -> dict[str, Any]:
-    """Arguments of a strategy for one of its flavors."""
+def settings_of(strategy: str, flavor: str | None = None, examples: str = "") -> dict[str, Any]:
+    """Arguments of a strategy for one of its flavors, None for its default, and with solved examples."""
     if strategy not in STRATEGIES:
         raise ConfigurationError(f"There is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}.")
-    if flavor is None:
+    if flavor is None and not examples:
         return {}
     if strategy == "ircot":
-        return {"config": IRCoTConfig(flavor)}  # type: ignore[arg-type]  # the config checks it
+        return {"config": IRCoTConfig(flavor or IRCoTConfig().flavor, examples=examples)}  # type: ignore[arg-type]  # the config checks it
     if strategy == "self-ask":
-        return {"config": SelfAskConfig(flavor)}  # type: ignore[arg-type]  # as above
-    raise ConfigurationError("A flavor is for ircot and self-ask only.")
+        return {"config": SelfAskConfig(flavor or SelfAskConfig().mode, examples=examples)}  # type: ignore[arg-type]  # as above
+    raise ConfigurationError("A flavor and examples are for ircot and self-ask only.")
 
 
 def reason(strategy: str, index: Searchable, question: str, **settings: Any) -> AsyncGenerator[ReasoningStep, None]:

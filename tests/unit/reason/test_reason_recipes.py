@@ -25,6 +25,7 @@ from sire_core.reason import (
     iterate_sync,
     reason,
     self_ask,
+    settings_of,
     single,
 )
 from sire_core.recipes import REGISTRY, recipe_by_name
@@ -299,3 +300,24 @@ def test_public_functions_keep_their_names_beside_their_modules():
     assert sire_core.reason.ircot is ircot
     assert sire_core.reason.self_ask is self_ask
     assert sire_core.reason.single is single
+
+
+@pytest.mark.parametrize(
+    ("strategy", "flavor"), [("ircot", None), ("ircot", "original"), ("self-ask", None), ("self-ask", "two_call")]
+)
+async def test_solved_examples_are_shown_in_every_step_but_not_to_the_reader(strategy, flavor):
+    with Index(recipe="flat", embedder=HashEmbedder(), chunker=None) as index:
+        index.build(demo_documents()[:9])
+        model = ScriptedModel(script)
+        await collect(
+            reason(strategy, index, QUESTION, model=model, **settings_of(strategy, flavor, "Q: one? A: two."))
+        )
+    shown = ["Q: one? A: two." in call.instructions for call in model.log]
+    reads = ["sufficient" in call.instructions or "unknown" in call.instructions for call in model.log]
+    assert any(shown)
+    assert shown == [not read for read in reads]
+
+
+def test_examples_are_for_strategies_with_steps():
+    with pytest.raises(SireError, match="A flavor and examples are for ircot and self-ask only"):
+        settings_of("single", None, "Q: one? A: two.")
