@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 
+from sire_core.corpus.file_titles import FileTitles
 from sire_core.corpus.sections import title_of
-from sire_core.corpus.titles import header_title
+from sire_core.corpus.validation import check_as_many, text_rows
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.storage.uuids import to_uuid
@@ -71,7 +71,6 @@ def from_langchain(
     title_key: str | Sequence[str] = "title",
     *,
     whole: bool = True,
-    file_titles: Callable[[], dict[str, str]] = dict,
 ) -> list[Document]:
     """Documents for an index.
 
@@ -80,16 +79,13 @@ def from_langchain(
         title_key: Metadata key that holds the title, or those of headings from the outermost; what is no string there
             is no title.
         whole: Each is one passage with the document's own id, as a text splitter left it; else the index cuts them.
-        file_titles: Titles of files by source, of which parts came before; titles of these files are added.
 
     Raises:
         CorpusError: Something is not a LangChain document.
     """
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
-    converted = _with_file_titles(
-        [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)], file_titles
-    )
+    converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
     long = sum(len(passage.text) > _LONG for document in converted for passage in document.passages) if whole else 0
     if long:
         _logger.warning(
@@ -99,21 +95,7 @@ def from_langchain(
             len(converted),
             f"{_LONG:,}",
         )
-    return converted
-
-
-def _with_file_titles(documents: list[Document], file_titles: Callable[[], dict[str, str]]) -> list[Document]:
-    """Give the parts of a file, which have one `source`, the title that stands in front of the first of them."""
-    sources = [d.metadata.get("source") if not d.title else None for d in documents]
-    if not any(isinstance(source, str) for source in sources):
-        return documents
-    titles = file_titles()
-    for source, document in zip(sources, documents, strict=True):
-        text = document.passages[0].text if document.passages else document.text
-        if isinstance(source, str) and (title := header_title(text)):
-            titles[source] = title
-    titles_of_documents = [titles.get(source, "") if isinstance(source, str) else "" for source in sources]
-    return [replace(d, title=title) if title else d for d, title in zip(documents, titles_of_documents, strict=True)]
+    return FileTitles(title_key).put(converted)
 
 
 def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:
@@ -153,20 +135,8 @@ def from_texts(
     Raises:
         CorpusError: The lists differ in length.
     """
-    if isinstance(texts, str):
-        raise CorpusError("Expected a list of texts, not one string.")
-    listed = list(texts)
-    for name, values in (("metadatas", metadatas), ("ids", ids)):
-        if values is not None and len(values) != len(listed):
-            raise CorpusError(f"There are {len(listed)} texts but {len(values)} {name}; give one for each, or none.")
-    return [
-        LangChainDocument(
-            id=ids[at] if ids is not None else None,
-            page_content=text,
-            metadata=dict(metadatas[at]) if metadatas is not None else {},
-        )
-        for at, text in enumerate(listed)
-    ]
+    rows = text_rows(texts, metadatas, ids)
+    return [LangChainDocument(id=name, page_content=text, metadata=metadata) for text, metadata, name in rows]
 
 
 def with_ids(documents: Iterable[LangChainDocument], ids: Sequence[str | None]) -> list[LangChainDocument]:
@@ -176,8 +146,7 @@ def with_ids(documents: Iterable[LangChainDocument], ids: Sequence[str | None]) 
         CorpusError: There are more or fewer ids than documents.
     """
     listed = list(documents)
-    if len(ids) != len(listed):
-        raise CorpusError(f"There are {len(listed)} documents but {len(ids)} ids; give one for each, or none.")
+    check_as_many(len(listed), "documents", ids=ids)
     return [document.model_copy(update={"id": name}) for document, name in zip(listed, ids, strict=True)]
 
 

@@ -30,7 +30,7 @@ from langchain_sire.opening import (
 )
 from sire_core.arguments import named
 from sire_core.corpus.document_export import filter_fields
-from sire_core.corpus.sections import title_of
+from sire_core.corpus.file_titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
@@ -90,7 +90,7 @@ class SireRetriever(DocumentIndex):
 
     _params: LangSmithRetrieverParams | None = PrivateAttr(default=None)
     _is_writer: bool = PrivateAttr(default=False)
-    _file_titles: dict[str, str] | None = PrivateAttr(default=None)
+    _file_titles: FileTitles = PrivateAttr()
 
     @model_validator(mode="before")
     @classmethod
@@ -120,6 +120,11 @@ class SireRetriever(DocumentIndex):
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
         refuse_store_searches(value)
         return named("search_kwargs", value, SEARCH, SPELLINGS)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Titles of files are followed by this object alone."""
+        super().model_post_init(context)
+        self._file_titles = FileTitles(self.title_key, self.index)
 
     # --- making -----------------------------------------------------------------------------------------------------
 
@@ -371,9 +376,9 @@ class SireRetriever(DocumentIndex):
         self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None
     ) -> list[str]:
         """See `add_documents`."""
-        converted = self._given(documents if ids is None else with_ids(documents, ids))
+        converted, names = self._given(documents if ids is None else with_ids(documents, ids))
         await self._follow(await self.index.aupdate(converted))
-        return [document.id for document in converted]
+        return names
 
     def add_texts(
         self,
@@ -401,9 +406,9 @@ class SireRetriever(DocumentIndex):
 
     async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
         """See `replace_all`."""
-        converted = self._given(documents)
+        converted, names = self._given(documents, everything=True)
         await self._follow(await self.index.abuild(converted))
-        return [document.id for document in converted]
+        return names
 
     def delete_documents(
         self, ids: Iterable[str] | str | None = None, *, filter: FilterLike = None, missing_ok: bool = False
@@ -441,7 +446,10 @@ class SireRetriever(DocumentIndex):
         if not removed_ids:
             return BuildReport()
         seen = ids is None  # then what is hidden had no part in the choice
+        retitled = self._file_titles.delete(removed_ids)
         report = await self.index.adelete(removed_ids, missing_ok=missing_ok or seen, visible_only=seen)
+        if retitled:
+            await self.index.aupdate(retitled)
         await self._follow(report)
         return report
 
@@ -475,24 +483,15 @@ class SireRetriever(DocumentIndex):
             _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
         return passing_ids
 
-    def _given(self, documents: Iterable[Document]) -> list[Any]:
-        whole = self.index.chunker is None
-        converted = from_langchain(documents, self.title_key, whole=whole, file_titles=self._titles_of_files)
+    def _given(self, documents: Iterable[Document], *, everything: bool = False) -> tuple[list[Any], list[str]]:
+        """Documents to put, with those that change with them; and the ids of those that were given."""
+        converted = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
         warn_of_first_cost(self.index, len(converted))
-        return converted
-
-    def _titles_of_files(self) -> dict[str, str]:
-        """Titles in the front matter of files, by source: `index()` gives a file's chunks in several batches."""
-        if self._file_titles is None:
-            self._file_titles = {}
-            with suppress(IndexMissingError):
-                for document in self.index.documents():
-                    source = document.metadata.get("source")
-                    if isinstance(source, str) and document.title and not title_of(document.metadata, self.title_key):
-                        self._file_titles[source] = document.title
-        return self._file_titles
+        names = [document.id for document in converted]
+        return self._file_titles.put(converted, () if everything else None), names
 
     async def _follow(self, report: BuildReport) -> None:
+        self._file_titles.done()
         remember_title_key(self.index.path, self.title_key)
         if report.failures:
             with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
@@ -504,7 +503,9 @@ class SireRetriever(DocumentIndex):
         Raises:
             CorpusError: Metadata that is not JSON, or one id with two contents; nothing is added.
         """
-        names = self.index.defer(self._given(items))
+        converted, names = self._given(items)
+        self.index.defer(converted)
+        self._file_titles.done()
         self._is_writer = True
         remember_title_key(self.index.path, self.title_key)
         return UpsertResponse(succeeded=names, failed=[])
@@ -526,10 +527,13 @@ class SireRetriever(DocumentIndex):
         ids = [ids] if isinstance(ids, str) else ids
         self._is_writer = True
         removed_ids = [str(document.id) for document in self.get_by_ids(ids)]
+        retitled = self._file_titles.delete(removed_ids)
         if removed_ids and self.index.allow is not None:
             self.index.delete(removed_ids, missing_ok=True, visible_only=True)
+            self.index.update(retitled)
         else:
-            self.index.defer(delete=removed_ids)
+            self.index.defer(retitled, delete=removed_ids)
+        self._file_titles.done()
         return DeleteResponse(num_deleted=len(removed_ids), num_failed=0, succeeded=removed_ids, failed=[])
 
     async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:

@@ -21,10 +21,10 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from sire_core.corpus.sections import title_of
 from sire_core.corpus.titles import header_title
-from sire_core.corpus.validation import require_json
+from sire_core.corpus.validation import check_as_many, require_json, text_rows
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import lost_types, plain_value, restored
-from sire_core.types import Document, Passage
+from sire_core.types import Document, Passage, digest
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -88,9 +88,29 @@ def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
     Raises:
         CorpusError: There are more or fewer ids than nodes.
     """
-    if isinstance(ids, str) or len(ids) != len(nodes):
-        raise CorpusError(f"There are {len(nodes)} documents or nodes but {len(ids)} ids; give one for each, or none.")
+    check_as_many(len(nodes), "documents or nodes", ids=ids)
     return [node.model_copy(update={"id_": str(name)}) for node, name in zip(nodes, ids, strict=True)]
+
+
+def documents_of_texts(
+    texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None = None, ids: Sequence[str] | None = None
+) -> list[LlamaIndexDocument]:
+    """LlamaIndex documents from parallel lists; without ids they are made from the content.
+
+    Raises:
+        CorpusError: The lists differ in length.
+    """
+    rows = text_rows(texts, metadatas, ids)
+    return [
+        LlamaIndexDocument(
+            id_=digest("llama-index", text, json.dumps(metadata, sort_keys=True, default=repr))
+            if name is None
+            else str(name),
+            text=text,
+            metadata=metadata,
+        )
+        for text, metadata, name in rows
+    ]
 
 
 def to_documents(

@@ -42,6 +42,11 @@ def to_node(
     return _node(unit, doc_ids, metadata, own_id=own_id, added=_provenance(unit, doc_ids))
 
 
+def passage_node(unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any]) -> TextNode:
+    """A passage as the node that it was, with its id, metadata, positions, relationships and hash."""
+    return _node(unit, doc_ids, metadata, own_id=True, added={})
+
+
 def _provenance(unit: Unit, doc_ids: Sequence[str]) -> dict[str, Any]:
     return {
         "sire_kind": unit.kind.value,
@@ -97,7 +102,7 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     agree on. Both, and the keys of `to_node`, can be read in the metadata and are none of its items, see `HitMetadata`.
     Scores stay as they are, but never zero or below: LlamaIndex reads a score of 0.0 as 1.0.
     """
-    node = _node(hit.unit, hit.doc_ids, hit.metadata, own_id=True, added={})
+    node = passage_node(hit.unit, hit.doc_ids, hit.metadata)
     about = _provenance(hit.unit, hit.doc_ids)
     differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
     if differing:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -20,11 +21,11 @@ from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
 from llama_index_sire.cutting import cut, fingerprint
-from llama_index_sire.documents import with_ids
+from llama_index_sire.documents import documents_of_texts, with_ids
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.nodes import to_scored_node
+from llama_index_sire.nodes import passage_node, to_scored_node
 from llama_index_sire.opening import (
     CUT_BY,
     FIELDS,
@@ -40,7 +41,9 @@ from llama_index_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named, parameters
+from sire_core.corpus.file_titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
+from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
@@ -141,6 +144,7 @@ class SireRetriever(BaseRetriever):
         self.title_key = saved_titles(index.path) if title_key is None else title_key
         self.transformations = transformations
         self._persisted: dict[str, object] = {}
+        self._file_titles = FileTitles(self.title_key, index)
         super().__init__(
             callback_manager=callback_manager or Settings.callback_manager,
             object_map=object_map,
@@ -179,6 +183,30 @@ class SireRetriever(BaseRetriever):
     async def afrom_documents(cls, documents: Nodes, **options: Any) -> SireRetriever:
         """See `from_documents`."""
         return await cls._afrom_documents("afrom_documents", documents, options)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        **options: Any,
+    ) -> SireRetriever:
+        """Add texts as documents; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
+        return cls.from_documents(documents_of_texts(texts, metadatas, ids), **options)
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        **options: Any,
+    ) -> SireRetriever:
+        """See `from_texts`."""
+        return await cls.afrom_documents(documents_of_texts(texts, metadatas, ids), **options)
 
     @classmethod
     async def _afrom_documents(cls, called: str, documents: Nodes, options: dict[str, Any]) -> SireRetriever:
@@ -445,7 +473,8 @@ class SireRetriever(BaseRetriever):
     async def adelete(self, ref_doc_ids: str | Iterable[str]) -> BuildReport:
         """See `delete`."""
         removed_ids = [ref_doc_ids] if isinstance(ref_doc_ids, str) else list(ref_doc_ids)
-        return await self._follow(lambda: self.index.adelete(removed_ids))
+        retitled = self._file_titles.delete(removed_ids)
+        return await self._follow(lambda: self.index.adelete(removed_ids), retitled=retitled)
 
     def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
         """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
@@ -454,7 +483,10 @@ class SireRetriever(BaseRetriever):
     async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
-            await self._follow(lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True))
+            retitled = self._file_titles.delete([ref_doc_id])
+            await self._follow(
+                lambda: self.index.adelete(ref_doc_id, missing_ok=True, visible_only=True), retitled=retitled
+            )
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 
@@ -478,6 +510,28 @@ class SireRetriever(BaseRetriever):
                 _log.warning("node_id %s not found, nothing deleted.", node)
         if ids := passage_ids(node for node in wanted if node in there):
             await self._follow(lambda: self.index.adelete_passages(ids))
+
+    def get_by_ids(self, ids: str | Sequence[str]) -> list[BaseNode]:
+        """Nodes by their ids, or those of their documents, in this order; unknown ids and hidden nodes are ignored."""
+        return run_sync(self.aget_by_ids(ids))
+
+    async def aget_by_ids(self, ids: str | Sequence[str]) -> list[BaseNode]:
+        """See `get_by_ids`."""
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        either = FilterGroup(
+            "or", (Condition("ref_doc_id", "in", wanted), Condition("passage_id", "in", passage_ids(wanted)))
+        )
+        try:
+            snapshot = await self.searched().asnapshot(filter=both_filters(self.filters, either))
+        except IndexMissingError:  # nothing was built yet
+            return []
+        by_id: dict[str, list[BaseNode]] = {}
+        view, rows = snapshot.view, snapshot.view.passing_chunks(snapshot.where)
+        for row in np.flatnonzero(rows).tolist():
+            node = passage_node(*view.pool.unit(row), view.shared_metadata(row))
+            for name in dict.fromkeys((node.node_id, node.ref_doc_id or node.node_id)):
+                by_id.setdefault(name, []).append(node)
+        return [node for name in dict.fromkeys(wanted) for node in by_id.get(name, ())]
 
     @property
     def ref_doc_info(self) -> dict[str, RefDocInfo]:
@@ -506,7 +560,7 @@ class SireRetriever(BaseRetriever):
         nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
         nodes = nodes if ids is None else with_ids(nodes, ids)
         warn_of_first_cost(self.index, len(nodes))
-        return cut(
+        converted, same = cut(
             nodes,
             self.index,
             self.title_key,
@@ -515,10 +569,18 @@ class SireRetriever(BaseRetriever):
             stored=self._stored,
             everything=everything,
         )
+        titled = self._file_titles.put(converted, same if everything else None)
+        put = {document.id for document in titled}
+        return titled, [name for name in same if name not in put]
 
-    async def _follow(self, change: Callable[[], Awaitable[BuildReport]], same: int = 0) -> BuildReport:
+    async def _follow(
+        self, change: Callable[[], Awaitable[BuildReport]], same: int = 0, retitled: Sequence[Document] = ()
+    ) -> BuildReport:
         """Make a change, and what follows; so many documents more were given and are the same."""
         report = await change()
+        if retitled:
+            await self.index.aupdate(retitled)
+        self._file_titles.done()
         report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None:
             self._remember(self.index.path)

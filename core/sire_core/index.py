@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sire_core.arguments import explains_settings
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError
@@ -74,6 +75,7 @@ class Index:
             sets as lists, enumerations as their values, NaN as null.
     """
 
+    @explains_settings
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -359,6 +361,7 @@ class Index:
         """See `reembed`."""
         return await self._writer.reembed(Path(path), embedder)
 
+    @explains_settings
     def search(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> list[Hit]:
         """Find evidence for a question.
 
@@ -379,6 +382,7 @@ class Index:
         """
         return run_sync(self.asearch(query, k, filter=filter, returns=returns))
 
+    @explains_settings
     async def asearch(
         self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[Hit]:
@@ -388,6 +392,7 @@ class Index:
             _logger.warning(hint)
         return hits
 
+    @explains_settings
     def search_many(
         self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
@@ -398,6 +403,7 @@ class Index:
         """
         return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
 
+    @explains_settings
     async def asearch_many(
         self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
     ) -> list[list[Hit]]:
@@ -415,10 +421,12 @@ class Index:
         where = parse_filter(filter)
         return "" if where is None else (await self.asnapshot()).filter_hint(where)
 
+    @explains_settings
     def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """The hits of a question and why each was found, as text."""
         return run_sync(self.aexplain(query, k, filter=filter, returns=returns))
 
+    @explains_settings
     async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_hits
@@ -428,10 +436,12 @@ class Index:
 
         return await self._search(filter, explain)
 
+    @explains_settings
     def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> QueryResult:
         """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
         return run_sync(self.ashow(query, k, filter=filter, returns=returns))
 
+    @explains_settings
     async def ashow(
         self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages"
     ) -> QueryResult:

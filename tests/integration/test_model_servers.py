@@ -6,13 +6,14 @@ import gzip
 import json
 import logging
 import zlib
+from base64 import b64encode
 from contextlib import suppress
 
 import openai
 import pytest
 from pydantic import BaseModel
 
-from sire_core.errors import LimitExceededError, ModelError, RefusalError
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
@@ -415,6 +416,34 @@ async def test_words_that_stand_for_a_key_are_words(key):
     server = Server(lambda body: stream(text) if body.get("stream") else whole(text))
     assert (await ask(server, api_key=key)).text == text
     assert await streamed(server, api_key=key) == text
+
+
+@pytest.mark.parametrize(("credentials", "header"), [("eve:s%2Fcret%40", "eve:s/cret@"), ("eve", "eve:")])
+@pytest.mark.parametrize("way", ["argument", "environment", "client_options"])
+async def test_a_user_and_password_in_the_address_reach_the_server(monkeypatch, credentials, header, way):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server")
+    server = Server(lambda _: whole())
+    with LoopbackServer(server) as running:
+        address = f"http://{credentials}@127.0.0.1:{running.port}/v1"
+        if way == "environment":
+            monkeypatch.setenv("OPENAI_BASE_URL", address)
+        arguments = {"argument": {"base_url": address}, "client_options": {"client_options": {"base_url": address}}}
+        async with OpenAIChat("m", **arguments.get(way, {})) as model:
+            await model.complete(PROMPT)
+    assert server.requests[0].headers["authorization"] == f"Basic {b64encode(header.encode()).decode()}"
+
+
+async def test_an_address_that_is_none_or_has_two_keys_is_refused_at_once():
+    for address in ("127.0.0.1:9/v1", "htp://x/v1", "http://", "http://[::1:80/v1", "http://eve:hid/den@x/v1"):
+        with pytest.raises(ConfigurationError, match="is no http address") as refused:
+            OpenAIChat("m", base_url=address)
+        assert "hid" not in str(refused.value)
+    with pytest.raises(ConfigurationError, match="leave api_key out"):
+        OpenAIChat("m", base_url="http://eve:secret@127.0.0.1/v1", api_key=KEY)
+    async with OpenAIChat("m", base_url="http://eve:secret@127.0.0.1:1/v1") as model:
+        with pytest.raises(ModelError, match="the connection was refused") as unreachable:
+            await model.complete(PROMPT)
+    assert "secret" not in str(unreachable.value)
 
 
 async def test_redirects_compare_the_port_and_send_no_credentials():

@@ -191,3 +191,24 @@ class DocumentPool:
 
 def _words(document: Document) -> tuple[object, ...]:
     return document.title, document.text, document.chunks
+
+
+def text_rows(
+    texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
+) -> list[tuple[str, dict[str, Any], str | None]]:
+    """Texts with their metadata and ids from parallel lists, as frameworks give them."""
+    if isinstance(texts, str):
+        raise CorpusError("Expected a list of texts, not one string.")
+    listed = list(texts)
+    check_as_many(len(listed), "texts", metadatas=metadatas, ids=ids)
+    return [
+        (text, dict((metadatas or {})[at]) if metadatas else {}, ids[at] if ids else None)
+        for at, text in enumerate(listed)
+    ]
+
+
+def check_as_many(number: int, kind: str, **lists: Sequence[Any] | None) -> None:
+    """Raise unless parallel lists have an entry for each of the texts or documents."""
+    for name, values in lists.items():
+        if values is not None and (isinstance(values, str) or len(values) != number):
+            raise CorpusError(f"There are {number} {kind} but {len(values)} {name}; give one for each, or none.")

@@ -6,6 +6,7 @@ from langchain_text_splitters import MarkdownHeaderTextSplitter
 
 from langchain_sire import SireRetriever, SireVectorStore
 from langchain_sire.documents import from_langchain
+from sire_core import Document as CoreDocument
 from sire_core import Index
 
 pytestmark = pytest.mark.default_recipe
@@ -122,3 +123,58 @@ def test_chunks_that_come_later_have_the_title_of_their_file(tmp_path):
         "T": "The queue",
         "b": "",
     }
+
+
+def _part(name, text, source="a.md"):
+    return Document(page_content=text, metadata={"source": source}, id=name)
+
+
+@pytest.mark.parametrize("way", ["add", "upsert", "another process"])
+def test_all_chunks_of_a_file_follow_its_title(tmp_path, way):
+    """After any change the titles are those of an index that is made anew from the same documents."""
+    documents = {
+        "1": _part("1", "---\ntitle: The queue\n---\nFirst words."),
+        "2": _part("2", "Second words."),
+        "own": Document(page_content="Third.", metadata={"source": "a.md", "title": "Mine"}, id="own"),
+        "b": _part("b", "Other words.", "b.md"),
+    }
+
+    def same(retriever):
+        retriever.flush()
+        expected = SireRetriever.from_documents(list(documents.values()), recipe="flat").index.documents()
+        assert {d.id: d.title for d in retriever.index.documents()} == {d.id: d.title for d in expected}
+        return {d.id: d.title for d in expected}
+
+    def change(put=(), delete=()):
+        documents.update({d.id: d for d in put})
+        for name in delete:
+            del documents[name]
+        on = SireRetriever.open(tmp_path / "i") if way == "another process" else retriever
+        if way == "add":
+            (on.add_documents(list(put)) if put else on.delete_documents(list(delete)))
+        else:
+            (on.upsert(list(put)) if put else on.delete(list(delete)))
+
+    retriever = SireRetriever.from_documents(list(documents.values()), path=tmp_path / "i", recipe="flat")
+    assert same(retriever) == {"1": "The queue", "2": "The queue", "own": "Mine", "b": ""}
+    change([_part("1", "---\ntitle: The list\n---\nFirst words.")])
+    assert same(retriever)["2"] == "The list"
+    change([_part("b", "+++\ntitle = 'B'\n+++\nOther.", "b.md"), _part("b2", "More.", "b.md")])
+    assert same(retriever)["b2"] == "B"
+    change([_part("2", "Second words.", "b.md")])
+    assert same(retriever)["2"] == "B"
+    change([_part("1", "No title any more.")])
+    change([_part("2", "Second words.")])
+    assert same(retriever)["2"] == ""
+    change(delete=["b"])
+    assert same(retriever)["b2"] == ""
+
+
+def test_titles_that_come_from_elsewhere_stay(tmp_path):
+    """A document of the core has a title of its own, whatever its `source` says."""
+    with Index(tmp_path / "i", recipe="flat") as index:
+        index.build([CoreDocument("page", "Words.", "From the page", {"source": "a.md"})])
+    retriever = SireRetriever.open(tmp_path / "i", chunker=None)
+    retriever.add_documents([_part("1", "---\ntitle: The queue\n---\nFirst."), _part("2", "Second.")])
+    retriever.delete_documents(["1"])
+    assert {d.id: d.title for d in retriever.index.documents()} == {"page": "From the page", "2": ""}

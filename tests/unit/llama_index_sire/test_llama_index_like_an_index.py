@@ -167,3 +167,35 @@ def test_scores_of_one_scale_for_cut_offs(tmp_path):
     assert len(engine.query(QUESTION).source_nodes) < 3
     with pytest.raises(ConfigurationError, match="scores is 'recipe' or 'similarity'"):
         retriever.as_retriever(scores="cosine")
+
+
+def test_texts_become_documents_and_come_back_by_their_ids(tmp_path):
+    made = SireRetriever.from_texts(
+        ["Salt is white.", "Iron is grey."],
+        [{"kind": "food"}, {"kind": "metal"}],
+        ids=["salt", "iron"],
+        recipe="flat",
+        persist_dir=tmp_path / "i",
+    )
+    iron, salt = made.get_by_ids(["iron", "salt", "nothing", "iron"])
+    assert (iron.text, iron.metadata["kind"], iron.ref_doc_id) == ("Iron is grey.", "metal", "iron")
+    assert made.get_by_ids(salt.node_id) == [salt]
+    assert salt.hash == made.retrieve("white salt")[0].node.hash
+    narrow = made.as_retriever(filters={"kind": "metal"})
+    assert [node.text for node in narrow.get_by_ids(["salt", "iron"])] == ["Iron is grey."]
+    again = SireRetriever.from_texts(["Salt is white."], recipe="flat").index.documents()[0].id
+    assert again == SireRetriever.from_texts(["Salt is white."], recipe="flat").index.documents()[0].id
+    with pytest.raises(CorpusError, match="There are 2 texts but 1 ids"):
+        SireRetriever.from_texts(["a", "b"], ids=["a"])
+    with pytest.raises(CorpusError, match="not one string"):
+        SireRetriever.from_texts("a")
+
+
+async def test_nodes_of_a_splitter_come_back_by_their_ids():
+    nodes = SentenceSplitter(chunk_size=20, chunk_overlap=0).get_nodes_from_documents(
+        [Document(text="One two three four five. Six seven eight nine ten. " * 5, id_="d")]
+    )
+    made = await SireRetriever.afrom_documents(nodes, recipe="flat")
+    assert [node.node_id for node in await made.aget_by_ids([nodes[2].node_id])] == [nodes[2].node_id]
+    assert [node.hash for node in await made.aget_by_ids("d")] == [node.hash for node in nodes]
+    assert SireRetriever(Index()).get_by_ids(["d"]) == []

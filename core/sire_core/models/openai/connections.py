@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import os
 import threading
@@ -11,7 +12,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.openai.faults import Redactor
@@ -47,6 +48,10 @@ class OfficialClient:
     settings: Mapping[str, Any]
     bounds: ResponseBounds
 
+    def __post_init__(self) -> None:
+        if self._credentials() and self.api_key is not None:
+            raise ConfigurationError("base_url holds a user or password: leave them out, or leave api_key out.")
+
     def make(self) -> AsyncOpenAI:
         """A client for the running event loop."""
         import openai
@@ -56,13 +61,17 @@ class OfficialClient:
             options["api_key"] = self.api_key
         elif (self.base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
             options.setdefault("api_key", _LOCAL_KEY)
-        if self.base_url:
-            options["base_url"] = self.base_url
+        headers = {"Accept-Encoding": ENCODINGS, **(options.get("default_headers") or {})}
+        if (url := self._url()) is not None and "azure_endpoint" not in options:
+            options["base_url"] = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        if credentials := self._credentials():  # clients refuse an address with a password beside their own header
+            options.setdefault("api_key", _LOCAL_KEY)
+            headers.setdefault("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode('ascii')}")
         if "http_client" not in options:
             make = openai.DefaultAsyncHttpxClient
             options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
         self.bounds.apply(options["http_client"])
-        options["default_headers"] = {"Accept-Encoding": ENCODINGS, **(options.get("default_headers") or {})}
+        options["default_headers"] = headers
         try:
             if "azure_endpoint" in options:
                 return openai.AsyncAzureOpenAI(**options)
@@ -70,24 +79,51 @@ class OfficialClient:
         except (openai.OpenAIError, TypeError, ValueError) as error:
             raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
 
+    def _url(self) -> SplitResult | None:
+        """The address that was given, parsed; None for OpenAI's own."""
+        given = (
+            self.base_url,
+            *map(self.settings.get, ("base_url", "azure_endpoint")),
+            os.environ.get("OPENAI_BASE_URL"),
+        )
+        if (address := next(filter(None, given), None)) is None:
+            return None
+        with contextlib.suppress(ValueError):
+            url = urlsplit(str(address))
+            if url.scheme in ("http", "https") and url.hostname and url.port != 0:
+                return url
+        raise ConfigurationError(
+            f"The address of the model server, {str(address).rpartition('@')[2]!r}, is no http address. It looks like "
+            "http://localhost:8000/v1; special characters of a user or password in it are percent-encoded (/ is %2F)."
+        )
+
+    def _credentials(self) -> str:
+        """`user:password` of the address; empty if it has none."""
+        url = self._url()
+        named = url is not None and (url.username or url.password) and "azure_endpoint" not in self.settings
+        return f"{unquote(url.username or '')}:{unquote(url.password or '')}" if url is not None and named else ""
+
     def address(self) -> str:
         """Host and port that requests go to, without what an address may hold of passwords."""
-        given = self.base_url or self.settings.get("azure_endpoint") or os.environ.get("OPENAI_BASE_URL")
-        return urlsplit(given or "https://api.openai.com").netloc.rpartition("@")[2]
+        url = self._url()
+        return "api.openai.com" if url is None else url.netloc.rpartition("@")[2]
 
     def redactor(self) -> Redactor:
         """Removes the keys of these arguments and of the environment from texts."""
         headers = self.settings.get("default_headers") or {}
         given = [value for name, value in self.settings.items() if name not in _PLAIN]
-        parts = urlsplit(self.base_url or os.environ.get("OPENAI_BASE_URL") or "")
+        url, credentials = self._url(), self._credentials()
         texts = [value for value in (*given, *headers.values()) if isinstance(value, str)]
-        return Redactor(self.api_key, os.environ.get("OPENAI_API_KEY"), parts.password, *map(_bare, texts))
+        if url is not None and url.password:
+            encoded = base64.b64encode(credentials.encode()).decode("ascii")
+            texts += [url.password, credentials.partition(":")[2], encoded]
+        return Redactor(self.api_key, os.environ.get("OPENAI_API_KEY"), *map(_bare, texts))
 
     def without_key(self) -> OfficialClient:
         """The same for another process; refused with a key that is not the environment's, which a pickle would show."""
         given = [self.api_key, *(value for name, value in self.settings.items() if name not in _PLAIN)]
         own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given)
-        if own or "@" in urlsplit(self.base_url or "").netloc:
+        if own or (self.base_url and self._credentials()):
             raise ConfigurationError(
                 "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
                 "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
