@@ -24,14 +24,7 @@ class _DocumentHit(Hit):
 
 
 def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = None) -> RetrieverSource:
-    """A retriever as something to reason over.
-
-    Scores are 1, 1/2, 1/3 and so on by place: LangChain's documents have none, and so searches can be merged.
-
-    Args:
-        retriever: Searches; its own settings say how many documents it gives.
-        record: What it found before, by query, plain JSON; new searches are added. None searches every time.
-    """
+    """A retriever as something to reason over."""
 
     async def retrieve(query: str, _: int) -> Sequence[Hit]:
         if record is not None and query in record:

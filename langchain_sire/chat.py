@@ -230,11 +230,7 @@ def _refused(error: ModelError) -> bool:
 
 
 def as_language_model(model: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
-    """What an index takes as its language model, from LangChain's or ours.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
+    """What an index takes as its language model, from LangChain's or ours."""
     if isinstance(model, BaseChatModel):
         return LangChainChat(model)
     check_language_model(
@@ -283,11 +279,7 @@ def _of_structured(answer: Any, prompt_tokens: int) -> Completion:
 
 
 def _of_error(error: Exception, prompt_tokens: int) -> Completion:
-    """Some clients raise where others answer: refusals and cut-off answers. Everything else is a `ModelError`.
-
-    Raises:
-        ModelError: The call failed.
-    """
+    """Some clients raise where others answer: refusals and cut-off answers. Everything else is a `ModelError`."""
     kind = type(error).__name__.lower()
     if "refusal" in kind or "contentfilter" in kind:
         return Completion(str(error), None, prompt_tokens, 0, "refusal")
@@ -319,10 +311,7 @@ def _tool_arguments(message: AIMessage) -> str:
 
 
 def _streaming_part(chain: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
-    """What streams of a chat model, or of its `with_structured_output(include_raw=True)`; None if that is not known.
-
-    The structured chain itself gives its raw message when it is complete: its parser waits for the whole.
-    """
+    """What streams of a chat model, or of its `with_structured_output(include_raw=True)`; None if that is not known."""
     if isinstance(chain, BaseChatModel):
         return chain
     first = chain.first if isinstance(chain, RunnableSequence) else None
@@ -332,16 +321,7 @@ def _streaming_part(chain: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
 async def _chat_pieces(
     chat: Runnable[Any, Any], messages: list[BaseMessage], arguments: dict[str, Any]
 ) -> AsyncGenerator[Union[str, AIMessage], None]:
-    """Ask a chat model the way its caller came; see `langchain_sire.callbacks.call`.
-
-    Args:
-        chat: A chat model, perhaps with bound arguments.
-        messages: What is asked.
-        arguments: More arguments of the call.
-
-    Yields:
-        Pieces of text, or of the arguments of the tool call in its place, then the whole message.
-    """
+    """Ask a chat model the way its caller came; see `langchain_sire.callbacks.call`."""
     config = inner_config()
 
     def sync() -> Generator[Any, None, None]:

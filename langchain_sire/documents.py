@@ -72,17 +72,7 @@ def from_langchain(
     *,
     whole: bool = True,
 ) -> list[Document]:
-    """Documents for an index.
-
-    Args:
-        documents: Left untouched.
-        title_key: Metadata key that holds the title, or those of headings from the outermost; what is no string there
-            is no title.
-        whole: Each is one passage with the document's own id, as a text splitter left it; else the index cuts them.
-
-    Raises:
-        CorpusError: Something is not a LangChain document.
-    """
+    """Documents for an index."""
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
@@ -130,21 +120,13 @@ def _with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def from_texts(
     texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None = None, ids: Sequence[str | None] | None = None
 ) -> list[LangChainDocument]:
-    """LangChain documents from parallel lists, as `VectorStore.from_texts` takes them.
-
-    Raises:
-        CorpusError: The lists differ in length.
-    """
+    """LangChain documents from parallel lists, as `VectorStore.from_texts` takes them."""
     rows = text_rows(texts, metadatas, ids)
     return [LangChainDocument(id=name, page_content=text, metadata=metadata) for text, metadata, name in rows]
 
 
 def with_ids(documents: Iterable[LangChainDocument], ids: Sequence[str | None]) -> list[LangChainDocument]:
-    """Copies of documents with other ids.
-
-    Raises:
-        CorpusError: There are more or fewer ids than documents.
-    """
+    """Copies of documents with other ids."""
     listed = list(documents)
     check_as_many(len(listed), "documents", ids=ids)
     return [document.model_copy(update={"id": name}) for document, name in zip(listed, ids, strict=True)]
@@ -194,22 +176,13 @@ def _about(hit: Hit) -> dict[str, Any]:
 
 
 def keep_user_keys(metadata: Mapping[str, Any], ours: Sequence[str]) -> dict[str, Any]:
-    """A deep copy in which the user's value under a key of ours stands under `user_<key>`: nothing is lost.
-
-    Deep, because a chain that edits what it got must not edit the index.
-    """
+    """A deep copy in which the user's value under a key of ours stands under `user_<key>`: nothing is lost."""
     copied = copy.deepcopy(dict(metadata))
     return {f"user_{key}" if key in ours else key: value for key, value in copied.items()}
 
 
 def pool_document(unit: Unit, doc_ids: Sequence[str], shared: Mapping[str, Any]) -> LangChainDocument:
-    """One unit as `pool_documents` makes it.
-
-    Args:
-        unit: The unit.
-        doc_ids: Documents it stands on.
-        shared: Metadata that all of them agree on.
-    """
+    """One unit as `pool_documents` makes it."""
     metadata = keep_user_keys({key: value for key, value in shared.items() if key != TYPES_KEY}, POOL_KEYS)
     if unit.title:
         metadata["title"] = unit.title

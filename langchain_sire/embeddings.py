@@ -73,11 +73,7 @@ class LangChainEmbedder:
         return self._fingerprint
 
     def known_as(self, fingerprint: str) -> LangChainEmbedder:
-        """This embedder under the fingerprint of an index that its model built, from which its own may differ a little.
-
-        Args:
-            fingerprint: Of the embedder that built the index.
-        """
+        """This embedder under the fingerprint of an index that its model built; its own may differ a little."""
         return under_fingerprint(self, fingerprint)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,11 +90,7 @@ class LangChainEmbedder:
         return self._dimension
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """Embed texts; see `Embedder.embed`.
-
-        Raises:
-            ModelError: The model failed or answered something else than one finite vector per text.
-        """
+        """Embed texts; see `Embedder.embed`."""
         if kind not in ("document", "query"):
             raise ConfigurationError(f"kind must be document or query, not {kind!r}.")
         if not texts:
@@ -199,11 +191,7 @@ def _deployment(embeddings: Embeddings) -> str:
 
 
 def as_embedder(embedding: Embeddings | Embedder | str | None) -> Embedder | str | None:
-    """What an index takes as its embedder, from LangChain's or ours.
-
-    Raises:
-        ConfigurationError: It is a vector store.
-    """
+    """What an index takes as its embedder, from LangChain's or ours."""
     if isinstance(embedding, VectorStore):
         raise ConfigurationError(
             f"embedding is {type(embedding).__name__}, a vector store: pass it as vector_store=..., and its embeddings "

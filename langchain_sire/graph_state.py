@@ -57,18 +57,7 @@ class ReasoningInput(TypedDict):
 
 
 class Progress:
-    """One node's work on a state.
-
-    Args:
-        node: `retrieve`, `think`, `read` or `answer`.
-        question: The question.
-        state: As the last node left it.
-        reads: Whether what was found for a sub-question is read by a node of its own.
-        searches: Whether sub-questions are searched for.
-
-    Raises:
-        QueryError: Somebody has put an empty query in the place of the model's.
-    """
+    """One node's work on a state."""
 
     def __init__(
         self, node: str, question: str, state: ReasoningState, *, reads: bool = False, searches: bool = True

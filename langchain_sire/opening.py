@@ -49,17 +49,7 @@ _NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress",
 def open_index(
     called: str, arguments: Mapping[str, Any], others: Collection[str] = (), *, chunker: Any = None
 ) -> tuple[Index, dict[str, Any]]:
-    """An index with LangChain's models in the places of ours, and what was given beside its arguments.
-
-    Args:
-        called: What the user called, for errors.
-        arguments: Keywords, in any of their spellings; None means that it was not given.
-        others: Names that belong to the caller.
-        chunker: What cuts documents unless the user says otherwise; None takes each as one passage.
-
-    Raises:
-        TypeError: A keyword is unknown, or one argument was given twice.
-    """
+    """An index with LangChain's models in the places of ours, and what was given beside its arguments."""
     words = {k: v for k, v in arguments.items() if v is not None}
     folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
     words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
@@ -98,11 +88,7 @@ def make_index(
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved.
-
-    Raises:
-        StorageError: The file is damaged.
-    """
+    """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved."""
     try:
         return {} if folder is None else read_checked(Path(folder) / _SETTINGS, dict)
     except FileNotFoundError:  # a new folder, or one that the core wrote

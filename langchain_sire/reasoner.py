@@ -54,19 +54,7 @@ _CONFIGS: Mapping[str, type[Any]] = {"single": _NoSettings, "ircot": IRCoTConfig
 
 @dataclass(frozen=True)
 class Reasoner:
-    """A strategy over a retriever.
-
-    Attributes:
-        strategy: `single`, `ircot` or `self-ask`.
-        retriever: Its `k` and `filter` hold, where it is one of ours.
-        source: What is searched.
-        model: Thinks and answers; None takes the index's own.
-        k: Documents of the final context; None leaves it to the strategy.
-        config: Settings of the strategy.
-        limits: Bounds of one question.
-        answer: Whether a reader answers at the end.
-        on_model_error: `raise`, or `return` the evidence, if the model failed before there was an answer.
-    """
+    """A strategy over a retriever."""
 
     strategy: str
     retriever: BaseRetriever
@@ -113,12 +101,7 @@ class Reasoner:
         stream: bool = False,
         edits: Mapping[int, str] | None = None,
     ) -> AsyncGenerator[ReasoningStep, None]:
-        """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`.
-
-        Raises:
-            ConfigurationError: Nobody was named who thinks or answers.
-            NoAnswerError: The model failed before there was an answer, unless `on_model_error` is `return`.
-        """
+        """The steps of a question, perhaps with its answer in pieces; `k` and a filter as with `SireRetriever`."""
         if (self.answer or self.strategy != "single") and self.model is None and self.source.language_model is None:
             raise ConfigurationError(
                 f"{self.strategy} needs a language model: pass llm=..., for example ChatOpenAI(model='gpt-4o-mini'). "
@@ -159,19 +142,7 @@ def make_reasoner(
     answer: bool = True,
     search_options: Mapping[str, Any] | None = None,
 ) -> Reasoner:
-    """A reasoner from what a user gives.
-
-    Args:
-        strategy: `single`, `ircot` or `self-ask`.
-        source: Any retriever, or an index with the defaults of a `SireRetriever`.
-        llm: LangChain's or ours; None takes the index's own.
-        options: `k`; settings of the strategy, whose own `k` is called `search_k` here; bounds.
-        answer: See `Reasoner`.
-        search_options: What one call of a `SireRetriever` wants, see there; None takes what holds for all calls.
-
-    Raises:
-        ConfigurationError: An option is unknown or impossible, or the source is neither retriever nor index.
-    """
+    """A reasoner from what a user gives."""
     form = _CONFIGS[strategy]
     retriever = SireRetriever(index=source) if isinstance(source, Index) else source
     if not isinstance(retriever, BaseRetriever):

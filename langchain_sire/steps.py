@@ -21,11 +21,7 @@ _KEYS = ("question", "input", "query")
 
 
 def question_of(value: object) -> str:
-    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
-
-    Raises:
-        QueryError: There is none.
-    """
+    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`."""
     if isinstance(value, Mapping):
         question = next((value[key] for key in _KEYS if key in value), None)
         if question is None:
@@ -50,14 +46,7 @@ def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
 
 
 def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False, plain: bool = False) -> AddableDict:
-    """What a chain makes of a step; the sum of all chunks is its result.
-
-    Args:
-        question: What was asked.
-        step: The step, or a piece of the answer.
-        streamed: Whether the answer's text has come in pieces.
-        plain: Whether the result's documents are dictionaries, too.
-    """
+    """What a chain makes of a step; the sum of all chunks is its result."""
     if isinstance(step, AnswerPiece):
         # Chunks can only be added to: what is void stays, and the answer starts over below it.
         return AddableDict(steps=[], answer="\n\n" * step.restart + step.text)
@@ -91,15 +80,7 @@ def traced(
     searches: bool = True,
     about: Mapping[str, Any] | None = None,
 ) -> Generator[ReasoningStep, None, None]:
-    """Steps as they happen, from sync code, reported to the callbacks of the run that they belong to.
-
-    Args:
-        steps: A strategy under way; closed at the end.
-        callbacks: `run_manager.get_child()`.
-        question: What is searched for first; empty when the next step is no search.
-        searches: Whether sub-questions are searched for.
-        about: Metadata of the searches' runs.
-    """
+    """Steps as they happen, from sync code, reported to the callbacks of the run that they belong to."""
     following = NextSearch(question, searches=searches)
     callbacks = _knowing(callbacks, about)
     with closing(cast("Generator[ReasoningStep, None, None]", iterate_sync(steps))) as walk:

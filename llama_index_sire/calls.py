@@ -39,13 +39,7 @@ async def call_streaming(
     *,
     is_async: bool,
 ) -> AsyncGenerator[T, None]:
-    """`call` for methods that give one thing after the other.
-
-    Args:
-        sync: The sync method.
-        native: The async one.
-        is_async: Whether the async method really waits.
-    """
+    """`call` for methods that give one thing after the other."""
     if serves_sync_call() or not is_async:
         begun = False
         try:

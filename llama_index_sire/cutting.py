@@ -40,24 +40,7 @@ def cut(
     stored: Callable[[Collection[str]], Mapping[str, Document]],
     everything: bool,
 ) -> tuple[list[Document], list[str]]:
-    """Documents of the core from what the user gives, and ids of those that stay as they are stored.
-
-    A document that was cut by the same transformations and is the same since stays: splitters give their nodes new ids
-    every time, and nothing would ever be unchanged.
-
-    Args:
-        nodes: Documents, or nodes of a splitter.
-        index: Where they go.
-        title_key: Metadata key that holds the title, or those of its headings.
-        transformations: What cuts documents; None leaves it to the index.
-        saved: Fingerprint of what cut the documents in the folder of the index; None where nothing is known of it.
-        stored: Gives documents of the index by id.
-        everything: Whether the index will hold nothing else: then it may be cut by something else, too.
-
-    Raises:
-        ConfigurationError: Documents would be cut by something else than those of the index.
-        CorpusError: One id stands for two things.
-    """
+    """Documents of the core from what the user gives, and ids of those that stay as they are stored."""
     whole: dict[str, LlamaIndexDocument] = {}
     for node in nodes:
         if isinstance(node, LlamaIndexDocument) and whole.setdefault(node.node_id, node).hash != node.hash:

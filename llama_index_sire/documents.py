@@ -83,11 +83,7 @@ class HitMetadata(dict[str, Any]):
 
 
 def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
-    """Copies of documents or nodes with other ids.
-
-    Raises:
-        CorpusError: There are more or fewer ids than nodes.
-    """
+    """Copies of documents or nodes with other ids."""
     check_as_many(len(nodes), "documents or nodes", ids=ids)
     return [node.model_copy(update={"id_": str(name)}) for node, name in zip(nodes, ids, strict=True)]
 
@@ -95,11 +91,7 @@ def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
 def documents_of_texts(
     texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None = None, ids: Sequence[str] | None = None
 ) -> list[LlamaIndexDocument]:
-    """LlamaIndex documents from parallel lists; without ids they are made from the content.
-
-    Raises:
-        CorpusError: The lists differ in length.
-    """
+    """LlamaIndex documents from parallel lists; without ids they are made from the content."""
     rows = text_rows(texts, metadatas, ids)
     return [
         LlamaIndexDocument(

@@ -49,11 +49,7 @@ _known: ContextVar[QueryBundle | None] = ContextVar("llama_index_sire_known_quer
 
 @contextmanager
 def known_query(bundle: QueryBundle) -> Iterator[None]:
-    """Embed a question as its bundle says, in this context only.
-
-    A bundle may bring its vector (`embedding`) or other texts to embed in place of the question, whose mean is taken
-    (`custom_embedding_strs`, the way of HyDE).
-    """
+    """Embed a question as its bundle says, in this context only."""
     token = _known.set(bundle)
     try:
         yield
@@ -93,11 +89,7 @@ class LlamaIndexEmbedder:
         return self._fingerprint
 
     def known_as(self, fingerprint: str) -> LlamaIndexEmbedder:
-        """This embedder under the fingerprint of an index that its model built, from which its own may differ a little.
-
-        Args:
-            fingerprint: Of the embedder that built the index.
-        """
+        """This embedder under the fingerprint of an index that its model built; its own may differ a little."""
         return under_fingerprint(self, fingerprint)
 
     def _made(self) -> str:
@@ -118,11 +110,7 @@ class LlamaIndexEmbedder:
         return self._dimension
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
-        """Embed texts; see `Embedder.embed`.
-
-        Raises:
-            ModelError: The model does not return one vector per text.
-        """
+        """Embed texts; see `Embedder.embed`."""
         vectors = await (self._queries(texts) if kind == "query" else self._documents(list(texts)))
         if not len(texts):
             return np.empty((0, self.dimension), dtype=np.float32)

@@ -119,11 +119,7 @@ def empty_response() -> Response:
 
 
 def add_step(step: ReasoningStep, response: Response) -> str:
-    """Note a step in a response, whose lists may be shared already.
-
-    Returns:
-        What the step adds to the text: a piece of the answer, or all of it where it did not come in pieces.
-    """
+    """Note a step in a response, whose lists may be shared already."""
     assert response.metadata is not None
     if isinstance(step, AnswerPiece):
         # Readers of a stream cannot take back what is void: the answer starts over below it.

@@ -21,11 +21,7 @@ def both_filters(first: FilterLike, second: FilterLike) -> Filter | None:
 
 
 def within(filters: FilterLike, doc_ids: Collection[str] | None, node_ids: Collection[str] | None) -> FilterLike:
-    """A filter that also lets through nothing but some documents, and some nodes; as it is without any.
-
-    Raises:
-        ConfigurationError: One id was given where a list is expected.
-    """
+    """A filter that also lets through nothing but some documents, and some nodes; as it is without any."""
     for name, key, ids in (("doc_ids", "ref_doc_id", doc_ids), ("node_ids", "passage_id", node_ids)):
         if isinstance(ids, str):
             raise ConfigurationError(f"{name} is a list of ids, not a text: {name}=[{ids!r}].")

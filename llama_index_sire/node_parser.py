@@ -263,15 +263,7 @@ class SireNodeParser(NodeParser):
 
 @dataclass(frozen=True, slots=True)
 class _PoolSnapshot:
-    """The pool of an index at one moment, in its order: passages first, then what was derived, by level.
-
-    Attributes:
-        units: By id, with the documents they stand on.
-        metadata: Of a unit's node, by unit id: the passage's, or what all passages of a derived unit have in common.
-        children: Ids one level below a summary.
-        vectors: Rows of the index, by unit id.
-        documents: Ids of all documents, those without text too.
-    """
+    """The pool of an index at one moment, in its order: passages first, then what was derived, by level."""
 
     units: Mapping[str, tuple[Unit, tuple[str, ...]]] = field(default_factory=dict)
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -312,13 +304,7 @@ class _PoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class _NodeChange:
-    """What to do with a vector store.
-
-    Attributes:
-        drop: `ref_doc_id`s to delete first.
-        nodes: To add, leaves first.
-        retired: Ids among `drop` that have left the index.
-    """
+    """What to do with a vector store."""
 
     drop: tuple[str, ...] = ()
     nodes: tuple[TextNode, ...] = ()
@@ -326,13 +312,7 @@ class _NodeChange:
 
 
 def _read_pool(index: Index, kinds: Collection[str] | None = None) -> _PoolSnapshot:
-    """Everything in an index; nothing when it was never built.
-
-    Args:
-        index: The index.
-        kinds: Which kinds of units; None means all. Without passages the snapshot has no documents either: whatever
-            a store holds under their ids is somebody else's.
-    """
+    """Everything in an index; nothing when it was never built."""
     try:
         view = index.view()
     except IndexMissingError:
@@ -370,16 +350,7 @@ def _node_change(
     again: bool = False,
     embed: bool = False,
 ) -> _NodeChange:
-    """Compare two states of an index.
-
-    Args:
-        before: The index before.
-        after: The index now.
-        given_ids: Documents whose passages are put again.
-        held_ids: Derived units whose nodes the store may hold.
-        again: Replace everything derived, for a store that may have missed the last change.
-        embed: Put the index's vectors on the nodes.
-    """
+    """Compare two states of an index."""
     changed = {name for name in before.units if name not in after.units or not before.same(after, name, embed=embed)}
     if again:
         changed |= {name for name in after.units if not after.is_passage(name)}

@@ -27,18 +27,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make
 def to_node(
     unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any] | None = None, *, own_id: bool = False
 ) -> TextNode:
-    """Convert a unit into a node of its own; every call makes a new one.
-
-    A passage has its document as SOURCE, and the class, places and relationships of the node that it was. Anything
-    derived has its own id as SOURCE: it stands on many documents, and `delete(ref_doc_id)` of a vector store has to
-    reach it (a node without SOURCE is stored under `"None"` and stays).
-
-    Args:
-        unit: What to convert.
-        doc_ids: Documents it stands on, best first.
-        metadata: What the metadata of all its passages agree on; None takes a passage's own.
-        own_id: Whether a passage has the id of the node that it was; else ids are those of units, as UUIDs.
-    """
+    """Convert a unit into a node of its own; every call makes a new one."""
     return _node(unit, doc_ids, metadata, own_id=own_id, added=_provenance(unit, doc_ids))
 
 
@@ -79,7 +68,7 @@ def _node(
     source = related.pop(NodeRelationship.SOURCE, None)
     if is_passage and doc_ids and (source is None or source.node_id != doc_ids[0]):
         source = RelatedNodeInfo(node_id=doc_ids[0], node_type=ObjectType.DOCUMENT)
-    elif source is None:
+    elif source is None:  # `delete(ref_doc_id)` of a store must reach it; without SOURCE it would stay
         source = RelatedNodeInfo(node_id=name, node_type=ObjectType.TEXT)
     hidden = {
         key: [*about.pop(key, ()), *(PROVENANCE_KEYS if added else ())]
@@ -96,12 +85,7 @@ def _node(
 
 
 def to_scored_node(hit: Hit) -> NodeWithScore:
-    """Convert a hit: a passage as the node that it was, with its id, metadata, places, relationships and hash.
-
-    `sire_path` says why it was found, one step a line; `sire_differing` of a derived unit says what its passages do not
-    agree on. Both, and the keys of `to_node`, can be read in the metadata and are none of its items, see `HitMetadata`.
-    Scores stay as they are, but never zero or below: LlamaIndex reads a score of 0.0 as 1.0.
-    """
+    """Convert a hit: a passage as the node that it was, with its id, metadata, places, relationships and hash."""
     node = passage_node(hit.unit, hit.doc_ids, hit.metadata)
     about = _provenance(hit.unit, hit.doc_ids)
     differing = {key: list(values) for key, values in hit.differing.items() if key != NODE_KEY}
@@ -120,10 +104,7 @@ class _NodeHit(Hit):
 
 
 def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
-    """A retriever as something to reason over; its own settings say how many nodes it gives.
-
-    Where a node has no score, all of them count by place: 1, 1/2, 1/3 and so on.
-    """
+    """A retriever as something to reason over; its own settings say how many nodes it gives."""
 
     async def retrieve(query: str, _: int) -> Sequence[Hit]:
         is_async = overrides(retriever, BaseRetriever, "_aretrieve")

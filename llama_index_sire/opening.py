@@ -70,11 +70,7 @@ def resolve_llm(model: LLMLike) -> LanguageModel | None:
 
 
 def check_llm(model: LLMLike) -> None:
-    """Refuse what `resolve_llm` does not take, without looking into `Settings`.
-
-    Raises:
-        ConfigurationError: Something else.
-    """
+    """Refuse what `resolve_llm` does not take, without looking into `Settings`."""
     if isinstance(model, str) and model != "settings":
         raise ConfigurationError(f"llm is an LLM, 'settings' or None, not {model!r}.")
     if not isinstance(model, (str, LLM)):
@@ -111,16 +107,7 @@ _NAMES = ("persist_dir", "embed_model", "llm", "recipe", "vector_store", "show_p
 def read_arguments(
     called: str, arguments: Mapping[str, Any], *, fields_only: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of `open_index`, and those of a retriever.
-
-    Args:
-        called: What the user called, for errors.
-        arguments: Keywords, in any of their spellings.
-        fields_only: Whether there is an index already; `recipe` then is a name for the retriever.
-
-    Raises:
-        TypeError: A keyword is unknown, or one argument was given twice.
-    """
+    """Arguments of `open_index`, and those of a retriever."""
     if not fields_only:
         folder = next((arguments[word] for word in arguments if SPELLINGS.get(word, word) == "persist_dir"), None)
         arguments = take_settings(arguments, folder, {*_NAMES, *FIELDS, *SPELLINGS})
@@ -141,18 +128,7 @@ def open_index(
     show_progress: bool = False,
     **options: Any,
 ) -> Index:
-    """An index with LlamaIndex's models in the places of ours; where the user has a vector store, searched in it.
-
-    Args:
-        persist_dir: The index folder; None for memory.
-        recipe: A recipe or its name; None means the one that the folder's retriever was made with, or the latest.
-        llm: See `resolve_llm`.
-        embed_model: See `resolve_embed_model`. `Settings.embed_model` is not asked where a folder was built with an
-            embedder of the core.
-        vector_store: The user's store, or a mirror of it, which follows the index.
-        show_progress: Draw a bar per stage of a build.
-        **options: Further arguments of `Index`; its `mirrors` follow, too.
-    """
+    """An index with LlamaIndex's models in the places of ours; where the user has a vector store, searched in it."""
     manifest = Manifest() if persist_dir is None else Manifest.from_json(Folder(persist_dir).read_manifest())
     if show_progress and "progress" not in options:
         from sire_core.progress import Bars
@@ -177,11 +153,7 @@ _FILE = "llama_index.json"
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty.
-
-    Raises:
-        StorageError: The file is damaged.
-    """
+    """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty."""
     try:
         return {} if folder is None else read_checked(Path(folder) / _FILE, dict)
     except FileNotFoundError:  # a folder that the core wrote
@@ -189,11 +161,7 @@ def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 
 def saved_titles(folder: str | os.PathLike[str] | None) -> str | list[str]:
-    """The key of titles that a folder's documents were read with; "title" where nothing was saved.
-
-    Raises:
-        StorageError: The file is damaged.
-    """
+    """The key of titles that a folder's documents were read with; "title" where nothing was saved."""
     titles: str | list[str] = read_settings(folder).get(TITLE, "title")
     return titles
 
@@ -208,22 +176,14 @@ def write_settings(
 
 
 class Ledger:
-    """Ids of the derived units whose nodes were handed out and not deleted since; never fewer than the store holds.
-
-    Args:
-        directory: The folder of the index; None remembers in this object only.
-    """
+    """Ids of the derived units whose nodes were handed out and not deleted since; never fewer than the store holds."""
 
     def __init__(self, directory: Path | None) -> None:
         self._file = directory / "llama_index_nodes.json" if directory is not None else None
         self._memory: list[str] = []
 
     def read(self) -> list[str]:
-        """The ids, oldest first.
-
-        Raises:
-            StorageError: The file is damaged.
-        """
+        """The ids, oldest first."""
         if self._file is None:
             return list(self._memory)
         try:
@@ -232,11 +192,7 @@ class Ledger:
             return []
 
     def write(self, derived: Collection[str]) -> None:
-        """Replace everything, atomically.
-
-        Raises:
-            StorageError: The file cannot be written.
-        """
+        """Replace everything, atomically."""
         if self._file is None:
             self._memory = list(derived)
             return

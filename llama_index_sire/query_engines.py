@@ -146,18 +146,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         k: int | None = None,
         filters: FilterLike = None,
     ) -> AsyncGenerator[ReasoningStep, None]:
-        """The core's steps, with each search reported to callbacks and instrumentation.
-
-        Args:
-            bundle: The question; its own vector, if it brings one, serves the first search.
-            answer: Whether to ask for the final answer.
-            stream: Whether it also comes in pieces.
-            k: Nodes of the final context, in the place of the retriever's number.
-            filters: Narrows the retriever's own.
-
-        Raises:
-            NoAnswerError: See `on_model_error`.
-        """
+        """The core's steps, with each search reported to callbacks and instrumentation."""
         retriever, filter, size = self.retriever, to_filter(filters), k
         index: Searchable
         if isinstance(retriever, SireRetriever):

@@ -201,10 +201,9 @@ def text_rows(
         raise CorpusError("Expected a list of texts, not one string.")
     listed = list(texts)
     check_as_many(len(listed), "texts", metadatas=metadatas, ids=ids)
-    return [
-        (text, dict((metadatas or {})[at]) if metadatas else {}, ids[at] if ids else None)
-        for at, text in enumerate(listed)
-    ]
+    own: Sequence[Mapping[str, Any]] = metadatas or [{}] * len(listed)
+    rows = zip(listed, own, ids or [None] * len(listed), strict=True)
+    return [(text, dict(metadata), name) for text, metadata, name in rows]
 
 
 def check_as_many(number: int, kind: str, **lists: Sequence[Any] | None) -> None:
