@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,14 +12,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_sire.callbacks import call, inner_config
 from langchain_sire.documents import hit_to_langchain
 from sire_core.reason import RetrieverSource
-from sire_core.types import Hit, Unit, UnitKind, digest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DocumentHit(Hit):
-    """A hit of a retriever that is not ours."""
-
-    document: Document
+from sire_core.reason.searchers import ForeignHit, foreign_hit
+from sire_core.types import Hit, digest
 
 
 def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = None) -> RetrieverSource:
@@ -40,8 +33,8 @@ def retriever_source(retriever: BaseRetriever, record: dict[str, Any] | None = N
 
 def to_document(hit: Hit) -> Document:
     """A hit as a document: a copy of the one that the retriever gave, where it was not ours."""
-    if isinstance(hit, _DocumentHit):
-        document = hit.document
+    if isinstance(hit, ForeignHit):
+        document: Document = hit.original
         return Document(id=hit.unit.id, page_content=document.page_content, metadata=copy.deepcopy(document.metadata))
     return hit_to_langchain(hit)
 
@@ -55,18 +48,9 @@ def _plain(document: Document) -> dict[str, Any]:
     return {"id": document.id, "page_content": document.page_content, "metadata": document.metadata}
 
 
-def _hit(document: Document, rank: int) -> _DocumentHit:
-    title, source = document.metadata.get("title"), document.metadata.get("source")
+def _hit(document: Document, rank: int) -> Hit:
+    text, title, source = document.page_content, document.metadata.get("title"), document.metadata.get("source")
     # Without an id a passage is known by its text and where it is from: the rest of the metadata may be of the search,
     # a score for example, and the same passage would take several places of the context.
-    name = digest("langchain", document.page_content, str(source)) if document.id is None else str(document.id)
-    unit = Unit(
-        id=name,
-        kind=UnitKind.CHUNK,
-        text=document.page_content,
-        chunk_ids=(name,),
-        title=title if isinstance(title, str) else "",
-    )
-    # What people and agents are told a passage is from: its file, where it has one.
-    doc_id = source if isinstance(source, str) and source else name
-    return _DocumentHit(unit=unit, score=1.0 / rank, doc_ids=(doc_id,), document=document)
+    name = digest("langchain", text, str(source)) if document.id is None else str(document.id)
+    return foreign_hit(name, text, title, source, 1.0 / rank, document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,8 +13,9 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, SireError
-from sire_core.models.embedders import answer_text, resolve_embedder, under_fingerprint
-from sire_core.models.vector_checks import TextError, check_vectors
+from sire_core.models.embedders import answer_text, resolve_embedder
+from sire_core.models.framework_embedder import FrameworkEmbedder
+from sire_core.models.vector_checks import TextError
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
@@ -25,7 +26,7 @@ _DEPLOYMENT = "deployment"
 _NAMES = ("model", "model_name", "model_id", _DEPLOYMENT)
 
 
-class LangChainEmbedder:
+class LangChainEmbedder(FrameworkEmbedder):
     """An `Embedder` over a LangChain embedding model.
 
     LangChain's interface has no name, dimension or batch size. The fingerprint consists of the class, the model
@@ -49,45 +50,33 @@ class LangChainEmbedder:
             raise ConfigurationError(f"{type(embeddings).__name__} is no LangChain Embeddings object.")
         if batch_size < 1 or concurrency < 1:
             raise ConfigurationError("batch_size and concurrency must be at least 1.")
+        super().__init__()
         self.embeddings = embeddings
         self._name = name
         self._batch_size = batch_size
         self._concurrency = concurrency
-        self._dimension = 0
-        self._fingerprint = ""
         self._limits: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"LangChainEmbedder({self.fingerprint!r})"
 
-    @property
-    def fingerprint(self) -> str:
-        """Classes, models and asked-for dimensions, from outside in, and name; see the class."""
-        if not self._fingerprint:
-            parts = list(_names(self.embeddings))
-            if self._name:
-                parts.append(self._name)
-            elif not any(_model(layer) for layer in _layers(self.embeddings)):
-                parts.append(answer_text(type(self.embeddings).__name__, self.embeddings.embed_query))
-            self._fingerprint = ":".join(["langchain", *parts])
-        return self._fingerprint
+    def _identify(self) -> str:
+        """Classes, models and asked-for dimensions, from outside in, and name."""
+        parts = list(_names(self.embeddings))
+        if self._name:
+            parts.append(self._name)
+        elif not any(_model(layer) for layer in _layers(self.embeddings)):
+            parts.append(answer_text(type(self.embeddings).__name__, self.embeddings.embed_query))
+        return ":".join(["langchain", *parts])
 
-    def known_as(self, fingerprint: str) -> LangChainEmbedder:
-        """This embedder under the fingerprint of an index that its model built; its own may differ a little."""
-        return under_fingerprint(self, fingerprint)
+    def _embed_word(self, word: str) -> Sequence[float]:
+        return self.embeddings.embed_query(word)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_limits"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _limits=WeakKeyDictionary())
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector. Before the first vector is known, a one-word query is embedded to find out."""
-        if not self._dimension:
-            self._dimension = len(self.embeddings.embed_query("dimension"))
-        return self._dimension
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
         """Embed texts; see `Embedder.embed`."""
@@ -109,28 +98,18 @@ class LangChainEmbedder:
         return self._limits.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
 
     async def _query(self, text: str) -> list[float]:
-        try:
-            return await call(self.embeddings.embed_query, self.embeddings.aembed_query, text)
-        except SireError:
-            raise
-        except Exception as error:
-            raise self._failed(error) from error
+        return await self._called(self.embeddings.embed_query, self.embeddings.aembed_query, text)
 
     async def _documents(self, texts: list[str]) -> list[list[float]]:
+        return await self._called(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
+
+    async def _called(self, sync: Callable[[Any], T], native: Callable[[Any], Awaitable[T]], given: Any) -> T:
         try:
-            return await call(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
+            return await call(sync, native, given)
         except SireError:
             raise
         except Exception as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: Exception) -> TextError:
-        return TextError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}")
-
-    def _checked(self, rows: Sequence[Sequence[float]], texts: Sequence[str]) -> FloatArray:
-        matrix = check_vectors(rows, texts, self.fingerprint, self._dimension)
-        self._dimension = matrix.shape[1]
-        return matrix
+            raise TextError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}") from error
 
 
 async def _all(calls: Sequence[Coroutine[Any, Any, T]], free: asyncio.Semaphore) -> list[T]:

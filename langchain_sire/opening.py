@@ -13,7 +13,7 @@ from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
 from sire_core.index import Index
 from sire_core.recipes.registry import recipe_of, take_settings
-from sire_core.storage.json_files import read_checked, write_checked
+from sire_core.storage.json_files import read_optional, write_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -89,10 +89,7 @@ def make_index(
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved."""
-    try:
-        return {} if folder is None else read_checked(Path(folder) / _SETTINGS, dict)
-    except FileNotFoundError:  # a new folder, or one that the core wrote
-        return {}
+    return read_optional(folder, _SETTINGS)
 
 
 def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:

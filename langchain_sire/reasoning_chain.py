@@ -227,14 +227,10 @@ def create_self_ask_chain(
     Self-ask (Press et al.).
 
     Args:
-        retriever: Any LangChain retriever. The `k` and `filter` of a `SireRetriever` apply; an `Index` is used with the
-            defaults of a `SireRetriever`. Other retrievers are used as they are, and calls cannot filter them.
-        llm: Asks and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
-        **options: `k`, the number of documents in the final context; settings of `sire_core.reason.SelfAskConfig`
-            (`mode` and others), whose `k` is called `search_k` here; and limits of `sire_core.reason.ReasoningLimits`:
-            `max_steps`, `max_calls`, `max_tokens`, `timeout`.
-            `on_model_error="return"` returns the evidence and an empty answer if the model failed before there was an
-            answer; by default `invoke` and the rest raise `NoAnswerError`, which has the evidence.
+        retriever: See `create_ircot_chain`.
+        llm: See `create_ircot_chain`.
+        **options: As in `create_ircot_chain`, with the settings of `sire_core.reason.SelfAskConfig` (`mode` and others)
+            in the place of those of IRCoT.
 
     Raises:
         ConfigurationError: An option is unknown or invalid.

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,10 @@ from langchain_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named
+from sire_core.build.mirroring import catch_up, push_missed
 from sire_core.corpus.document_export import filter_fields
 from sire_core.corpus.file_titles import FileTitles
-from sire_core.errors import ConfigurationError, IndexMissingError, RefusedUnitsError, SireError
+from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
@@ -249,8 +250,6 @@ class SireRetriever(DocumentIndex):
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not have this recipe.
         """
-        from sire_core.build.mirroring import catch_up
-
         arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
         retriever = cls._over(f"{cls.__name__}.load", arguments)
         try:
@@ -493,9 +492,7 @@ class SireRetriever(DocumentIndex):
     async def _follow(self, report: BuildReport) -> None:
         self._file_titles.done()
         remember_title_key(self.index.path, self.title_key)
-        if report.failures:
-            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
-                await self.index.apush()  # a mirror that missed it is written again; it raises what its store raises
+        await push_missed(self.index, report)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:  # noqa: ARG002 - the interface's
         """Add documents, or replace those with the same id. Without an id, one is computed from the content.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
@@ -15,7 +14,7 @@ from langchain_sire.any_retriever import plain_document, to_document
 from langchain_sire.callbacks import child_runs
 from sire_core.errors import QueryError
 from sire_core.reason import Answer, AnswerPiece, ReasoningStep, Retrieved, iterate_sync
-from sire_core.reason.steps import NextSearch, plain_step
+from sire_core.reason.steps import NextSearch, plain_answer, plain_step
 
 _KEYS = ("question", "input", "query")
 
@@ -55,12 +54,7 @@ def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False,
         chunk |= {
             "question": question,
             "documents": [(plain_document if plain else to_document)(hit) for hit in step.hits],
-            "citations": list(step.citations),
-            "findings": list(step.findings),
-            "stop": step.stop,
-            "sufficient": step.sufficient,
-            "usage": asdict(step.usage),
-            "note": step.note,
+            **plain_answer(step),
         }
         if not streamed:
             chunk["answer"] = step.text

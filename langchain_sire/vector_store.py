@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,13 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sire.callbacks import call
 from langchain_sire.documents import pool_document
-from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
-from sire_core.metadata_values import flat_metadata
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
+from sire_core.search.vectors.framework_store import FrameworkMirror, check_store, describe_store
 from sire_core.search.vectors.vector_store import VectorStoreRanker
 from sire_core.storage.uuids import from_uuid, to_uuid
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
     from sire_core.filters import Filter
     from sire_core.protocols import FloatArray, Recipe
-
-_logger = logging.getLogger(__name__)
 
 
 class VectorStoreSource:
@@ -53,8 +49,7 @@ class VectorStoreSource:
         search_kwargs: Mapping[str, Any] | None = None,
         native_filter: Callable[[Filter], Any] | None = None,
     ) -> None:
-        if not isinstance(vector_store, VectorStore):
-            raise ConfigurationError(f"{kind_of(vector_store)} is no LangChain VectorStore.")
+        check_store(vector_store, VectorStore, "LangChain VectorStore")
         self.vector_store = vector_store
         self._distances = distances
         self._arguments = dict(search_kwargs or {})
@@ -65,7 +60,7 @@ class VectorStoreSource:
     @property
     def description(self) -> str:
         """What `Index.stats` says of it."""
-        return f"{type(self.vector_store).__name__} of the user; scores of what it does not list from 8-bit copies"
+        return describe_store(self.vector_store)
 
     async def top(
         self,
@@ -148,11 +143,7 @@ def _unit_id(document: Document) -> str:
     return str(document.metadata.get("unit_id") or from_uuid(document.id or ""))
 
 
-def _flat(document: Document) -> Document:
-    return document.model_copy(update={"metadata": flat_metadata(document.metadata)})
-
-
-class VectorStoreMirror:
+class VectorStoreMirror(FrameworkMirror):
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
     The documents and ids are those of `pool_documents`; the store embeds them with its own embeddings. What the store
@@ -176,17 +167,10 @@ class VectorStoreMirror:
     def __init__(
         self, vector_store: VectorStore, name: str = "langchain", *, save: Callable[[], Any] | None = None
     ) -> None:
-        if not isinstance(vector_store, VectorStore):
-            raise ConfigurationError(f"{kind_of(vector_store)} is no LangChain VectorStore.")
+        check_store(vector_store, VectorStore, "LangChain VectorStore")
+        super().__init__(name)
         self.vector_store = vector_store
-        self._name = name
         self._save = save
-        self._is_flat = False
-
-    @property
-    def name(self) -> str:
-        """The name that was given."""
-        return self._name
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Insert units; what the store has under their ids goes first, since not every store replaces."""
@@ -198,26 +182,10 @@ class VectorStoreMirror:
             there = [name for name, unit in zip(ids, units, strict=True) if unit.replaces]
         if there:
             await call(lambda: store.delete(there), lambda: store.adelete(there))
-        if self._is_flat:
-            documents = list(map(_flat, documents))
-        try:
-            await self._add(documents, ids)
-        except Exception as error:
-            flat = list(map(_flat, documents))
-            if flat == documents:
-                raise
-            await self._add(flat, ids)
-            self._is_flat = True
-            _logger.warning(
-                "The vector store %r takes single values as metadata only (%s). From now on it gets lists and mappings "
-                "as JSON, and no null.",
-                self._name,
-                str(error)[:200],
-            )
-
-    async def _add(self, documents: list[Document], ids: list[str]) -> None:
-        store = self.vector_store
-        await call(lambda: store.add_documents(documents, ids=ids), lambda: store.aadd_documents(documents, ids=ids))
+        await self._add(
+            documents,
+            lambda put: call(lambda: store.add_documents(put, ids=ids), lambda: store.aadd_documents(put, ids=ids)),
+        )
 
     async def drop(self, ids: Sequence[str]) -> None:
         """Delete units; of a store that can tell, only what it has."""

@@ -14,8 +14,8 @@ from llama_index.core.embeddings.mock_embed_model import MockEmbedding
 from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
-from sire_core.models.embedders import answer_text, under_fingerprint
-from sire_core.models.vector_checks import check_vectors
+from sire_core.models.embedders import answer_text
+from sire_core.models.framework_embedder import FrameworkEmbedder
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -57,7 +57,7 @@ def known_query(bundle: QueryBundle) -> Iterator[None]:
         _known.reset(token)
 
 
-class LlamaIndexEmbedder:
+class LlamaIndexEmbedder(FrameworkEmbedder):
     """An `Embedder` over a LlamaIndex embedding model: its caches, rate limits and callbacks keep working.
 
     Questions go through the model's query methods, passages through its text methods. In async code, async methods are
@@ -71,28 +71,12 @@ class LlamaIndexEmbedder:
     """
 
     def __init__(self, model: BaseEmbedding, fingerprint: str | None = None) -> None:
+        super().__init__(fingerprint)
         self.model = model
-        self._fingerprint = fingerprint
-        self._dimension = 0
+        self.tells_texts_apart = not isinstance(model, MockEmbedding)  # it gives every text one vector
         self._warned = False
 
-    @property
-    def tells_texts_apart(self) -> bool:
-        """False for `MockEmbedding`, which gives every text one vector; see `check_vectors`."""
-        return not isinstance(self.model, MockEmbedding)
-
-    @property
-    def fingerprint(self) -> str:
-        """`llama-index:CLASS:MODEL`, with the settings that change vectors; see the class."""
-        if self._fingerprint is None:
-            self._fingerprint = self._made()
-        return self._fingerprint
-
-    def known_as(self, fingerprint: str) -> LlamaIndexEmbedder:
-        """This embedder under the fingerprint of an index that its model built; its own may differ a little."""
-        return under_fingerprint(self, fingerprint)
-
-    def _made(self) -> str:
+    def _identify(self) -> str:
         values = {name: getattr(self.model, name, None) for name in _TELLING}
         settings = ",".join(f"{name}={value}" for name, value in values.items() if isinstance(value, (str, int, float)))
         name = f"llama-index:{type(self.model).__name__}:{self.model.model_name}"
@@ -102,12 +86,8 @@ class LlamaIndexEmbedder:
         answered = answer_text(type(self.model).__name__, self.model.get_query_embedding)
         return f"{name}:{answered}" if answered else name
 
-    @property
-    def dimension(self) -> int:
-        """Length of a vector; embeds one word when nothing was embedded before."""
-        if not self._dimension:
-            self._dimension = len(self.model.get_text_embedding("dimension"))
-        return self._dimension
+    def _embed_word(self, word: str) -> Sequence[float]:
+        return self.model.get_text_embedding(word)
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
         """Embed texts; see `Embedder.embed`."""
@@ -120,10 +100,7 @@ class LlamaIndexEmbedder:
                 "MockEmbedding gives every text the same vector, so vectors rank nothing; for tests only. "
                 "sire_core.testing.HashEmbedder() needs no model either, and tells texts apart."
             )
-        knows_all = self.tells_texts_apart
-        checked = check_vectors(vectors, texts, self.fingerprint, self._dimension, knows_all=knows_all)
-        self._dimension = checked.shape[1]
-        return checked
+        return self._checked(vectors, texts)
 
     async def _queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
         known = _known.get()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Union
 
 from llama_index.core.base.response.schema import Response
@@ -12,7 +12,7 @@ from llama_index.core.workflow import Event
 
 from llama_index_sire.nodes import node_of
 from sire_core.reason import Answer, AnswerPiece, IntermediateAnswer, ReasoningStep, Retrieved, SubQuestion, Thought
-from sire_core.reason.steps import plain_step
+from sire_core.reason.steps import plain_answer, plain_step
 from sire_core.serve.outputs import source_title
 
 
@@ -89,7 +89,7 @@ def to_event(step: ReasoningStep) -> ReasoningEvent:
     if "hits" in values:
         values["nodes"] = [node_of(hit) for hit in values.pop("hits")]
     if isinstance(step, Answer):
-        values |= {"usage": asdict(step.usage), "citations": [*step.citations], "findings": [*step.findings]}
+        values |= plain_answer(step)
     event: ReasoningEvent = _EVENTS[type(step)](**values)
     return event
 
@@ -133,12 +133,7 @@ def add_step(step: ReasoningStep, response: Response) -> str:
     response.response = step.text or _NOTHING
     response.source_nodes.extend(node_of(hit) for hit in step.hits)
     response.metadata.update(
-        stop=step.stop,
-        sufficient=step.sufficient,
-        citations=list(step.citations),
-        findings=list(step.findings),
-        usage=asdict(step.usage),
-        note=step.note,
+        **plain_answer(step),
         sources=[
             {"number": number, "doc_ids": list(hit.doc_ids), "title": source_title(hit)}
             for number, hit in enumerate(step.hits, 1)

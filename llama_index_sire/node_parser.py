@@ -20,6 +20,7 @@ from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, Rela
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+from llama_index_sire.calls import call
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.nodes import to_node
@@ -124,14 +125,7 @@ class SireNodeParser(NodeParser):
     # --- parsing ----------------------------------------------------------------------------------------------------
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002 - the interface
-        with self._index(show_progress) as index:
-            missing = [] if self.docstore is None else [d for d in self._missing(index, nodes) if not self._stored(d)]
-            change = run_sync(self._apply(index, nodes, missing))
-        if self.vector_store is not None:
-            for name in change.drop:
-                self.vector_store.delete(name)
-            self._forget(change.retired)
-        return list(change.nodes)
+        return run_sync(self._aparse_nodes(nodes, show_progress))
 
     async def _aparse_nodes(
         self,
@@ -141,11 +135,9 @@ class SireNodeParser(NodeParser):
     ) -> list[BaseNode]:
         with self._index(show_progress) as index:
             missing = [] if self.docstore is None else self._missing(index, nodes)
-            change = await self._apply(index, nodes, [d for d in missing if not await self._astored(d)])
+            change = await self._apply(index, nodes, [d for d in missing if not await self._stored(d)])
         if self.vector_store is not None:
-            for name in change.drop:
-                await self.vector_store.adelete(name)
-            self._forget(change.retired)
+            await self._drop(self.vector_store, change.drop, change.retired)
         return list(change.nodes)
 
     async def _apply(self, index: Index, nodes: Sequence[BaseNode], missing: Sequence[str]) -> _NodeChange:
@@ -220,19 +212,18 @@ class SireNodeParser(NodeParser):
 
     def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
         """Delete nodes that are no longer in the index from a store that was not passed to the parser."""
-        retired = self.retired_ids
-        for name in retired:
-            vector_store.delete(name)
-        self._forget(retired)
-        return retired
+        return run_sync(self.adelete_retired(vector_store))
 
     async def adelete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
         """See `delete_retired`."""
-        retired = self.retired_ids
-        for name in retired:
-            await vector_store.adelete(name)
-        self._forget(retired)
+        retired = await asyncio.to_thread(lambda: self.retired_ids)
+        await self._drop(vector_store, retired, retired)
         return retired
+
+    async def _drop(self, store: BasePydanticVectorStore, names: Sequence[str], retired: Sequence[str]) -> None:
+        for name in names:
+            await call(store.delete, store.adelete, name)
+        self._forget(retired)
 
     def _ledger(self) -> Ledger:
         return Ledger(Path(self.persist_dir) if self.persist_dir else None)
@@ -246,15 +237,12 @@ class SireNodeParser(NodeParser):
         given_ids = {node.ref_doc_id or node.node_id for node in nodes}
         return [document for document in _document_ids(index) if document not in given_ids]
 
-    def _stored(self, document: str) -> bool:
-        assert self.docstore is not None
-        return self.docstore.get_document_hash(document) is not None or bool(self.docstore.get_ref_doc_info(document))
-
-    async def _astored(self, document: str) -> bool:
-        assert self.docstore is not None
-        if await self.docstore.aget_document_hash(document) is not None:
+    async def _stored(self, document: str) -> bool:
+        store = self.docstore
+        assert store is not None
+        if await call(store.get_document_hash, store.aget_document_hash, document) is not None:
             return True
-        return bool(await self.docstore.aget_ref_doc_info(document))
+        return bool(await call(store.get_ref_doc_info, store.aget_ref_doc_info, document))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -14,6 +13,7 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScor
 from llama_index_sire.calls import call, overrides
 from llama_index_sire.documents import NODE_KEY, HitMetadata, own_metadata, read_about
 from sire_core.reason import RetrieverSource
+from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.storage.uuids import to_uuid
 from sire_core.types import Hit, Unit, UnitKind
 
@@ -96,13 +96,6 @@ def to_scored_node(hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=max(float(hit.score), _LEAST))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NodeHit(Hit):
-    """A hit of a retriever that is not ours."""
-
-    node: NodeWithScore
-
-
 def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
     """A retriever as something to reason over; its own settings say how many nodes it gives."""
 
@@ -117,21 +110,13 @@ def retriever_source(retriever: BaseRetriever) -> RetrieverSource:
 
 def node_of(hit: Hit) -> NodeWithScore:
     """A hit as a node: a copy of the one that the retriever gave, where it was not ours."""
-    if isinstance(hit, _NodeHit):
-        return NodeWithScore(node=hit.node.node.model_copy(deep=True), score=float(hit.score))
+    if isinstance(hit, ForeignHit):
+        return NodeWithScore(node=hit.original.node.model_copy(deep=True), score=float(hit.score))
     return to_scored_node(hit)
 
 
-def _hit(scored_node: NodeWithScore, score: float | None, rank: int) -> _NodeHit:
+def _hit(scored_node: NodeWithScore, score: float | None, rank: int) -> Hit:
     node = scored_node.node
-    title = node.metadata.get("title")
-    unit = Unit(
-        id=node.node_id,
-        kind=UnitKind.CHUNK,
-        text=node.get_content(MetadataMode.NONE),
-        chunk_ids=(node.node_id,),
-        title=title if isinstance(title, str) else "",
-    )
-    # What people and agents are told a passage is from: its file, where it has one.
-    source = node.metadata.get("file_name") or node.ref_doc_id or node.node_id
-    return _NodeHit(unit=unit, score=1.0 / rank if score is None else score, doc_ids=(str(source),), node=scored_node)
+    source, text = node.metadata.get("file_name") or node.ref_doc_id, node.get_content(MetadataMode.NONE)
+    score = 1.0 / rank if score is None else score
+    return foreign_hit(node.node_id, text, node.metadata.get("title"), str(source or ""), score, scored_node)

@@ -20,7 +20,7 @@ from sire_core.index import Index
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.folder import Folder
-from sire_core.storage.json_files import read_checked, write_checked
+from sire_core.storage.json_files import read_checked, read_optional, write_checked
 from sire_core.storage.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -154,10 +154,7 @@ _FILE = "llama_index.json"
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
     """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty."""
-    try:
-        return {} if folder is None else read_checked(Path(folder) / _FILE, dict)
-    except FileNotFoundError:  # a folder that the core wrote
-        return {}
+    return read_optional(folder, _FILE)
 
 
 def saved_titles(folder: str | os.PathLike[str] | None) -> str | list[str]:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -41,8 +40,9 @@ from llama_index_sire.opening import (
     write_settings,
 )
 from sire_core.arguments import named, parameters
+from sire_core.build.mirroring import catch_up, push_missed
 from sire_core.corpus.file_titles import FileTitles
-from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, RefusedUnitsError, StorageError
+from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
@@ -233,8 +233,6 @@ class SireRetriever(BaseRetriever):
             EmbedderMismatchError: The index was built with another embedding model.
             TypeError: An argument is unknown.
         """
-        from sire_core.build.mirroring import catch_up
-
         try:
             with Index(persist_dir) as known:
                 known.stats()
@@ -584,9 +582,7 @@ class SireRetriever(BaseRetriever):
         report = replace(report, unchanged=report.unchanged + same)
         if self.index.path is not None:
             self._remember(self.index.path)
-        if report.failures:
-            with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
-                await self.index.apush()  # a store that missed the change gets it now; it raises what the store raises
+        await push_missed(self.index, report)
         return report
 
     def _remember(self, folder: Path) -> None:

@@ -14,13 +14,12 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 
 from llama_index_sire.calls import call, overrides
 from llama_index_sire.nodes import to_node
-from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError
-from sire_core.metadata_values import flat_metadata
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
+from sire_core.search.vectors.framework_store import FrameworkMirror, check_store, describe_store
 from sire_core.search.vectors.vector_store import VectorStoreRanker
 from sire_core.storage.uuids import from_uuid, to_uuid
 
@@ -48,14 +47,13 @@ class VectorStoreSource:
     """
 
     def __init__(self, vector_store: BasePydanticVectorStore) -> None:
-        if not isinstance(vector_store, BasePydanticVectorStore):
-            raise ConfigurationError(f"{kind_of(vector_store)} is no LlamaIndex vector store.")
+        check_store(vector_store, BasePydanticVectorStore, "LlamaIndex vector store")
         self.vector_store = vector_store
 
     @property
     def description(self) -> str:
         """What `Index.stats` says of it."""
-        return f"{type(self.vector_store).__name__} of the user; scores of what it does not list from 8-bit copies"
+        return describe_store(self.vector_store)
 
     async def top(
         self,
@@ -122,11 +120,7 @@ def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStor
     return replace(built, vectors=source)
 
 
-def _flat(node: TextNode) -> TextNode:
-    return node.model_copy(update={"metadata": flat_metadata(node.metadata)})
-
-
-class VectorStoreMirror:
+class VectorStoreMirror(FrameworkMirror):
     """Writes every change of an index to a vector store: `Index(path, mirrors=[VectorStoreMirror(store)])`.
 
     The nodes contain the vectors of the index, so nothing is embedded twice. What the store missed after a crash or
@@ -154,18 +148,11 @@ class VectorStoreMirror:
         *,
         persist_path: str | os.PathLike[str] | None = None,
     ) -> None:
-        if not isinstance(vector_store, BasePydanticVectorStore):
-            raise ConfigurationError(f"{kind_of(vector_store)} is no LlamaIndex vector store.")
+        check_store(vector_store, BasePydanticVectorStore, "LlamaIndex vector store")
+        super().__init__(name)
         self.vector_store = vector_store
-        self._name = name
         self._file = None if persist_path is None else Path(persist_path)
-        self._is_flat = False
         self._by_id = any(overrides(vector_store, BasePydanticVectorStore, way) for way in _BY_ID)
-
-    @property
-    def name(self) -> str:
-        """The name that was given."""
-        return self._name
 
     async def put(self, units: Sequence[MirroredUnit]) -> None:
         """Add units; what the store has under their ids goes first, since not every store replaces."""
@@ -176,22 +163,7 @@ class VectorStoreMirror:
             except Exception as error:  # noqa: BLE001 - stores make their collection when they first add; else adding fails, too
                 _logger.warning("The vector store %r could not delete %d nodes: %s", self._name, len(replaced), error)
         store, nodes = self.vector_store, [self._node(unit) for unit in units]
-        if self._is_flat:
-            nodes = list(map(_flat, nodes))
-        try:
-            added = await call(store.add, store.async_add, nodes)
-        except Exception as error:
-            flat = list(map(_flat, nodes))
-            if flat == nodes:
-                raise
-            added = await call(store.add, store.async_add, flat)
-            self._is_flat = True
-            _logger.warning(
-                "The vector store %r takes single values as metadata only (%s). From now on it gets lists and mappings "
-                "as JSON, and no null.",
-                self._name,
-                str(error)[:200],
-            )
+        added = await self._add(nodes, lambda put: call(store.add, store.async_add, put))
         if added and not {node.node_id for node in nodes} & set(added):
             raise ConfigurationError(
                 f"{type(store).__name__} gives its entries ids of its own ({added[0]!r}, ...), so that nothing that it "

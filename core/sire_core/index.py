@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.arguments import explains_settings
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.index_keywords import explains_settings
 from sire_core.models.sync import run_sync
 from sire_core.models.usage import UsageLimits, limits_of
 from sire_core.progress import ProgressLike, progress_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from sire_core.storage.store import CORPUS
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
+    from sire_core.index import Index
     from sire_core.protocols import Mirror
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import BuiltRecipe
     from sire_core.storage.outbox import Outbox
+    from sire_core.types import BuildReport
 
 _BATCH = 500
 _ALONE = 3
@@ -103,6 +106,13 @@ def catch_up(push: Callable[[], object]) -> None:
         _logger.info("Another process is writing to the index; it updates the vector stores.")
     except Exception as error:  # noqa: BLE001 - a user's store may raise anything
         _logger.warning("A vector store is behind the index: %s: %s", type(error).__name__, error)
+
+
+async def push_missed(index: Index, report: BuildReport) -> None:
+    """Write a mirror again that missed a change; raises what its store raises, but for single units it refuses."""
+    if report.failures:
+        with suppress(RefusedUnitsError):  # logged, and counted in `stats`: the other units are there
+            await index.apush()
 
 
 @dataclass(frozen=True, slots=True)

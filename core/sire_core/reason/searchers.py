@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError
 from sire_core.telemetry import TraceSpan
+from sire_core.types import Hit, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.filters import FilterLike
     from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit, PathStep
+    from sire_core.types import PathStep
 
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
 """Maps a query and a number to about as many hits, best first. Scores must be finite."""
@@ -102,6 +103,25 @@ class RetrieverSource:
                 f"{self._name} cannot be filtered from here: set the filter on the retriever itself."
             )
         return _RetrieverSearcher(self._retrieve)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignHit(Hit):
+    """A hit of a framework's retriever.
+
+    Attributes:
+        original: What the retriever gave.
+    """
+
+    original: Any
+
+
+def foreign_hit(name: str, text: str, title: object, source: object, score: float, original: object) -> ForeignHit:
+    """A passage that a framework's retriever found; people and agents are told its source, where it has one."""
+    title = title if isinstance(title, str) else ""
+    unit = Unit(id=name, kind=UnitKind.CHUNK, text=text, chunk_ids=(name,), title=title)
+    doc_id = source if isinstance(source, str) and source else name
+    return ForeignHit(unit=unit, score=score, doc_ids=(doc_id,), original=original)
 
 
 class _RetrieverSearcher:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Union
 
 from sire_core.algorithms.text import name_key
@@ -153,6 +153,18 @@ def plain_step(step: ReasoningStep, hits: str, convert: Callable[[Hit], Any], ki
         return {**result, "text": step.text, "stop": step.stop}
     values = {field.name: getattr(step, field.name) for field in fields(step)}
     return result | {hits if n == "hits" else n: [*map(convert, v)] if n == "hits" else v for n, v in values.items()}
+
+
+def plain_answer(answer: Answer) -> dict[str, Any]:
+    """An answer for JSON, without its text and hits."""
+    return {
+        "citations": list(answer.citations),
+        "findings": list(answer.findings),
+        "stop": answer.stop,
+        "sufficient": answer.sufficient,
+        "usage": asdict(answer.usage),
+        "note": answer.note,
+    }
 
 
 @dataclass(frozen=True, slots=True)

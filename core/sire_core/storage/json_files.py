@@ -114,3 +114,11 @@ def copy_adapter_files(folder: Path, target: Path) -> None:
                 copy = target / file.relative_to(folder)
                 copy.parent.mkdir(exist_ok=True)
                 shutil.copy2(file, copy, follow_symlinks=False)
+
+
+def read_optional(folder: str | os.PathLike[str] | None, name: str) -> dict[str, Any]:
+    """A mapping that is checked as by `read_checked`; empty without a folder or file."""
+    try:
+        return {} if folder is None else read_checked(Path(folder) / name, dict)
+    except FileNotFoundError:
+        return {}
