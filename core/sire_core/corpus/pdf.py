@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,22 @@ _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
 """Not `3.`, which begins an item of a list."""
+_NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")
+_CHAPTER = re.compile(
+    r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe)?\s*(?:\d{1,3}|[ivx]{1,5}|[a-z]|one|two|three|four"
+    r"|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen)\.?",
+    re.IGNORECASE,
+)
+"""A line above the title of a chapter, often in larger letters."""
+_ACCENTS = dict(
+    zip(
+        "\u00b4\u00a8\u02c6\u02dc\u02c7\u02da\u00b8\u02dd",
+        "\u0301\u0308\u0302\u0303\u030c\u030a\u0327\u030b",
+        strict=True,
+    )
+)
+_ACCENTED = re.compile(f"([{''.join(_ACCENTS)}]) ?([A-Za-z\u0131])")
+"""Accents that old fonts have as letters of their own, in front of the letter that they belong to."""
 _CUT = "\x02"
 """Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
 _HYPHENS = "\x02\ufffe\u00ad"
@@ -54,7 +71,7 @@ class _Line:
     """A line of a page: its words, the size of its letters in points, whether all are bold, and its place.
 
     It stands apart if there is more space above it than between the lines of a paragraph. The cells of a row are words
-    with wide spaces between them.
+    with wide spaces between them. A line of contents refers to a page: its last cell is a number.
     """
 
     text: str
@@ -66,6 +83,7 @@ class _Line:
     running: bool = False
     upright: bool = True
     cells: int = 1
+    refers: bool = False
 
 
 def read_pdf(path: Path) -> tuple[str, str]:
@@ -139,7 +157,7 @@ def _lines(page: Any) -> Iterator[_Line]:
     positions: list[int] = []
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
-    cells = 1
+    cells, last_cell = 1, 0
     for position in range(total + 1):
         code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
         if code > 32 and pdfium.FPDFText_GetCharBox(handle, position, left, right, bottom, top):
@@ -157,21 +175,27 @@ def _lines(page: Any) -> Iterator[_Line]:
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
                 letters.append(" ")  # between the cells of a table there need not be one
                 positions.append(position)
-            cells += letters[-1:] == [" "] and left.value - end > tall
+            if letters[-1:] == [" "] and left.value - end > tall:
+                cells, last_cell = cells + 1, len(letters)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
-            words = " ".join("".join(letters).split())
+            words = _ACCENTED.sub(_composed, " ".join("".join(letters).split()))
             if words:
                 places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
                 line = _measure_line(handle, words, places)
-                line.cells = cells
+                line.cells, line.refers = cells, cells > 1 and "".join(letters[last_cell:]).strip().isdigit()
                 yield line
             letters.clear()
             positions.clear()
-            cells = 1
+            cells, last_cell = 1, 0
         elif code not in (0, 13):
             letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
             positions.append(position)
+
+
+def _composed(match: re.Match[str]) -> str:
+    letter = unicodedata.normalize("NFC", match[2].replace("\u0131", "i") + _ACCENTS[match[1]])
+    return letter if len(letter) == 1 else match[0]
 
 
 def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
@@ -277,9 +301,11 @@ def _title(pages: Sequence[list[_Line]], body: float) -> str:
         return ""
     middle = (max(line.base for line in lines) + min(line.base for line in lines)) / 2
     lines = [line for line in lines if line.base >= middle and not _NO_HEADING.match(line.text)]
+    lines = [line for line in lines if not _CHAPTER.fullmatch(line.text)] or lines
     largest = max((line.size for line in lines), default=0.0)
     first = next((list(group) for size, group in groupby(lines, key=lambda line: line.size) if size == largest), [])
-    words = _heading_text(" ".join(line.text for line in first))
+    end = next((n for n, (one, other) in enumerate(pairwise(first), 1) if one.base - other.base > 1.8 * largest), None)
+    words = _heading_text(" ".join(line.text for line in first[:end]))
     return words if largest > _LARGER * body and 0 < len(words.split()) <= _TITLE_WORDS else ""
 
 
@@ -336,22 +362,28 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
     letters = [sum(len(line.text) for line in block) for block in blocks]
     if sum(letters[number] for number in headings) > 0.4 * sum(letters):
         headings = set()
+    chapters = {n for n in headings if n + 1 in headings and _CHAPTER.fullmatch(_text(blocks[n]))}
+    headings -= chapters
     sizes = sorted({blocks[number][0].size for number in headings}, reverse=True)[:4]
+    chapter = ""
     for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
         if is_list:
             yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}" for _, block in group)
             continue
         for number, block in group:
-            if number in headings:
+            if number in chapters:
+                chapter = f"{_text(block)} "
+            elif number in headings:
                 level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
-                yield f"{'#' * level} {_heading_text(' '.join(_text(block).split()))}"
+                yield f"{'#' * level} {chapter}{_heading_text(' '.join(_text(block).split()))}"
+                chapter = ""
             else:
                 yield plain_text(_text(block))
 
 
 def _is_heading(block: Sequence[_Line], body: float) -> bool:
     first, words = block[0], " ".join(line.text for line in block)
-    if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright:
+    if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright or block[-1].refers:
         return False
     if _NO_HEADING.match(words) or words[-1] in ".,;" or not any(map(str.isalpha, words)) or words[0].islower():
         return False
@@ -378,5 +410,5 @@ def _text(block: Sequence[_Line]) -> str:
 
 
 def _heading_text(words: str) -> str:
-    """A heading with words put together that a hyphen cuts."""
-    return re.sub(r"(?<=[a-z])(?:\x02|- )(?=[a-z])", "", words).replace(_CUT, "-")
+    """A heading with words put together that a hyphen cuts, without the mark of a footnote."""
+    return _NOTE_MARK.sub("", re.sub(r"(?<=[a-z])(?:\x02|- )(?=[a-z])", "", words).replace(_CUT, "-"))

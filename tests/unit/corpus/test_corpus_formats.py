@@ -232,6 +232,22 @@ def test_a_table_of_a_pdf_that_goes_on_has_its_head_once_and_items_keep_their_nu
     assert words.index("Main street A1") < words.index("High street B2") < words.index("3. Hand it in")
 
 
+def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
+    first = [
+        (1, 18, 72, 720, "Boats and their repair *"),
+        (1, 18, 72, 660, "Version 2"),
+        (1, 10, 72, 640, "1"),
+        (1, 10, 100, 640, "Hulls"),
+        (1, 10, 400, 640, "2"),
+        *column(600, PROSE),
+    ]
+    second = [(1, 30, 72, 720, "Eleven"), (1, 18, 72, 680, "Hulls"), *column(640, PROSE)]
+    document = read(tmp_path / "a.pdf", pdf(first, second))
+    assert document.title == "Boats and their repair"
+    assert headings(document.text) == ["Boats and their repair", "Version 2", "Eleven Hulls"]
+    assert "1 Hulls 2" in document.text
+
+
 def test_pages_and_streams_of_a_pdf_are_bounded(tmp_path):
     line = [(0, 10, 72, 700, "words and words " * 200)]
     (tmp_path / "many.pdf").write_bytes(pdf(line * 100, repeat=2_000))
