@@ -2,14 +2,19 @@
 
 import os
 import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.derive.runners import RayRunner, resolve_runner
-from sire_core.errors import ConfigurationError, LimitExceededError
+from sire_core.errors import BuildError, ConfigurationError, LimitExceededError
 from sire_core.models.usage import UsageLimits
 from sire_core.testing.contents import read_contents
 from sire_core.testing.scripted_model import ScriptedModel
@@ -61,6 +66,71 @@ def test_ray_part_of_a_lost_worker_is_done_again(cluster, tmp_path):
 
     assert run_sync(everything()) == {number: 100 + number for number in range(6)}
     assert marker.exists()
+
+
+def kill_some(stop, killed):
+    """Kill workers of this process's cluster, one after the other, until told to stop."""
+    import psutil
+
+    while not stop.wait(0.2):
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if child.name().startswith("ray::_work"):
+                    child.kill()
+                    killed.append(child.pid)
+                    break
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["sirerag", "sire", "smart"])
+def test_ray_workers_are_killed_during_a_build(cluster, tmp_path, recipe):
+    pytest.importorskip("psutil")
+    documents = [replace(d, id=f"{d.id}-{copy}") for copy in range(6) for d in demo_documents()]
+    here = built(documents, tmp_path / "here", recipe)
+    stop, killed = threading.Event(), []
+    killer = threading.Thread(target=kill_some, args=(stop, killed))
+    killer.start()
+    try:
+        with suppress(BuildError):
+            built(documents, tmp_path / "there", recipe, runner=cluster)
+    finally:
+        stop.set()
+        killer.join()
+    assert killed
+    assert built(documents, tmp_path / "there", recipe, runner=cluster) == here
+
+
+def test_ray_part_that_kills_every_worker_is_an_error_of_ours(cluster):
+    def work(shared, part):
+        os._exit(1)
+
+    async def everything():
+        return [found async for found in cluster.map(work, 0, [1])]
+
+    from sire_core.models.sync import run_sync
+
+    with pytest.raises(BuildError, match="build again"):
+        run_sync(everything())
+
+
+def build_by_ray(folder):
+    with Index(folder, recipe="sirerag", runner=RayRunner(part_size=8)) as index:
+        index.build(demo_documents())
+
+
+@pytest.mark.slow
+def test_ray_driver_is_killed_during_a_build(tmp_path):
+    """The next build, without Ray, ends as if nothing had happened."""
+    expected = built(list(demo_documents()), tmp_path / "here", "sirerag")
+    code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]; import test_ray; test_ray.build_by_ray(sys.argv[1])"
+    for number, seconds in enumerate((4, 7, 11)):
+        folder = tmp_path / str(number)
+        process = subprocess.Popen([sys.executable, "-c", code, folder], stderr=subprocess.DEVNULL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.kill()
+        process.wait()
+        assert built(list(demo_documents()), folder, "sirerag") == expected
 
 
 def test_ray_errors_are_raised_as_they_are(cluster):

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import BuildError, ConfigurationError
 
 if TYPE_CHECKING:
     import asyncio
@@ -192,7 +192,19 @@ def _result(ray: Any, future: asyncio.Future[R]) -> R:
         return future.result()
     except ray.exceptions.RayTaskError as error:
         cause = getattr(error, "cause", None)
-        raise (cause if isinstance(cause, Exception) else error) from error
+        if isinstance(cause, Exception):
+            raise cause from error
+        raise _lost(error) from error
+    except ray.exceptions.RayError as error:
+        raise _lost(error) from error
+
+
+def _lost(error: Exception) -> BuildError:
+    return BuildError(
+        f"Ray did not finish a part of the build ({type(error).__name__}: {str(error)[:500]}). Nothing was changed, "
+        "and what models answered is stored. See to the cluster (`ray status`; workers that run out of memory take a "
+        "smaller part_size) and build again."
+    )
 
 
 def resolve_runner(runner: Runner | str | None) -> Runner:
