@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scan_methods import Method, methods
 
 from sire_core.algorithms.vectors import unit_rows
-from sire_core.search.vectors.pq_index import RowReader
+from sire_core.search.vectors.flat import RowReader
 
 Floats = NDArray[np.float32]
 

@@ -39,8 +39,8 @@ from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
-from sire_core.search.filter_hint import unknown_keys
 from sire_core.search.passages import check_returns
+from sire_core.search.snapshot import unknown_keys
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from sire_core.errors import ConfigurationError as ConfigurationError
     from sire_core.errors import ModelError as ModelError
     from sire_core.filters import Filter as Filter
+    from sire_core.knowledge.edge_columns import IdPositions as IdPositions
+    from sire_core.knowledge.edge_columns import relation_ends as relation_ends
     from sire_core.knowledge.entity_graph import EntityGraph as EntityGraph
     from sire_core.knowledge.knowledge_graph import KnowledgeGraph as KnowledgeGraph
     from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
     from sire_core.knowledge.names import similar_names as similar_names
-    from sire_core.knowledge.relation_ends import IdPositions as IdPositions
-    from sire_core.knowledge.relation_ends import relation_ends as relation_ends
     from sire_core.knowledge.walk import Walk as Walk
     from sire_core.knowledge.walk import WalkPaths as WalkPaths
     from sire_core.knowledge.walk import min_max as min_max
@@ -96,7 +96,7 @@ _MODULES = {
     "knowledge.entity_graph": "EntityGraph",
     "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
     "knowledge.names": "similar_names",
-    "knowledge.relation_ends": "IdPositions relation_ends",
+    "knowledge.edge_columns": "IdPositions relation_ends",
     "knowledge.walk": "Walk WalkPaths min_max walk_ranking",
     "models.prompt_format": "numbered",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",

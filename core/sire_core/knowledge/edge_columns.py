@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import id_codes, ranges
 from sire_core.algorithms.text import cached_key
 from sire_core.extraction.titles import WORD, title_forms
-from sire_core.knowledge import MENTIONS
+from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.storage.checksums import stored_texts, stored_values
 from sire_core.types import Edge, hash64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from sire_core.protocols import IntArray, View
 
 _FORM = {"keys": np.uint64, "first": np.uint64, "second": np.uint64, "last": np.uint64}
 
@@ -285,3 +287,39 @@ def updated_blocks(
 def _edge(kind: str, source: str, target: str, names: Sequence[str], title: bool) -> Edge:
     metadata: dict[str, Any] = {"names": names} if kind == MENTIONS else {}
     return Edge(kind, source, target, 1.0, metadata | ({"title": True} if title else {}))
+
+
+class IdPositions:
+    """Looks up positions of units by id, on arrays instead of a dict.
+
+    Args:
+        ids: Unit ids, `[size]`.
+    """
+
+    def __init__(self, ids: NDArray[np.bytes_]) -> None:
+        self._ids = ids
+        codes = id_codes(ids)
+        self._order = np.argsort(codes)
+        self._codes = codes[self._order]
+
+    @classmethod
+    def of(cls, view: View) -> IdPositions:
+        """Return those of a pool, made once per snapshot."""
+        positions: IdPositions = view.derived("places of ids", lambda: cls(view.ids))
+        return positions
+
+    def find(self, ids: NDArray[np.bytes_]) -> IntArray:
+        """Return positions of ids; -1 for an unknown id."""
+        if not len(self._order):
+            return np.full(len(ids), -1, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self._codes, id_codes(ids)), len(self._codes) - 1)
+        positions = self._order[rows]
+        return np.where(self._ids[positions] == ids, positions, -1).astype(np.int64)
+
+
+def relation_ends(view: View) -> IntArray:
+    """Return positions of relations and of the entities at their ends, `[2, pairs]`, without ends that are no units."""
+    positions = IdPositions.of(view)
+    columns = EdgeColumns.of_blocks(view.notes(f"{RELATES}/"))
+    pairs = np.stack([positions.find(columns.sources), positions.find(columns.targets)])
+    return np.asarray(pairs[:, (pairs >= 0).all(axis=0)])

@@ -8,7 +8,7 @@ from tree_definition import tree_entropy
 
 from sire_core.recipes.smart.communities import entropy_tree
 from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, decoding_information
-from sire_core.recipes.smart.stored_trees import repaired_clusters
+from sire_core.recipes.smart.perspectives import repaired_clusters
 
 
 def random_graph(size, edges, seed):

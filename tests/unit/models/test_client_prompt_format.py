@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.extraction.prompts import PROMPTS, passage_data
+from sire_core.extraction.model import PROMPTS, passage_data
 from sire_core.models.prompt_format import neutralize, render, unfence
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk

@@ -6,6 +6,7 @@ from sire_core.algorithms.grouping import id_hashes
 from sire_core.algorithms.text import count_tokens
 from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels, decoding_information
 from sire_core.recipes.smart.network import NetworkStatement, NetworkTable, read_network
+from sire_core.recipes.smart.perspectives import StoredTrees, carried_over
 from sire_core.recipes.smart.report_nodes import ReportNode, report_nodes
 from sire_core.recipes.smart.reports import central_names, extract_report
 from sire_core.recipes.smart.statements import (
@@ -16,7 +17,6 @@ from sire_core.recipes.smart.statements import (
     mentioned_rows,
     stated_rows,
 )
-from sire_core.recipes.smart.stored_trees import StoredTrees, carried_over
 from sire_core.recipes.smart.views import EvidenceView
 from sire_core.types import Unit, UnitKind
 

@@ -17,7 +17,7 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.knowledge import MENTIONS
 from sire_core.recipes import smart
 from sire_core.recipes.smart.derive import Perspectives
-from sire_core.recipes.smart.stored_trees import StoredTrees
+from sire_core.recipes.smart.perspectives import StoredTrees
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

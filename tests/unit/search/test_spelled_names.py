@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.extraction.titles import TitleLinker
+from sire_core.knowledge.edge_columns import IdPositions
 from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
-from sire_core.knowledge.relation_ends import IdPositions
 from sire_core.recipes import msrag, pagerank
 from sire_core.recipes.msrag.graph import Incidence, RelationGraph
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -15,8 +15,7 @@ from sire_core.types import Unit, UnitKind, digest
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
     from sire_core.recipes.smart.network import EntityNetwork, NetworkTable
-    from sire_core.recipes.smart.perspectives import Perspective
-    from sire_core.recipes.smart.stored_trees import StoredTrees
+    from sire_core.recipes.smart.perspectives import Perspective, StoredTrees
     from sire_core.recipes.smart.views import EvidenceView
 
 _TREES = "trees"
@@ -141,9 +140,8 @@ class Perspectives(OrganizerBase):
         import asyncio
 
         from sire_core.recipes.smart.network import NetworkChange, read_network
-        from sire_core.recipes.smart.perspectives import describe_trees
+        from sire_core.recipes.smart.perspectives import StoredTrees, describe_trees
         from sire_core.recipes.smart.reports import ReportWriter
-        from sire_core.recipes.smart.stored_trees import StoredTrees
 
         network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
         table = network_change.table
@@ -171,7 +169,7 @@ class Perspectives(OrganizerBase):
         """Return trees, their views, and how many entities are new since the trees were made (None: just now)."""
         import asyncio
 
-        from sire_core.recipes.smart.stored_trees import StoredTrees
+        from sire_core.recipes.smart.perspectives import StoredTrees
 
         if network.size < _MIN_ENTITIES or not len(network.graph.edges):
             return (), (), None
@@ -197,8 +195,7 @@ class Perspectives(OrganizerBase):
         self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
         """Return the stored trees; None if a view is gone or a tree explains too little of its view."""
-        from sire_core.recipes.smart.perspectives import Perspective, information_share
-        from sire_core.recipes.smart.stored_trees import carried_over
+        from sire_core.recipes.smart.perspectives import Perspective, carried_over, information_share
 
         names = built["views"]
         available = self._evidence_views(network, table, set(names))
