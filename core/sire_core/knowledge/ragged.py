@@ -64,11 +64,8 @@ class Ragged:
 
     def chosen(self, others: Ragged, groups: NDArray[np.int64]) -> Ragged:
         """Select groups of `self` and `others`, whose numbers follow on, in the order given."""
-        counts = np.concatenate([self.counts, others.counts])
-        starts = np.cumsum(counts) - counts
-        rows = ranges(starts[groups], counts[groups])
-        both = {name: np.concatenate([column, others.columns[name]]) for name, column in self.columns.items()}
-        return Ragged(counts[groups], {name: column[rows] for name, column in both.items()})
+        both = Ragged.joined([self, others])
+        return both if np.array_equal(groups, np.arange(len(both.counts))) else both.take(groups)
 
     def take(self, groups: NDArray[np.int64]) -> Ragged:
         """Select groups, in the order given."""

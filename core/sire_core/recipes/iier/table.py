@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, ranges
+from sire_core.algorithms.grouping import by_appearance, positions_in
 from sire_core.algorithms.neighbors import NeighborLists
 from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import KEYWORD
-from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
+from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.recipes.iier import INTERACTS
 from sire_core.types import Edge, digest, hash64
 
@@ -47,12 +47,7 @@ class RowMapping:
     @classmethod
     def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
         """Compare the ids of two corpora."""
-        row_of = {passage: row for row, passage in enumerate(after.tolist())}
-        new_rows = np.array([row_of.get(passage, -1) for passage in before.tolist()], dtype=np.int64)
-        old_rows = np.full(len(after), -1, dtype=np.int64)
-        stayed = np.flatnonzero(new_rows >= 0)
-        old_rows[new_rows[stayed]] = stayed
-        return cls(after, new_rows, old_rows)
+        return cls(after, positions_in(after, before), positions_in(before, after))
 
     @property
     def in_order(self) -> bool:
@@ -203,24 +198,20 @@ class KeywordTable:
             for key in sorted(written_as, key=_target):
                 added.append(number.setdefault(key, len(number)))
                 written.append(spelling.setdefault(written_as[key], len(spelling)))
-        rows = old_rows.copy()
-        rows[np.array(nodes)] = np.arange(len(nodes)) + len(self.indptr) - 1
-        lengths = np.concatenate([np.diff(self.indptr), np.array(sizes)])
-        counts = lengths[rows]
-        kept_rows = ranges((np.cumsum(lengths) - lengths)[rows], counts)
-        every, spelled = (
-            np.concatenate([self.numbers, added])[kept_rows],
-            np.concatenate([self.spellings, written])[kept_rows],
-        )
-        numbers, first = by_appearance(every)
-        spellings, first_spelled = by_appearance(spelled)
+        groups = old_rows.copy()
+        groups[np.array(nodes)] = np.arange(len(nodes)) + len(self.indptr) - 1
+        before = Ragged(np.diff(self.indptr), {"numbers": self.numbers, "spellings": self.spellings})
+        others = Ragged(np.array(sizes), {"numbers": np.array(added), "spellings": np.array(written)})
+        after = before.chosen(others, groups)
+        numbers, first = by_appearance(after["numbers"])
+        spellings, first_spelled = by_appearance(after["spellings"])
         keys, phrases = list(number), list(spelling)
         return KeywordTable(
-            indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            indptr=np.concatenate([[0], np.cumsum(after.counts)]).astype(np.int64),
             numbers=numbers,
             spellings=spellings,
-            keys=[keys[i] for i in every[first].tolist()],
-            phrases=PackedTexts.of([phrases[i] for i in spelled[first_spelled].tolist()]),
+            keys=[keys[i] for i in after["numbers"][first].tolist()],
+            phrases=PackedTexts.of([phrases[i] for i in after["spellings"][first_spelled].tolist()]),
         )
 
     def edges(self, passages: Sequence[str]) -> Iterator[Edge]:

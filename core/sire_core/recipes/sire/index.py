@@ -127,7 +127,7 @@ class EvidenceIndex:
         recurring = _recurring(passages, sources.source)
         if boilerplate:
             recurring[:] = False
-        words = recurring.repeat(passages.fragment_words)
+        words = recurring.repeat(passages.parts["fragments"]["lengths"])
         return _made(passages, graph, names, text, mentions, sources, words)
 
     def stems(self, keys: Keys) -> Ints:
@@ -257,7 +257,7 @@ def _made(
     members = Lists.of_runs(source[in_order], in_order, int(source.max(initial=-1)) + 1)
     place = np.empty(size, dtype=np.int64)
     place[in_order] = np.arange(size) - members.starts[source[in_order]]
-    sentences = int(passages.sentences.sum())
+    sentences = int(passages.parts["sentences"].counts.sum())
     mentions, graph_pairs = _without_boilerplate(text, recurring, mentions, graph, sentences)
     entities = names.entities(text, graph_pairs, mentions)
     lists = graph.names.lists
@@ -268,10 +268,10 @@ def _made(
         idf=idf,
         passages=postings,
         impacts=impacts,
-        sentences=Lists.of_lengths(passages.sentences, np.arange(sentences)),
+        sentences=Lists.of_lengths(passages.parts["sentences"].counts, np.arange(sentences)),
         sentence_words=Lists.of_runs(text.sentences[inside], said[inside], sentences),
         sentence_postings=Lists.of_pairs(said[inside], text.sentences[inside], len(words)),
-        headings=Lists.of_lengths(passages.heading_counts, np.arange(len(passages.headings))),
+        headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
         heading_words=_known(passages.headings, number),
         source=source,
         members=members,
@@ -305,12 +305,12 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     """Which fragments recur in several documents: menus, footers, licences; titles never, `[fragments]`."""
-    owners = source[np.arange(len(passages.names)).repeat(passages.fragment_counts)]
-    _, key = np.unique(passages.fragments, return_inverse=True)
+    owners = source[np.arange(len(passages.names)).repeat(passages.parts["fragments"].counts)]
+    _, key = np.unique(passages.parts["fragments"]["hashes"], return_inverse=True)
     width = int(owners.max(initial=0)) + 1
     pairs = np.unique(key.ravel() * width + owners)
     recurring = np.bincount(pairs // width)[key.ravel()] >= _RECURS if len(key) else np.zeros(0, dtype=bool)
-    recurring[np.cumsum(passages.fragment_counts) - passages.fragment_counts] = False
+    recurring[np.cumsum(passages.parts["fragments"].counts) - passages.parts["fragments"].counts] = False
     return np.asarray(recurring)
 
 
@@ -323,8 +323,8 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
     """
     positions = EntityGraph.of(view).chunk_positions
     passages = PassageWords.of(view, positions)
-    recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.fragment_words > 0)
-    ends = np.cumsum(passages.fragment_counts)
+    recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.parts["fragments"]["lengths"] > 0)
+    ends = np.cumsum(passages.parts["fragments"].counts)
     blank = ScoredRanking(np.zeros(view.size, dtype=np.float32), None, lambda _: ())
     lines: dict[str, None] = {}
     for hit, end in zip(view.hits(positions, np.zeros(len(positions), dtype=np.float32), blank), ends, strict=True):

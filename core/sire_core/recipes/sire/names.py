@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct, id_codes, ranges
+from sire_core.algorithms.grouping import distinct, id_codes, positions_in, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
 from sire_core.knowledge.ragged import Ragged
@@ -65,9 +65,8 @@ class NameKeys:
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""
         needed, first = np.unique(lists.hashes, return_index=True)
-        places = np.searchsorted(self.hashes, needed)
-        new = np.append(self.hashes, np.uint64(0))[places] != needed
-        new |= places == len(self.hashes)
+        places = positions_in(self.hashes, needed)
+        new = places < 0
         unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
         parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
         places[new] = len(self.hashes) + np.arange(len(parsed.counts))
@@ -141,17 +140,16 @@ class SpelledText:
     @classmethod
     def of(cls, passages: PassageWords) -> SpelledText:
         """Spell out the words of passages."""
-        words = passages.words.values
-        size = len(passages.names)
-        owners = np.arange(size, dtype=np.int32).repeat(np.diff(passages.words.starts))
-        first = (np.cumsum(passages.sentences) - passages.sentences).astype(np.int32)
-        inside = (passages.marks >> 1) - 1
+        words, sentences = passages.parts["words"], passages.parts["sentences"]
+        owners = words.groups().astype(np.int32)
+        first = sentences.starts().astype(np.int32)
+        inside = (words["marks"] >> 1) - 1
         return cls(
-            words=words,
-            capital=(passages.marks & 1).astype(bool),
+            words=words["numbers"],
+            capital=(words["marks"] & 1).astype(bool),
             passages=owners,
             sentences=np.where(inside < 0, -1, first[owners] + inside),
-            sentence_passages=np.arange(size, dtype=np.int32).repeat(passages.sentences),
+            sentence_passages=sentences.groups().astype(np.int32),
             vocabulary=passages.vocabulary,
         )
 
@@ -465,7 +463,7 @@ class SentenceNames:
         found = cls(
             passages=id_codes(passages.ids),
             recorded=sums[ends[1:]] - sums[ends[:-1]],
-            sentences=passages.sentences,
+            sentences=passages.parts["sentences"].counts,
             codes=codes,
             keys=names.keys,
             owners=names.owners,
@@ -477,12 +475,12 @@ class SentenceNames:
         if before is not None:
             pairs.append(found._taken(before, known))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        mentions = Lists.of_pairs(sentences, entities, int(passages.sentences.sum()))
+        mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
         return replace(found, mentions=mentions)
 
     def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
         """The number that every passage had before; -1 for those in which names have to be looked for again."""
-        known = _places(before.passages, self.passages)
+        known = positions_in(before.passages, self.passages)
         known[(known >= 0) & (self.recorded != np.append(before.recorded, np.uint64(0))[known])] = -1
         new, old = _differing(self, before), _differing(before, self)
         # A name that means something else, or nothing, matters where it was a mention of what it meant.
@@ -506,22 +504,13 @@ class SentenceNames:
         first, first_before = (np.cumsum(found) - found for found in (self.sentences, before.sentences))
         lists = before.mentions.chosen(ranges(first_before[known[kept]], counts))
         sentences = ranges(first[kept], counts).repeat(np.diff(lists.starts))
-        return sentences, _places(self.codes, before.codes)[lists.values]
+        return sentences, positions_in(self.codes, before.codes)[lists.values]
 
 
 def _mixed(values: Keys) -> Keys:
     """Hashes whose sums differ where the values do."""
     mixed = (values ^ (values >> _HALF)) * _MIX
     return np.asarray((mixed ^ (mixed >> _HALF)) * _MIX)
-
-
-def _places(known: Keys, wanted: Keys) -> Ints:
-    """Place of each wanted number among distinct ones; -1 where it is not."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    order = np.argsort(known)
-    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[places] == wanted, places, -1)
 
 
 def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:

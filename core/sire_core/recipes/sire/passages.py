@@ -9,11 +9,12 @@ from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.grouping import positions_in
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.links import without_link_targets
 from sire_core.algorithms.lists import Lists
@@ -21,6 +22,7 @@ from sire_core.algorithms.packed_words import word_keys
 from sire_core.algorithms.words import find_words
 from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.extraction.headings import base_title
+from sire_core.knowledge.ragged import Ragged
 from sire_core.models.lexical_features import split_words
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
@@ -28,7 +30,7 @@ from sire_core.storage.array_file import compress_arrays, decompress_arrays
 from sire_core.types import hash64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -131,13 +133,10 @@ class Vocabulary:
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
-        found = np.full(len(others), -1)
-        if len(self):
-            order = np.argsort(self.keys)
-            places = order[np.minimum(np.searchsorted(self.keys, others.keys, sorter=order), len(self) - 1)]
-            for place in np.flatnonzero(self.keys[places] == others.keys).tolist():
-                if self.words[number := int(places[place])] == others.words[place]:
-                    found[place] = number
+        found = positions_in(self.keys, others.keys)
+        for place in np.flatnonzero(found >= 0).tolist():
+            if self.words[int(found[place])] != others.words[place]:  # two words of one key
+                found[place] = -1
         return found
 
     def chosen(self, numbers: Ints) -> Vocabulary:
@@ -162,40 +161,44 @@ class PassageWords:
     Attributes:
         ids: Of the passages, `[passages]`. They are made from title and text, and nothing else is read here: what a
             change of metadata alone would change cannot be carried from one snapshot to the next.
-        words: Numbers of the words of every passage in the vocabulary; those of its title first.
-        marks: Of every word in `words.values`: 2 * (number of its sentence in the passage + 1), 0 for the title's; 1
-            more where it begins with a capital letter, a digit or a letter of a script without case.
-        sentences: How many sentences every passage has.
-        headings: Words of every heading, passage by passage, see `passage_headings`.
-        heading_counts: How many headings every passage has.
+        parts: By passage: `words`, those of its title first: number in the vocabulary, and mark: 2 * (number of its
+            sentence in the passage + 1), 0 for the title's; 1 more where it begins with a capital letter, a digit or a
+            letter of a script without case. `sentences`: how many, no columns. `headings`, see `passage_headings`: how
+            many words each has; `heading_words`: these. `name_words`: words of its name. `fragments`: hash and number
+            of words of every sentence, or part of one on a line of its own; the title is the first of each passage.
         names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
-        name_words: Words of those names.
-        fragments: Hash of every fragment, passage by passage: a sentence, or the part of one on a line of its own. The
-            title is the first of each passage.
-        fragment_words: How many words every fragment has.
-        fragment_counts: How many fragments every passage has.
         vocabulary: Words by number.
         looked_at: How many passages were read since this was loaded or first made.
     """
 
     ids: NDArray[np.bytes_]
-    words: Lists
-    marks: NDArray[np.int32]
-    sentences: Ints
-    headings: Lists
-    heading_counts: Ints
+    parts: Mapping[str, Ragged]
     names: Sequence[str]
-    name_words: Lists
-    fragments: Keys
-    fragment_words: Ints
-    fragment_counts: Ints
     vocabulary: Vocabulary
     looked_at: int = 0
+
+    @property
+    def words(self) -> Lists:
+        """Numbers of the words of every passage, those of its title first."""
+        return self._numbers("words")
+
+    @property
+    def name_words(self) -> Lists:
+        """Numbers of the words of what every passage is about."""
+        return self._numbers("name_words")
+
+    @property
+    def headings(self) -> Lists:
+        """Numbers of the words of every heading, passage by passage."""
+        return Lists.of_lengths(self.parts["headings"]["lengths"], self.parts["heading_words"]["numbers"])
+
+    def _numbers(self, part: str) -> Lists:
+        return Lists.of_lengths(self.parts[part].counts, self.parts[part]["numbers"])
 
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-2", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-3", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
@@ -203,13 +206,18 @@ class PassageWords:
         ids = view.ids[positions]
         if before is None or not len(before.ids):
             return cls.read(ids, _units(view, positions))
-        order = np.argsort(before.ids)
-        places = order[np.minimum(np.searchsorted(before.ids, ids, sorter=order), len(order) - 1)]
-        new = before.ids[places] != ids
+        rows = positions_in(before.ids, ids)
+        new = rows < 0
         read = cls.read(ids[new], _units(view, positions[new])).spelled_by(before.vocabulary)
-        places[new] = len(before.ids) + np.arange(len(read.ids))
-        both = before.followed_by(read)
-        return both if np.array_equal(places, np.arange(len(both.ids))) else both.chosen(places)
+        rows[new] = len(before.ids) + np.arange(len(read.ids))
+        names = [*before.names, *read.names]
+        return cls(
+            ids,
+            {name: part.chosen(read.parts[name], rows) for name, part in before.parts.items()},
+            [names[row] for row in rows.tolist()],
+            read.vocabulary,
+            before.looked_at + read.looked_at,
+        ).with_own_words()
 
     @classmethod
     def read(cls, ids: NDArray[np.bytes_], units: Iterable[Unit]) -> PassageWords:
@@ -217,13 +225,12 @@ class PassageWords:
         numbers = defaultdict[str, int](count().__next__)
         number = numbers.__getitem__
         words, marks = array("i"), array("i")
-        lengths, sentences, heading_counts, names = list[int](), list[int](), list[int](), list[str]()
-        headings = list[list[int]]()
+        lengths, sentences, names = list[int](), list[int](), list[str]()
+        headings = list[list[list[int]]]()
         fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
         for unit in units:
             found = passage_headings(unit.title, unit.text)
-            headings += [list(map(number, name_words(heading))) for heading in found]
-            heading_counts.append(len(found))
+            headings.append([list(map(number, name_words(heading))) for heading in found])
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
@@ -236,80 +243,62 @@ class PassageWords:
                 fragment_words.append(len(spelled))
             lengths.append(len(words) - before)
             fragment_counts.append(len(fragments) - parts_before)
-        named = [list(map(number, name_words(name))) for name in names]
-        return cls(
-            ids,
-            Lists.of_lengths(lengths, np.array(words, dtype=np.int32)),
-            np.array(marks, dtype=np.int32),
-            np.array(sentences, dtype=np.int64),
-            _lists(headings),
-            np.array(heading_counts, dtype=np.int64),
-            names,
-            _lists(named),
-            np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
-            np.array(fragment_words, dtype=np.int64),
-            np.array(fragment_counts, dtype=np.int64),
-            Vocabulary().followed_by(list(numbers)),
-            len(ids),
-        )
+        parts = {
+            "words": _ragged(lengths, numbers=np.array(words, dtype=np.int32), marks=np.array(marks, dtype=np.int32)),
+            "sentences": _ragged(sentences),
+            "headings": _ragged(map(len, headings), lengths=_int32(map(len, chain.from_iterable(headings)))),
+            "heading_words": _nested_words(headings),
+            "name_words": _nested_words([[list(map(number, name_words(name)))] for name in names]),
+            "fragments": _ragged(
+                fragment_counts,
+                hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
+                lengths=_int32(fragment_words),
+            ),
+        }
+        return cls(ids, parts, names, Vocabulary().followed_by(list(numbers)), len(ids))
 
     def spelled_by(self, vocabulary: Vocabulary) -> PassageWords:
         """These passages, their words numbered as in a vocabulary; behind it stand those that it does not have."""
         number = vocabulary.numbers(self.vocabulary)
         new = np.flatnonzero(number < 0)
         number[new] = len(vocabulary) + np.arange(len(new))
-        words, headings, named = (
-            Lists(lists.starts, number[lists.values].astype(np.int32))
-            for lists in (self.words, self.headings, self.name_words)
-        )
         known = vocabulary.followed_by([self.vocabulary.words[place] for place in new.tolist()])
-        return replace(self, words=words, headings=headings, name_words=named, vocabulary=known)
+        return self._renumbered(number, known)
 
-    def followed_by(self, others: PassageWords) -> PassageWords:
-        """These passages and others behind them, which know the words of these."""
-        return PassageWords(
-            np.concatenate([self.ids, others.ids]),
-            self.words.followed_by(others.words),
-            np.concatenate([self.marks, others.marks]),
-            np.concatenate([self.sentences, others.sentences]),
-            self.headings.followed_by(others.headings),
-            np.concatenate([self.heading_counts, others.heading_counts]),
-            [*self.names, *others.names],
-            self.name_words.followed_by(others.name_words),
-            np.concatenate([self.fragments, others.fragments]),
-            np.concatenate([self.fragment_words, others.fragment_words]),
-            np.concatenate([self.fragment_counts, others.fragment_counts]),
-            others.vocabulary,
-            self.looked_at + others.looked_at,
-        )
+    def with_own_words(self) -> PassageWords:
+        """These passages, without the words of the vocabulary that none of them has any more."""
+        used = np.zeros(len(self.vocabulary), dtype=bool)
+        for name in _OF_NUMBERS:
+            used[self.parts[name]["numbers"]] = True
+        if used.all():
+            return self
+        return self._renumbered(np.cumsum(used) - 1, self.vocabulary.chosen(np.flatnonzero(used)))
 
-    def chosen(self, rows: Ints) -> PassageWords:
-        """Some of the passages, in this order, and no other words than theirs."""
-        words, named = self.words.chosen(rows), self.name_words.chosen(rows)
-        marks = Lists(self.words.starts, self.marks).chosen(rows).values
-        of_passage = Lists.of_lengths(self.heading_counts, np.arange(len(self.headings))).chosen(rows)
-        headings = self.headings.chosen(of_passage.values.astype(np.int64))
-        parts = Lists.of_lengths(self.fragment_counts, np.arange(len(self.fragments))).chosen(rows).values
-        said = np.zeros(len(self.vocabulary), dtype=bool)
-        for lists in (words, named, headings):
-            said[lists.values] = True
-        used = np.flatnonzero(said)
-        number = np.cumsum(said, dtype=np.int32) - 1
-        return PassageWords(
-            self.ids[rows],
-            Lists(words.starts, number[words.values]),
-            marks,
-            self.sentences[rows],
-            Lists(headings.starts, number[headings.values]),
-            self.heading_counts[rows],
-            [self.names[row] for row in rows.tolist()],
-            Lists(named.starts, number[named.values]),
-            self.fragments[parts],
-            self.fragment_words[parts],
-            self.fragment_counts[rows],
-            self.vocabulary.chosen(used),
-            self.looked_at,
-        )
+    def _renumbered(self, number: Ints, vocabulary: Vocabulary) -> PassageWords:
+        parts = dict(self.parts)
+        for name in _OF_NUMBERS:
+            columns = {**parts[name].columns, "numbers": number[parts[name]["numbers"]].astype(np.int32)}
+            parts[name] = Ragged(parts[name].counts, columns)
+        return replace(self, parts=parts, vocabulary=vocabulary)
+
+
+_PARTS = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
+_OF_NUMBERS = ("words", "heading_words", "name_words")
+"""Parts with numbers of words."""
+
+
+def _ragged(counts: Iterable[int], **columns: NDArray[Any]) -> Ragged:
+    return Ragged(np.fromiter(counts, dtype=np.int64), columns)
+
+
+def _int32(values: Iterable[int]) -> NDArray[np.int32]:
+    return np.fromiter(values, dtype=np.int32)
+
+
+def _nested_words(groups: Sequence[Sequence[Sequence[int]]]) -> Ragged:
+    """All words of the lists of each group, one after the other."""
+    lists = chain.from_iterable(groups)
+    return _ragged((sum(map(len, group)) for group in groups), numbers=_int32(chain.from_iterable(lists)))
 
 
 def _fragments(title: str, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -330,17 +319,13 @@ def _name(title: str, text: str) -> str:
 
 
 _FILE = "words.npz"
-_LISTS = ("words", "headings", "name_words")
-_NUMBERS = ("marks", "sentences", "heading_counts", "fragment_words", "fragment_counts")
 _OF_WORDS = ("keys", "stems", "plain", "caseless")
 
 
 def _save(passages: PassageWords, directory: Path) -> None:
-    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids, "fragments": passages.fragments}
-    for name in _LISTS:
-        lists: Lists = getattr(passages, name)
-        arrays |= {f"{name}.lengths": _small(np.diff(lists.starts)), f"{name}.values": _small(lists.values)}
-    arrays |= {name: _small(getattr(passages, name)) for name in _NUMBERS}
+    arrays: dict[str, NDArray[Any]] = {"ids": passages.ids}
+    for name, part in passages.parts.items():
+        arrays |= {key: _small(values) for key, values in part.arrays(name).items()}
     arrays |= {name: getattr(passages.vocabulary, name) for name in _OF_WORDS}
     for name, texts in (("names", passages.names), ("spelled", passages.vocabulary.words)):
         arrays[name] = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
@@ -349,25 +334,19 @@ def _save(passages: PassageWords, directory: Path) -> None:
 
 def _load(directory: Path) -> PassageWords:
     arrays = decompress_arrays(directory / _FILE)
-    lists = {name: Lists.of_lengths(arrays[f"{name}.lengths"], arrays[f"{name}.values"]) for name in _LISTS}
+    parts = {name: _part(name, arrays) for name in _PARTS}
     names, words = (json.loads(arrays[name].tobytes()) for name in ("names", "spelled"))
-    return PassageWords(
-        ids=arrays["ids"],
-        words=lists["words"],
-        marks=arrays["marks"].astype(np.int32),
-        sentences=arrays["sentences"].astype(np.int64),
-        headings=lists["headings"],
-        heading_counts=arrays["heading_counts"].astype(np.int64),
-        names=names,
-        name_words=lists["name_words"],
-        fragments=arrays["fragments"],
-        fragment_words=arrays["fragment_words"].astype(np.int64),
-        fragment_counts=arrays["fragment_counts"].astype(np.int64),
-        vocabulary=Vocabulary(words, *(arrays[name] for name in _OF_WORDS)),
-    )
+    return PassageWords(arrays["ids"], parts, names, Vocabulary(words, *(arrays[name] for name in _OF_WORDS)))
 
 
-def _small(numbers: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+def _part(name: str, arrays: Mapping[str, NDArray[Any]]) -> Ragged:
+    part = Ragged.from_arrays(name, arrays)
+    kinds = {"hashes": np.uint64}
+    columns = {key: column.astype(kinds.get(key, np.int32)) for key, column in part.columns.items()}
+    return Ragged(part.counts.astype(np.int64), columns)
+
+
+def _small(numbers: NDArray[Any]) -> NDArray[Any]:
     """Numbers of at least 0 in as few bytes as hold the largest."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
@@ -375,10 +354,6 @@ def _small(numbers: NDArray[np.signedinteger[Any]]) -> NDArray[np.unsignedintege
 def _units(view: View, positions: Ints) -> Iterator[Unit]:
     """Units, read one after the other."""
     return (view.units([position])[0] for position in positions.tolist())
-
-
-def _lists(lists: Sequence[Sequence[int]]) -> Lists:
-    return Lists.of_lengths([len(found) for found in lists], [value for found in lists for value in found])
 
 
 def _words(text: str) -> tuple[list[str], list[int]]:
