@@ -63,14 +63,9 @@ def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A hash of each run of values that depends on their order.
+    """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run.
 
-    Args:
-        values: Runs one after the other; hashes already.
-        lengths: Of the runs, `[runs]`, summing up to `len(values)`.
-
-    Returns:
-        uint64 `[runs]`; 0 for an empty run.
+    The runs stand in `values` one after the other; `lengths` `[runs]` sums up to `len(values)`.
     """
     place = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
     mixed = values + (place + np.uint64(1)) * _MIX[0]

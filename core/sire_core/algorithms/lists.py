@@ -32,13 +32,7 @@ class Lists:
 
     @classmethod
     def of_pairs(cls, lists: Whole, values: Whole, size: int) -> Lists:
-        """From pairs of a list and a value of it; repeated pairs count once, values ascend.
-
-        Args:
-            lists: Number of the list, `[pairs]`.
-            values: At least 0, `[pairs]`.
-            size: How many lists there are.
-        """
+        """From pairs of a list and a value of it, at least 0; repeated pairs count once, values ascend."""
         from scipy.sparse import coo_array
 
         shape = (size, int(values.max(initial=0)) + 1)
@@ -48,13 +42,7 @@ class Lists:
 
     @classmethod
     def of_runs(cls, lists: Whole, values: Whole, size: int) -> Lists:
-        """From pairs of a list and a value of it, by list: values keep their order, repeated ones stay.
-
-        Args:
-            lists: Number of the list, ascending, `[pairs]`.
-            values: At least 0, `[pairs]`.
-            size: How many lists there are.
-        """
+        """From pairs of a list and a value of it, lists ascending: values keep their order, repeated ones stay."""
         starts = np.searchsorted(lists, np.arange(size + 1, dtype=np.int64)).astype(np.int64)
         return cls(starts, values.astype(np.int32))
 

@@ -86,15 +86,9 @@ def nearest_neighbors(
 def precise_cosines(
     unit: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Cosines of rows with some others each, rounded as `nearest_neighbors` rounds them.
+    """Cosines `[i, m]` of rows `[i]` with `columns` `[i, m]` each, among unit-length vectors `[n, d]`.
 
-    Args:
-        unit: Unit-length vectors, `[n, d]`.
-        rows: `[i]`.
-        columns: `[i, m]`.
-
-    Returns:
-        `[i, m]`.
+    Rounded as `nearest_neighbors` rounds them.
     """
     # Not a matrix product: einsum adds in one order, whatever the number of threads.
     return np.asarray(np.einsum("imd,id->im", unit[columns], unit[rows]).astype(np.float64).round(_DECIMALS))

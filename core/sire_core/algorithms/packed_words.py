@@ -57,10 +57,9 @@ def split_words(array: NDArray[np.uint8], count: int) -> list[str]:
 
 
 def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
-    """A hash of each word that is the same in every process: a polynomial of its bytes, mixed (splitmix64).
+    """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64).
 
-    Returns:
-        uint64 `[len(words)]`.
+    It is the same in every process.
     """
     if not words:
         return np.zeros(0, dtype=np.uint64)

@@ -141,10 +141,7 @@ def _stemmer() -> Any:
 def snippet(text: str, question: str, length: int = 240) -> str:
     """The sentences of a text that answer a question best, on one line, without marks of Markdown.
 
-    Args:
-        text: The text.
-        question: What was asked; with nothing in common, the text's beginning is taken.
-        length: Characters that it may have; `...` stands where something is left out.
+    At most `length` characters; `...` stands where something is left out. With nothing in common, the text's beginning.
     """
     sentences = readable_sentences(text)
     if not sentences:

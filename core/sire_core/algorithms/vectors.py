@@ -9,11 +9,7 @@ from sire_core.errors import ConfigurationError
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows divided by their length; zero rows stay zero.
-
-    Args:
-        vectors: `[n, d]`.
-    """
+    """Rows `[n, d]` divided by their length; zero rows stay zero."""
     array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim != 2:
         raise ConfigurationError(f"vectors must be a matrix with one row per text, not of shape {array.shape}")

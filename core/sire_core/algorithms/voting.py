@@ -13,14 +13,9 @@ _NUMBER = re.compile(r"\d+")
 
 
 def count_votes(items: Iterable[tuple[float, Iterable[P]]]) -> dict[P, float]:
-    """Add up votes.
+    """Add up votes: per recalled item the worth of its vote and its passages.
 
-    Args:
-        items: Per recalled item the worth of its vote and its passages. An item votes once for each of its passages,
-            however often it names one.
-
-    Returns:
-        Votes by passage, in order of the first vote.
+    An item votes once for each of its passages, however often it names one. The result is in order of the first vote.
     """
     votes: dict[P, float] = {}
     for worth, passages in items:
@@ -30,15 +25,7 @@ def count_votes(items: Iterable[tuple[float, Iterable[P]]]) -> dict[P, float]:
 
 
 def parse_order(answer: str, items: Sequence[T]) -> list[T]:
-    """Reorder items as a model's answer says.
-
-    Args:
-        answer: See `parse_numbers`.
-        items: In the order in which they were numbered.
-
-    Returns:
-        The items named, then all others in their old order.
-    """
+    """Reorder numbered items as a model's answer says: those named, then all others in their old order."""
     first = parse_numbers(answer, len(items))
     return [items[number] for number in first] + [item for i, item in enumerate(items) if i not in first]
 

@@ -84,11 +84,7 @@ class PictureBuilder:
     _said: set[str] = field(default_factory=set)
 
     def add(self, node: Node) -> bool:
-        """Add a node; a node that is there already takes its rank.
-
-        Returns:
-            Whether it is drawn.
-        """
+        """Add a node and say whether it is drawn; a node that is there already takes its rank."""
         before = self._nodes.get(node.id)
         if before is not None:
             self._nodes[node.id] = replace(before, rank=before.rank or node.rank)

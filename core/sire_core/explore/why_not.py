@@ -44,13 +44,7 @@ class WhyNot:
 
 
 async def find_passages(snapshot: SearchSnapshot, text: str, n: int = 10) -> list[Unit]:
-    """Find passages by words of their titles and texts.
-
-    Args:
-        snapshot: What is searched; its filter applies.
-        text: Words to look for.
-        n: Maximum number; passages that share no word are left out.
-    """
+    """Find at most `n` passages that the filter passes and whose title or text shares a word with `text`."""
     import asyncio
 
     wanted = [word.lower() for word in question_words(text) or text.split()]

@@ -97,13 +97,7 @@ def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[Ext
 
 
 class RecordReader:
-    """Reads records by chunk id; links titles as entities if the extractor asks for it.
-
-    Args:
-        update: The corpus, and what of it changes.
-        extractor: Made the records.
-        store: Keeps them.
-    """
+    """Reads records by chunk id; links titles as entities if the extractor asks for it."""
 
     def __init__(self, update: CorpusUpdate, extractor: Extractor, store: RecordStore) -> None:
         self._update, self._extractor, self._store = update, extractor, store

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class PausedError(Exception):
-    """The next call is not allowed here.
-
-    Args:
-        schema: What it asks for.
-    """
+    """The next call, which asks for an answer of `schema`, is not allowed here."""
 
     def __init__(self, schema: type[Any] | None) -> None:
         super().__init__("the next call is made in another step")
@@ -64,11 +60,7 @@ class RecordedModel(ModelWrapper):
         return twin
 
     async def answer(self, request: ModelRequest) -> Completion:
-        """Answer from the record, else ask.
-
-        Raises:
-            PausedError: It would be one new call too many.
-        """
+        """Answer from the record, else ask; `PausedError` where that is one new call too many."""
         key = self._key(request)
         if key in self._replies:
             return await self._again(self._replies[key], request.schema)
@@ -83,11 +75,7 @@ class RecordedModel(ModelWrapper):
         return answer
 
     async def parts(self, request: ModelRequest) -> AnswerParts:
-        """Answer in pieces, from the record in one.
-
-        Raises:
-            PausedError: It would be one new call too many.
-        """
+        """Answer in pieces, from the record in one; `PausedError` as in `answer`."""
         key = self._key(request)
         answer: Completion | None = None
         if key in self._replies:
@@ -119,11 +107,7 @@ class RecordedModel(ModelWrapper):
         return answer_key(self.fingerprint, request)
 
     def _spend(self, schema: type[Any] | None) -> None:
-        """Count a new call.
-
-        Raises:
-            PausedError: It is one too many.
-        """
+        """Count a new call, or raise `PausedError`."""
         left = self._count["left"]
         if left is not None:
             if not left:
@@ -158,13 +142,7 @@ _MOST = 256
 
 
 class RecordedSearches:
-    """What a strategy takes as its index.
-
-    Args:
-        index: What is searched, in either form.
-        replies: Record of what rankers and selectors ask their models; see `RecordedModel`.
-        vectors: Vectors of questions, kept as long as the process lives.
-    """
+    """An index or retriever whose rankers and selectors answer from a record; keeps vectors of questions in memory."""
 
     language_model: LanguageModel | None = None
     """Strategies are given their model."""

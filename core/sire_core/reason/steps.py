@@ -142,11 +142,7 @@ ReasoningStep = Union[Thought, SubQuestion, Retrieved, IntermediateAnswer, Answe
 def plain_step(step: ReasoningStep, hits: str, convert: Callable[[Hit], Any], kind: str = "type") -> dict[str, Any]:
     """A step by its name and fields, for JSON; of an answer text and stop reason, the rest stands elsewhere.
 
-    Args:
-        step: The step.
-        hits: How the field with what a search found is called.
-        convert: What a hit becomes there.
-        kind: How the field with the step's name is called.
+    `hits` and `kind` name the fields with what a search found and with the step's name.
     """
     result = {kind: re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()}
     if isinstance(step, Answer):
@@ -181,26 +177,14 @@ class Trace:
 
 
 def check_on_model_error(value: str) -> str:
-    """`raise` or `return`: what a framework gets when the model failed before there was an answer.
-
-    Raises:
-        ConfigurationError: It is something else.
-    """
+    """Refuse anything but `raise` or `return`: what a framework gets when the model failed before an answer."""
     if value not in ("raise", "return"):
         raise ConfigurationError(f"on_model_error is 'raise' or 'return', not {value!r}.")
     return value
 
 
 def check_answered(step: ReasoningStep, convert: Callable[[Hit], Any]) -> None:
-    """Raise if a step is the end of a reasoning that has no answer because the model failed.
-
-    Args:
-        step: The step.
-        convert: A hit as the framework has it, for the error.
-
-    Raises:
-        NoAnswerError: It is.
-    """
+    """Raise `NoAnswerError` if a step ends a reasoning without an answer because the model failed."""
     if isinstance(step, Answer) and step.stop == "model_failed" and not step.text:
         raise NoAnswerError(
             f"There is no answer, because the language model failed: {step.note or 'no reason was given'}. What was "

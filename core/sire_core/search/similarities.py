@@ -49,12 +49,7 @@ class KnownSimilarities:
 
 
 class ReadSimilarities(KnownSimilarities):
-    """Cosines of one question, each computed from the pool's vectors when it is read.
-
-    Args:
-        view: A snapshot whose matrix is `sq_pays`.
-        question: The question's vector, `[dimension]`.
-    """
+    """Cosines of one question, each computed when it is read from the vectors of a pool whose matrix is `sq_pays`."""
 
     __slots__ = ("_best", "_question", "_view")
 

@@ -177,13 +177,9 @@ class CheckedWrites:
             yield (*row[:width], checksum, *row[width:])
 
     def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow], index: str = "") -> None:
-        """Delete the rows that have certain values in some columns.
+        """Delete the rows that have certain values in some columns, one tuple per key.
 
-        Args:
-            table: The table.
-            columns: The columns.
-            keys: Their values, one tuple per key.
-            index: An index to use, where SQLite would rather scan all rows of a part.
+        `index` names an index to use where SQLite would rather scan all rows of a part.
         """
         part = table.part or "''"
         source = f"{table.name} INDEXED BY {index}" if index else table.name

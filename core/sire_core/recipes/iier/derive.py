@@ -34,11 +34,7 @@ _RECORDS = 4096
 
 
 def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> NDArray[np.int64]:
-    """Pairs of neighbours in a document, never across documents (oracle I4).
-
-    Returns:
-        Distinct pairs `[m, 2]`, the smaller node first, ascending.
-    """
+    """Distinct pairs `[m, 2]` of neighbours in one document, the smaller node first, ascending (oracle I4)."""
     pairs = {
         (min(nodes[i], nodes[i + 1]), max(nodes[i], nodes[i + 1]))
         for i in range(len(nodes) - 1)

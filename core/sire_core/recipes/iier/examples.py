@@ -65,16 +65,9 @@ class PathLabels:
 
 
 def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
-    """Hops from all nodes to a target, by breadth-first search over an undirected graph.
+    """Hops from all nodes to a target in an undirected graph in compressed sparse rows, int32 `[n]`.
 
-    Args:
-        indptr: Edges of node i are `neighbors[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
-        neighbors: `[m]`, every edge in both directions.
-        target: The node.
-        limit: Maximum hops; None for no limit.
-
-    Returns:
-        int32 `[n]`; `UNREACHABLE` without a path within the limit.
+    `UNREACHABLE` where no path within the limit leads there.
     """
     hops = np.full(len(indptr) - 1, UNREACHABLE, dtype=np.int32)
     hops[target] = 0

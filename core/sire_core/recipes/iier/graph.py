@@ -67,13 +67,9 @@ class ChainGraph:
         return graph
 
     def around(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """All edges of nodes, in their order.
+        """All edges of nodes `[a]`, which may repeat, in their order.
 
-        Args:
-            nodes: `[a]`, repetitions allowed.
-
-        Returns:
-            Index into `nodes`, and row of `neighbors` and `features`, of every edge, `[edges]` each.
+        Returns index into `nodes`, and row of `neighbors` and `features`, of every edge.
         """
         starts, counts = self.indptr[nodes], self.indptr[nodes + 1] - self.indptr[nodes]
         return np.repeat(np.arange(len(nodes), dtype=np.int64), counts), ranges(starts, counts)

@@ -151,10 +151,7 @@ _NEEDED = 'The encoder scorer needs transformers, which the extra "local" brings
 class EncoderScorer(nn.Module):
     """The paper's scorer: f_n([E_query; E_path; E_neighbour; f_r(w_struc, w_sim, w_kw)]), trained as a whole.
 
-    Args:
-        encoder: A transformer for all three texts, such as roberta-base.
-        tokenizer: Its fast tokenizer.
-        max_tokens: Maximum text length; a path keeps its last tokens, other texts their first.
+    The encoder reads all three texts. A path longer than `max_tokens` keeps its last tokens, other texts their first.
     """
 
     def __init__(self, encoder: Any, tokenizer: Any, max_tokens: int = 512) -> None:

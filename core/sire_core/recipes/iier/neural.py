@@ -53,10 +53,9 @@ EDGE_FEATURES = (
 
 
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
-    """Features of question, chain and candidate; a row depends on its own chain and candidate only.
+    """Features of question, chain and candidate, float32 `[c, len(PAIR_FEATURES)]`.
 
-    Returns:
-        float32 `[c, len(PAIR_FEATURES)]`.
+    A row depends on its own chain and candidate only.
     """
     owners, candidates = state.owners, state.candidates
     chains, nodes = graph.vectors[state.chains], graph.vectors[candidates]
@@ -82,11 +81,7 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
 
 
 def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> FloatArray:
-    """Features of the edge from the last passage of a chain to a candidate.
-
-    Returns:
-        float32 `[c, len(EDGE_FEATURES)]`.
-    """
+    """Features of the edge from the last passage of a chain to a candidate, float32 `[c, len(EDGE_FEATURES)]`."""
     last, candidates = state.chains[state.owners, -1], state.candidates
     pairs, keywords = _shared_keywords(graph, last, candidates)
     rarity = 1.0 / np.log2(1.0 + graph.posting_indptr[keywords + 1] - graph.posting_indptr[keywords])
@@ -197,12 +192,9 @@ class NeuralScorer:
 
 
 def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:
-    """Scores of feature rows, `[c]`; the forward pass of `sire_core.recipes.iier.networks.LightScorer`.
+    """Scores `[c]` of rows of `pair_features` and `edge_features`.
 
-    Args:
-        weights: See `NeuralScorer`.
-        pair: From `pair_features`, `[c, p]`.
-        edge: From `edge_features`, `[c, e]`.
+    The forward pass of `sire_core.recipes.iier.networks.LightScorer`, with the weights of `NeuralScorer`.
     """
     joined = _linear(weights, "edge.2", np.maximum(_linear(weights, "edge.0", edge), 0.0))
     hidden = np.maximum(_linear(weights, "score.0", np.concatenate((pair, joined), axis=1)), 0.0)

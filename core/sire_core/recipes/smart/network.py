@@ -347,10 +347,6 @@ _BATCH = 512
 class NetworkChange:
     """Updates the stored table after a change of the corpus; reads only the passages that changed.
 
-    Args:
-        view: View of the organizer that stored the table.
-        changed_chunks: Ids of chunks whose records changed.
-
     Attributes:
         table: All passages after the change.
         first: Whether nothing was stored before.

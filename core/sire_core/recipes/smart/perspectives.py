@@ -137,13 +137,9 @@ def tree_information(
     measure: Callable[[NDArray[np.int64], NDArray[np.int64]], float] = mutual_information,
     mask: NDArray[np.bool_] | None = None,
 ) -> float:
-    """Return the mean mutual information of two trees, level by level; a tree with fewer levels repeats its highest.
+    """Return the mean mutual information of two trees, level by level, over `mask` `[n]` or all vertices.
 
-    Args:
-        first: A tree.
-        second: A tree over the same vertices.
-        measure: Measure of two partitions.
-        mask: Mask of the vertices that count, `[n]`; all when left out.
+    A tree with fewer levels repeats its highest.
     """
     if not min(first.height, second.height):
         return 0.0

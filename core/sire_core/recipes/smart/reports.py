@@ -297,13 +297,7 @@ class _TokenBudget:
 
 
 class ModelReports:
-    """Writes one report per call, several at a time.
-
-    Args:
-        language_model: With `with_sources` (see `CachedModel`) it is told the chunks of each community.
-        max_tokens: Length of a report that is asked for; findings beyond it are left out.
-        findings: Maximum findings that are asked for.
-    """
+    """Writes one report per call, several at a time; findings beyond `max_tokens` are left out."""
 
     def __init__(self, language_model: LanguageModel, *, max_tokens: int = 300, findings: int = 5) -> None:
         self._model = language_model
@@ -360,12 +354,7 @@ _OpenNodes = list[tuple[TreeReports, int, "ReportNode"]]
 class ReportWriter:
     """Writes reports from the leaves up; reuses those whose evidence did not change.
 
-    Args:
-        network: Entities and statements.
-        view: Language model, stored reports, fingerprint.
-        report_tokens: Maximum tokens of a report by a model.
-        extract_tokens: Length of the sentences of a report without a model.
-        context_tokens: Maximum tokens of the model's input for one report.
+    The token limits are those of `Perspectives`.
     """
 
     def __init__(

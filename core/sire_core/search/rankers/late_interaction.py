@@ -65,11 +65,9 @@ class LateInteraction:
 
 
 def max_similarity(question: FloatArray, text: NDArray[np.floating]) -> float:
-    """Mean over the question's tokens of the cosine with the most similar token of the text (MaxSim).
+    """Mean over the question's tokens `[q, d]` of the cosine with the most similar token of the text `[t, d]` (MaxSim).
 
-    Args:
-        question: Unit-length token vectors, `[q, d]`.
-        text: Unit-length token vectors, `[t, d]`.
+    All vectors have unit length.
     """
     if not len(question) or not len(text):
         return -1.0

@@ -87,14 +87,7 @@ class PQIndex:
 
 
 class PQRanking:
-    """A ranking by cosine that finds its first 100 through codes; who reads further gets the exact scan.
-
-    Args:
-        codes: Of the pool.
-        question: `[d]`.
-        scan: Makes the exact ranking.
-        explain: Steps that lead to a position.
-    """
+    """A ranking by cosine that finds its first 100 through codes; who reads further gets the exact `scan`."""
 
     def __init__(
         self,
@@ -204,14 +197,11 @@ def _nearest(matrix: FloatArray, questions: FloatArray, besides: IntArray) -> In
 
 
 class RowReader:
-    """Reads single rows from the file behind a mapped matrix.
+    """Reads single rows from the file behind a mapped matrix `[n, d]`, which must not change.
 
     A row that is read through the mapping brings the pages around it along, so that scattered rows of a few questions
     soon hold the whole file in the process. Read from the file they hold nothing. A matrix in memory, or one whose file
     is gone, is read where it is.
-
-    Args:
-        matrix: `[n, d]`, not changed while this object lives.
     """
 
     def __init__(self, matrix: FloatArray) -> None:

@@ -36,11 +36,9 @@ def sq_pays(rows: int, dimension: int) -> bool:
 
 
 def row_products(rows: FloatArray, question: FloatArray) -> FloatArray:
-    """Products of rows with a question, `[rows]`, one by one: equal rows have equal ones, whatever stands beside them.
+    """Products `[rows]` of rows `[rows, d]` with a question `[d]`, one by one.
 
-    Args:
-        rows: `[rows, d]`.
-        question: `[d]`.
+    Equal rows have equal ones, whatever stands beside them.
     """
     return np.asarray(np.matmul(rows[:, None, :], question[:, None])[:, 0, 0], dtype=np.float32)
 
@@ -104,11 +102,9 @@ class SQIndex:
         return cls(matrix, codes, scale, error**0.5)
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray] | None:
-        """The `n` rows nearest to a question, best first, and their products; None where the exact scan is cheaper.
+        """The `n` rows nearest to a question `[d]` of length 1 at most, best first, and their products.
 
-        Args:
-            question: Of length 1 at most, `[d]`.
-            n: How many.
+        None where the exact scan is cheaper.
         """
         rows = len(self.matrix)
         level = float(np.abs(question).max()) / _LEVELS
