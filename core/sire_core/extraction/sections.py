@@ -1,8 +1,9 @@
-"""A passage as sections, each with its subject, sentences and spans that may be names."""
+"""A passage as sections with subject, sentences and spans that may be names; and its important terms."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from sire_core.algorithms.words import visible_text
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
 from sire_core.corpus.sections import SEPARATOR, title_line
-from sire_core.extraction.headings import heading_term
+from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.languages import (
     has_unspaced_script,
     language_of,
@@ -19,20 +20,262 @@ from sire_core.extraction.languages import (
     unspaced_names,
     without_function_words,
 )
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
-from sire_core.extraction.terms import (
-    CODE,
-    TERM,
-    Definition,
-    code_terms,
-    definition_of,
-    find_identifiers,
-    long_forms,
-    recurring_phrases,
-    term_spans,
-    without_backticks,
-)
 from sire_core.types import Chunk
+
+TERM = "Term"
+"""Type of common nouns that a passage defines or repeats."""
+
+_DEFINITION = re.compile(
+    r"(?:(?:In|For|With) [^,.:;]{2,60}, )?(?P<article>An? |The )?(?P<term>[\w.$@`/+#-]+(?: [\w.$@`/+#'-]+){0,4}?)"
+    r"(?P<short> \([A-Za-z0-9 ./-]{2,40}\))?"
+    r"(?:,? (?:also|sometimes|often) (?:known|called|referred)[^,.]{2,60},)? "
+    r"(?:is|are|refers to|means|describes|represents)(?: (?:simply|basically|usually|typically))? "
+    r"(?=(?:an? |the |one of |any |used |where |what |how |designed |responsible )"
+    r"|[\w-]+(?: [\w-]+){0,3} (?:that|which|for|of)\b)"
+)
+_LONG_FORM = re.compile(r"((?:[A-Za-z][\w'-]*[ -]){1,8})\((?P<short>[A-Z][A-Za-z]{0,2}[A-Z]{1,5})s?\)")
+_SHORT_FIRST = re.compile(r"\b(?P<short>[A-Z]{2,7})s? \((?P<long>[A-Za-z][a-z]+(?:[ -][A-Za-z][\w-]*){1,7})\)")
+# What stands in brackets, or right in front of them: most brackets need no closer look.
+_SHORT_BEHIND = re.compile(r"\([A-Z][A-Za-z]{0,2}[A-Z]")
+_SHORT_BEFORE = re.compile(r"\((?<=[A-Zs] \()[A-Za-z][a-z]")
+_RUN = re.compile(r"(?<![\w'\u2019.@/$-])[a-z][a-z0-9-]+(?: [a-z][a-z0-9-]+)+(?![\w'\u2019])")
+_LONGEST = 3
+_MOST = 6
+_CANDIDATES = 60
+_DESCRIPTION = 240
+
+
+class Definition(NamedTuple):
+    """A definition: the term, its span in the sentence, and the description."""
+
+    start: int
+    end: int
+    term: str
+    description: str
+
+
+def definition_of(sentence: str) -> Definition | None:
+    """The definition in a sentence: `A lease is the right to ..`, `Leases are ..`; None if there is none."""
+    match = _DEFINITION.match(sentence)
+    if match is None or not _may_name(match["term"], article=bool(match["article"])):
+        return None
+    description = " ".join(sentence[match.end() : match.end() + _DESCRIPTION].split())
+    return Definition(*match.span("term"), match["term"], description)
+
+
+def _may_name(term: str, *, article: bool) -> bool:
+    """Whether the words before `is a` are a term, not a pronoun, a clause or an everyday noun."""
+    words = [word.lower() for word in WORD.findall(term)]
+    if not words or words[0] in STOP_WORDS or words[0] in CAPTIONS or words[-1] in FUNCTION_WORDS | VAGUE_NOUNS:
+        return False
+    if any(word in FUNCTION_WORDS and word not in ("of", "and", "for", "as", "on") for word in words):
+        return False
+    if acts(words[0]) and not article and len(words) > 1 and term[0].isupper():
+        return False
+    return len(words) > 1 or not is_everyday(words[0]) or article or term[0].isupper()
+
+
+def long_forms(sentence: str) -> list[TextSpan]:
+    """Lower-case long forms before or after their acronym: `service level agreement (SLA)`."""
+    spans: list[TextSpan] = []
+    if "(" not in sentence:
+        return spans
+    for match in _LONG_FORM.finditer(sentence) if _SHORT_BEHIND.search(sentence) else ():
+        words = [(word.start(), word.group()) for word in re.finditer(r"[A-Za-z][\w']*", match.group(1))]
+        initials = match["short"].lower()
+        for first in range(len(words)):
+            letters = "".join(
+                word[0].lower() for _, word in words[first:] if word not in ("of", "and", "for", "the", "to")
+            )
+            if letters == initials and len(words) - first > 1 and words[first][1].lower() not in FUNCTION_WORDS:
+                start = match.start() + words[first][0]
+                end = match.start() + words[-1][0] + len(words[-1][1])
+                spans.append(TextSpan(start, end, sentence[start:end], TERM))
+                break
+    for match in _SHORT_FIRST.finditer(sentence) if _SHORT_BEFORE.search(sentence) else ():
+        letters = "".join(word[0].lower() for word in re.findall(r"[A-Za-z][\w']*", match["long"]))
+        joined = "".join(
+            word[0].lower() for word in re.findall(r"[A-Za-z]\w*", match["long"]) if word not in ("of", "and")
+        )
+        if match["short"].lower() in (letters, joined):
+            spans.append(TextSpan(match.start("long"), match.end("long"), match["long"], TERM))
+    return spans
+
+
+def recurring_phrases(sentences: Sequence[str], headings: Iterable[str]) -> list[str]:
+    """Lower-case noun phrases of two or three words that occur twice, or once and in a heading."""
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(_phrases(sentence))
+    for heading in headings:
+        counts.update(set(_phrases(heading.lower())))
+    phrases = [phrase for phrase, number in counts.most_common(_CANDIDATES) if number > 1]
+    longer = [phrase for phrase in phrases if phrase.count(" ") > 1]
+    phrases = [
+        p for p in phrases if not any(p != other and p in other and counts[p] <= counts[other] for other in longer)
+    ]
+    return sorted(phrases, key=lambda phrase: -counts[phrase])[:_MOST]
+
+
+def _phrases(sentence: str) -> Iterator[str]:
+    for match in _RUN.finditer(sentence):
+        run: list[str] = []
+        for word in (*match.group().split(), ""):
+            if word and word not in STOP_WORDS and len(word) > 2:
+                run.append(word)
+                continue
+            while run and (acts(run[0]) or run[0].endswith(("ed", "ly"))):
+                del run[0]
+            while run and (run[-1].endswith(("ed", "ly")) or run[-1] in ACTIONS):
+                del run[-1]
+            for size in range(2, _LONGEST + 1):
+                if len(run) >= size and run[-1] not in VAGUE_NOUNS and not any(acts(w) for w in run[-size:-1]):
+                    yield " ".join(run[-size:])
+            run = []
+
+
+def term_spans(sentence: str, terms: Iterable[str]) -> list[TextSpan]:
+    """Spans of terms in a sentence, in any case and number; longest first, without overlap."""
+    lower = sentence.lower()
+    spans: list[TextSpan] = []
+    for term in sorted(terms, key=len, reverse=True):
+        wanted = term.lower()
+        at = lower.find(wanted)
+        while at >= 0:
+            end = at + len(wanted)
+            if lower[end : end + 1] == "s":
+                end += 1
+            free = not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum()
+            if free and all(end <= span.start or span.end <= at for span in spans):
+                spans.append(TextSpan(at, end, term, TERM))
+            at = lower.find(wanted, end)
+    return spans
+
+
+CODE = "Code"
+"""Type of identifiers."""
+
+_IDENTIFIER = re.compile(
+    r"(?P<address>(?:https?|ftp|wss?)://[^\s<>()\"'`]*|www\.[\w.-]+[^\s<>()\"'`]*|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64})"
+    r"|(?<![\w-])(?P<flag>--[a-zA-Z][\w-]*\w)"
+    r"|(?<![\w/.$])(?P<call>[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|#)[A-Za-z_$][\w$]{0,60}){0,6})\((?P<arguments>[^()\n]{0,120})\)(?!\w)"
+    r"|(?<![\w/.-])(?P<path>(?:~|\.{1,2})?(?:/[\w.{}*:-]{1,60}){2,12}/?)(?![\w/])"
+    r"|(?<![\w.-])(?P<variable>\$?[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8})(?![\w-])"
+    r"|(?<![\w./@-])(?P<dotted>[A-Za-z_]\w{1,60}(?:(?:\.|::)[a-z_]\w{1,60}){1,6})(?![\w(/@]|[.-]\w)"
+    r"|(?<![\w./-])(?P<snake>[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![\w.]\w)"
+    r"|(?<![\w./-])(?P<camel>[a-z]{2,30}\d?[A-Z][a-z]\w{0,40})(?![\w.]\w)"
+    r"|(?<![\w./-])(?P<code>[A-Z]{2,8}(?:-\d{2,8}){1,3}|[A-Z]{3,8}\d{3,6}[A-Z]?)(?![\w-])"
+    r"|(?<![\w./-])(?P<version>v\d{1,4}(?:\.\d{1,5}){1,3}|\d{1,4}\.\d{1,5}\.\d{1,5}[_-]\w{1,12})(?![\w.]\w)"
+)
+# Most sentences hold no identifier. Every one has a mark that takes a fraction of the work to look for, or letters and
+# digits in an order that prose has not.
+_MARKS = ("_", "@", "--", "://", "www.")
+_HINT = re.compile(
+    r"\((?<=[\w$]\()|/[\w.{}*:-]{1,60}/|[.:](?:(?<=\w\.)|:)[a-z_]\w|[A-Z](?:(?<=[a-z\d][A-Z])[a-z]|-\d\d|\d{3})|\.\d{1,5}\.\d"
+    r"|v\d{1,4}\."
+)
+_TICKED = re.compile(r"(`{1,2})(?!`)([^`\n]{1,160})\1(?!`)")
+_PLAIN = re.compile(r"[\w$@./:+#-]+(?: [\w$@./:+#-]+){0,2}$")
+_TICKED_CALL = re.compile(r"(?:new |await |async )?([A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*)\(")
+_VALUES = frozenset(
+    "true false null none nil undefined nan yes no on off string number integer int float bool boolean object array "
+    "list dict function bytes buffer date error any void id name value key type data get post put delete patch head "
+    "options self this default".split()
+)
+_ABBREVIATIONS = frozenset(("e.g", "i.e", "a.k.a", "p.m", "a.m", "u.s", "etc"))
+_SHORTEST = 2
+
+
+def without_backticks(sentence: str) -> tuple[str, list[tuple[int, int]]]:
+    """The sentence without backticks, and the spans that they marked as code."""
+    if "`" not in sentence:
+        return sentence, []
+    parts: list[str] = []
+    ticked_spans: list[tuple[int, int]] = []
+    length = position = 0
+    for match in _TICKED.finditer(sentence):
+        parts += (sentence[position : match.start()], match.group(2))
+        length += match.start() - position
+        ticked_spans.append((length, length + len(match.group(2))))
+        length += len(match.group(2))
+        position = match.end()
+    parts.append(sentence[position:])
+    return "".join(parts), ticked_spans
+
+
+def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list[TextSpan], list[tuple[int, int]]]:
+    """Identifiers of a sentence, and the spans of addresses, which contain no names."""
+    if not (ticked or any(mark in sentence for mark in _MARKS) or _HINT.search(sentence)):
+        return [], []
+    by_start = {span.start: span for start, end in ticked if (span := _code_name(sentence, start, end))}
+    ranges = [(span.start, span.end) for span in by_start.values()]
+    addresses = []
+    for match in _IDENTIFIER.finditer(sentence):
+        start, end = match.span()
+        if any(start < other and before < end for before, other in ranges):
+            continue
+        if match.lastgroup == "address":
+            addresses.append((start, end))
+        elif name := _name(match, inside=any(before <= start and end <= other for before, other in ticked)):
+            by_start[start] = TextSpan(
+                start, start + len(name) if sentence.startswith(name, start) else end, name, CODE
+            )
+    return sorted(by_start.values()), addresses
+
+
+def code_terms(code: str) -> Iterator[str]:
+    """Identifiers in a code block that prose may mention: flags, member calls, upper-case variables."""
+    seen: set[str] = set()
+    for match in _IDENTIFIER.finditer(code):
+        group = "call" if match["call"] else match.lastgroup
+        member = group == "call" and any(mark in match["call"] for mark in (".", "::"))
+        if (member or group in ("flag", "variable", "code")) and (name := _name(match, inside=False)) not in seen:
+            seen.add(name)
+            yield name
+
+
+def _name(match: re.Match[str], *, inside: bool) -> str:
+    """Name of an identifier; empty if it is none."""
+    text = match.group()
+    if match["call"]:
+        call: str = match["call"]
+        member = any(mark in call for mark in (".", "::", "->", "#"))
+        if not (inside or member or not match["arguments"].strip()):
+            return ""  # `name (something)` in prose
+        return call if member else f"{call}()"
+    text = text.rstrip(".,;:")
+    if text.lower() in _ABBREVIATIONS or len(text) < _SHORTEST:
+        return ""
+    if match["path"] and not inside:
+        parts = [part for part in re.split(r"[/~.]+", text) if part]
+        if all(is_everyday(part) or len(part) < _SHORTEST or part.isdigit() for part in parts):
+            return ""  # `and/or`, `read/write/execute`
+    return text.lstrip("$") if match["variable"] else text
+
+
+def _code_name(sentence: str, start: int, end: int) -> TextSpan | None:
+    """Name of a span in backticks: a value has none, a command is named by its words before options."""
+    text = sentence[start:end].strip()
+    offset = sentence.index(text, start) if text else start
+    if call := _TICKED_CALL.match(text):
+        name = call.group(1)
+        member = any(mark in name for mark in (".", "::", "->", "#"))
+        at = offset + call.start(1)
+        return TextSpan(at, at + len(name), name if member else f"{name}()", CODE)
+    words: list[str] = []
+    for word in text.split():
+        if word.startswith("-") and words:
+            break
+        words.append(word)
+    name = " ".join(words)
+    bare = name.strip("[]{}<>\"'=,;:.")
+    if not _PLAIN.match(bare) or len(bare) < _SHORTEST or bare.lower() in _VALUES or not any(map(str.isalpha, bare)):
+        return None
+    at = sentence.index(bare, offset)
+    return TextSpan(at, at + len(bare), bare, CODE)
+
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")

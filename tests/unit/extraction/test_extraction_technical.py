@@ -7,8 +7,7 @@ import pytest
 from sire_core.extraction.headings import heading_term
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.sections import pieces_of
-from sire_core.extraction.terms import definition_of
+from sire_core.extraction.sections import definition_of, pieces_of
 from sire_core.types import Chunk
 
 PAGE = """---

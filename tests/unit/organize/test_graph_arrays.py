@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.algorithms.grouping import id_codes
+from sire_core.algorithms.lists import Ragged
 from sire_core.knowledge.edge_columns import EdgeChange, EdgeColumns, NameLists, list_hash, updated_blocks
-from sire_core.knowledge.ragged import Ragged
 from sire_core.types import digest
 
 GROUPS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=4), max_size=6)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, positions_in
+from sire_core.algorithms.lists import Ragged
 from sire_core.algorithms.neighbors import NeighborLists
 from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import KEYWORD
-from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.recipes.iier import INTERACTS
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.types import Edge, digest, hash64
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, id_hashes
+from sire_core.algorithms.lists import Ragged
 from sire_core.knowledge import MENTIONS, RELATES
-from sire_core.knowledge.ragged import Ragged, pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import UndirectedGraph
 from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.types import hash64
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes, positions_in
 from sire_core.errors import ConfigurationError
-from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
@@ -29,6 +28,7 @@ from sire_core.recipes.smart.encoding_tree import (
     tree_signature,
     vertex_colors,
 )
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, id_hashes, positions_in, ranges, stable_order
 from sire_core.knowledge import MENTIONS
-from sire_core.knowledge.ragged import pack_arrays, unpack_arrays
 from sire_core.recipes.smart.encoding_tree import first_members
+from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.types import Edge
 
 if TYPE_CHECKING:
