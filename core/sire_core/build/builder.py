@@ -23,11 +23,10 @@ from sire_core.models.embedders import fit_once, lacks_state, restore
 from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
 from sire_core.storage.checksums import stored_values
-from sire_core.storage.commit import Commit
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
 from sire_core.storage.pool_update import PoolChange
-from sire_core.storage.rows import to_json
+from sire_core.storage.rows import Commit, to_json
 from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Chunk, Failure
 

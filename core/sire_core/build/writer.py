@@ -169,7 +169,7 @@ class IndexWriter:
         """Delete what models answered about documents, and ask again."""
         from sire_core.corpus.changes import CorpusChange, check_known
         from sire_core.models.sync import run_shielded
-        from sire_core.storage.commit import Commit
+        from sire_core.storage.rows import Commit
 
         self._configuration.refuse_limited("answers are not separated by it")
         wanted = {doc_ids} if isinstance(doc_ids, str) else set(doc_ids)
@@ -194,8 +194,8 @@ class IndexWriter:
         """Remove a recipe and the units that only it derived."""
         from sire_core.build.mirroring import sync_mirrors
         from sire_core.models.sync import run_shielded
-        from sire_core.storage.commit import Commit
         from sire_core.storage.index_files import require_built
+        from sire_core.storage.rows import Commit
 
         files = self._reader.files()
         files.refresh()

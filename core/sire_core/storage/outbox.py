@@ -21,8 +21,8 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     import sqlite3
 
-    from sire_core.storage.commit import Commit
     from sire_core.storage.database import Database
+    from sire_core.storage.rows import Commit
 
 OUTBOX_SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror_owners (

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.corpus.stored_corpus import CorpusUpdate
-    from sire_core.storage.commit import Commit
     from sire_core.storage.derived import DerivedFiles
+    from sire_core.storage.rows import Commit
     from sire_core.types import Unit
 
 

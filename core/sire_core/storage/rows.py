@@ -1,11 +1,12 @@
-"""The tables of `index.sqlite` and the conversion of their rows."""
+"""The tables of `index.sqlite`, what one change writes to them, and the conversion of their rows."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +22,45 @@ from sire_core.storage.checksums import (
     stored_texts,
     verified,
 )
-from sire_core.storage.commit import Commit
 from sire_core.storage.outbox import OUTBOX_SCHEMA, OUTBOX_TABLES
 from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table
 from sire_core.types import Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sire_core.corpus.document_export import StoredDocument
     from sire_core.protocols import Delta
+    from sire_core.types import Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything that one build, add, update or delete changes.
+
+    Attributes:
+        put_documents: New or changed documents.
+        drop_documents: Ids of documents that are gone.
+        put_chunks: New chunks.
+        drop_chunks: Ids of chunks that are gone.
+        deltas: Changes by owner (organizer fingerprints and `CORPUS`).
+        vectors: Vectors of all put units, by unit id.
+        revectors: New vectors of units that stay, after the embedder was refitted.
+        drop_owners: Owners whose units, edges and state go altogether.
+        manifest: The manifest after the change.
+    """
+
+    put_documents: Sequence[StoredDocument] = ()
+    drop_documents: Sequence[str] = ()
+    put_chunks: Sequence[Chunk] = ()
+    drop_chunks: Sequence[str] = ()
+    deltas: Mapping[str, Delta] = field(default_factory=dict)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    revectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    drop_owners: Sequence[str] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
 
 SCHEMA = (
     """

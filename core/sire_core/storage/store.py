@@ -17,7 +17,6 @@ from sire_core.corpus.document_export import StoredDocument
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.errors import SnapshotExpiredError, StorageError
 from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, stored_json, verified
-from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
 from sire_core.storage.outbox import Outbox, note_changes
@@ -31,6 +30,7 @@ from sire_core.storage.rows import (
     STATES,
     UNITS,
     VECTOR_CHECKSUM,
+    Commit,
     chunk_of,
     chunk_rows,
     metadata_json,

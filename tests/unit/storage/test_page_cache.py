@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sire_core.errors import StorageError
-from sire_core.storage.commit import Commit
 from sire_core.storage.database import Database
+from sire_core.storage.rows import Commit
 from sire_core.storage.store import Store
 from sire_core.testing.hash_embedder import HashEmbedder
 
