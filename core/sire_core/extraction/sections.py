@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.words import visible_text
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
@@ -20,7 +21,6 @@ from sire_core.extraction.languages import (
     unspaced_names,
     without_function_words,
 )
-from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
 from sire_core.types import Chunk
 

@@ -27,12 +27,10 @@ from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table
 from sire_core.types import Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from sire_core.corpus.document_export import StoredDocument
     from sire_core.protocols import Delta
-    from sire_core.types import Chunk
 
 
 @dataclass(frozen=True, slots=True)
