@@ -27,9 +27,6 @@ from sire_core.storage.step_tables import STEP_SCHEMA, STEP_TABLES, write_table
 from sire_core.types import Chunk, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sire_core.corpus.document_export import StoredDocument
     from sire_core.protocols import Delta
 
 
