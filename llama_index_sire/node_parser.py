@@ -134,7 +134,7 @@ class SireNodeParser(NodeParser):
         **kwargs: Any,  # noqa: ARG002 - the interface
     ) -> list[BaseNode]:
         with self._index(show_progress) as index:
-            missing = [] if self.docstore is None else self._missing(index, nodes)
+            missing = [] if self.docstore is None else await asyncio.to_thread(self._missing, index, nodes)
             change = await self._apply(index, nodes, [d for d in missing if not await self._stored(d)])
         if self.vector_store is not None:
             await self._drop(self.vector_store, change.drop, change.retired)

@@ -219,7 +219,7 @@ async def iterate_in_thread(make: Callable[[], Generator[T, None, None]]) -> Asy
             task.exception()  # seen, even if nobody waits for it any more
         items.put_nowait(_End())
 
-    working = asyncio.create_task(asyncio.to_thread(work))
+    working = asyncio.create_task(in_thread(work))
     working.add_done_callback(ended)
     try:
         while not isinstance(item := await items.get(), _End):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
 import os
@@ -254,7 +255,12 @@ def take_settings(
 
     built = [] if folder is None else Manifest.from_json(Folder(folder).read_manifest()).recipes
     name = given or (built[-1].name if built else DEFAULT_RECIPE)
-    settings |= {key: rest.pop(key) for key in others if key in recipe_by_name(name).config}
+    config = recipe_by_name(name).config
+    for key in others:
+        nearest = difflib.get_close_matches(key, [*known, *config], n=1, cutoff=0.6)
+        if key not in config and nearest and nearest[0] in config and nearest[0] not in known:
+            raise TypeError(f"There is no argument or setting {key!r}; did you mean {nearest[0]!r} of {name}?")
+    settings |= {key: rest.pop(key) for key in others if key in config}
     if settings:
         is_built = any(one.name == name for one in built)
         rest["recipe"] = recipe_of(folder, name, **settings) if is_built else recipe_by_name(name, **settings)

@@ -75,3 +75,9 @@ def test_documents_without_text_are_counted(caplog):
     SireRetriever.from_documents(given)
     said = [record.getMessage() for record in caplog.records if "without text" in record.getMessage()]
     assert said == ["2 documents without text: no search finds them. The first is 'e'."]
+
+
+@pytest.mark.parametrize("make", [SireRetriever.from_documents, lambda _, **given: SireVectorStore(**given)])
+def test_a_misspelt_setting_of_the_recipe_is_named(make):
+    with pytest.raises(TypeError, match="setting 'rankr'; did you mean 'ranker' of flat"):
+        make([], recipe="flat", rankr="hybrid")

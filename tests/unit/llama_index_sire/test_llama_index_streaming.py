@@ -6,10 +6,12 @@ import re
 import threading
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, MessageRole
+from llama_index.core import Document
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, LLMMetadata, MessageRole
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType
+from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.program.streaming_utils import _repair_incomplete_json
@@ -22,8 +24,10 @@ from llama_index_sire import (
     LlamaIndexModel,
     ReasoningWorkflow,
     SelfAskQueryEngine,
+    SingleQueryEngine,
+    SireRetriever,
 )
-from sire_core.errors import ModelError
+from sire_core.errors import ModelError, NoAnswerError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt, StreamingModel
 from sire_core.reason.prompts import Reading
@@ -289,3 +293,28 @@ async def test_self_ask_streams_too(index_of, question):
     pieces = [piece async for piece in response.async_response_gen()]
     assert "".join(pieces) == TEXT + " [1]"
     assert len(pieces) > 10
+
+
+class ExhaustedLLM(CustomLLM):
+    """Raises `StopIteration` when it is called, before there is a stream."""
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        raise StopIteration
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise StopIteration
+
+
+@pytest.mark.parametrize("engine", [IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine])
+async def test_a_stream_of_an_exhausted_model_ends_as_an_error(engine):
+    retriever = SireRetriever.from_documents([Document(text="Salt is white.")], recipe="flat")
+    asked = engine(retriever, llm=ExhaustedLLM(), streaming=True)
+    with pytest.raises(NoAnswerError, match="StopIteration"):
+        await asyncio.wait_for(asyncio.to_thread(lambda: asked.query("Salt?").get_response()), 30)
+    response = await asked.aquery("Salt?")
+    with pytest.raises(NoAnswerError, match="StopIteration"):
+        await asyncio.wait_for(response.get_response(), 30)
