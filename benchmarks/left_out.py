@@ -49,7 +49,7 @@ DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 SETS = ("ops", "frameworks", "manuals", "web", "cloud")
 BASELINES = ("bm25", "dense", "hybrid")
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
-FEATURES = ("words", "fused", "coverage", "path", "step")
+FEATURES = ("words", "fused", "coverage", "alike", "path", "step")
 PENALTY = 0.02
 
 

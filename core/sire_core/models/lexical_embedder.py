@@ -1,4 +1,4 @@
-"""The embedder that needs no download: words and character n-grams."""
+"""The embedder that needs no download: words, character n-grams, and what English words mean."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_features import count_words, gram_keys, random_signs, stem_keys
+from sire_core.models.lexical_features import count_words, gram_keys, keys_of_stems, random_signs, stem_keys
+from sire_core.models.word_vectors import WIDTH, word_vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
 # Truncated SVD alone loses the rare names that multi-hop questions turn on (recall@5 on 2WikiMultihopQA: 30 with 256
 # dimensions, 42 with 512, MiniLM 62). Random signs keep inner products of rare words up to noise of 1 / sqrt(width), so
-# most of the vector is a sign projection (recall@5 61) and a small part the topical directions of the SVD.
+# most of the vector is a sign projection (recall@5 61) and a smaller part what the words mean, or where most are not
+# English the topical directions of the SVD.
 SKETCH = 448
-TOPICS = 64
+TOPICS = WIDTH
 _TOPIC_SHARE = 0.1
+_MEANING_SHARE = 0.25
+_ENGLISH = 0.75
+"""Share of a corpus' words that have to be known for their meaning to be used."""
 _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
 _FIT_WORDS = 100_000
@@ -35,7 +40,7 @@ _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
-_NAME = "lexical-svd/1"
+_BY_MEANING, _BY_TOPICS = "lexical-words/1", "lexical-svd/1"
 _FIT_TEXTS = 20_000
 _FEW = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []
@@ -51,7 +56,7 @@ class LexicalState:
         sampled: Number of texts that the frequencies were counted on.
         keys: uint64 `[words]`.
         frequencies: Texts that have the stem, int32 `[words]`.
-        topics: Right singular vectors, float16 `[words, topics]`.
+        topics: Right singular vectors, float16 `[words, topics]`; `[words, 0]` where the words' meaning is used.
         fingerprint: Name and digest of all of these.
     """
 
@@ -62,9 +67,14 @@ class LexicalState:
     topics: NDArray[np.float16]
     fingerprint: str = ""
 
+    @property
+    def by_meaning(self) -> bool:
+        """Whether words count by what they mean in English, not by topics."""
+        return not self.topics.shape[1]
+
 
 def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
-    """Count the stems' text frequencies and take the truncated SVD of the weighted counts."""
+    """Count the stems' text frequencies; where most words are not English, take the SVD of the weighted counts."""
     from scipy import sparse
 
     counts, words = count_words(texts)
@@ -73,12 +83,16 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
     by_stem = (counts @ merge).tocsr()
     frequencies = np.bincount(by_stem.indices, minlength=len(keys)).astype(np.int32)
+    often = np.asarray(by_stem.sum(axis=0)).ravel()
+    english = often[word_vectors(keys, keys_of_stems).any(axis=1)].sum() >= _ENGLISH * often.sum()
     # A stem of a single text is treated like one never seen, which costs nothing to remember.
     common = np.flatnonzero(frequencies >= 2)
     if len(common) > _FIT_WORDS:
         common = np.sort(common[np.argsort(-frequencies[common], kind="stable")[:_FIT_WORDS]])
     keys, frequencies = keys[common], frequencies[common]
-    weighted = _damped(by_stem)[:, common] @ sparse.diags(_weights(frequencies, len(texts)))
+    if english:
+        return LexicalState(fitted_on, len(texts), keys, frequencies, np.zeros((len(keys), 0), dtype=np.float16))
+    weighted = _damped(by_stem)[:, common] @ sparse.diags(_rarity(frequencies, len(texts)) ** _IDF_POWER)
     return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(weighted))
 
 
@@ -100,9 +114,9 @@ def _topics(weighted: sparse.csr_matrix) -> NDArray[np.float16]:
     return topics
 
 
-def _weights(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
-    """Inverse text frequency, never 0: `ln((n + 1) / (df + 1/2)) ** 1.5`."""
-    return np.asarray(np.log((texts + 1) / (frequencies + 0.5)) ** _IDF_POWER, dtype=np.float64)
+def _rarity(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
+    """Inverse text frequency, never 0: `ln((n + 1) / (df + 1/2))`."""
+    return np.asarray(np.log((texts + 1) / (frequencies + 0.5)), dtype=np.float64)
 
 
 def _damped(counts: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -128,13 +142,18 @@ def _embed_counts(fitted: LexicalState, counts: sparse.csr_matrix, words: list[s
     known = fitted.keys[place] == keys if len(fitted.keys) else np.zeros(len(keys), dtype=bool)
     frequencies = np.ones(len(keys), dtype=np.int32)
     frequencies[known] = fitted.frequencies[place[known]]
+    rarity = _rarity(frequencies, fitted.sampled).astype(np.float32)
     table = np.zeros((len(words), SKETCH + TOPICS), dtype=np.float32)
     _write_sketches(words, keys, table[:, :SKETCH])
-    table[known, SKETCH:] = fitted.topics[place[known]]
-    table *= _weights(frequencies, fitted.sampled).astype(np.float32)[:, None]
+    table[:, :SKETCH] *= rarity[:, None] ** _IDF_POWER
+    if fitted.by_meaning:
+        table[:, SKETCH:] = word_vectors(keys, keys_of_stems) * rarity[:, None]
+    else:
+        table[known, SKETCH:] = fitted.topics[place[known]] * rarity[known, None] ** _IDF_POWER
+    share = _MEANING_SHARE if fitted.by_meaning else _TOPIC_SHARE
     sums = np.asarray(_damped(counts).astype(np.float32) @ table)
-    sums[:, :SKETCH] = _unit(sums[:, :SKETCH]) * np.float32((1 - _TOPIC_SHARE) ** 0.5)
-    sums[:, SKETCH:] = _unit(sums[:, SKETCH:]) * np.float32(_TOPIC_SHARE**0.5)
+    sums[:, :SKETCH] = _unit(sums[:, :SKETCH]) * np.float32((1 - share) ** 0.5)
+    sums[:, SKETCH:] = _unit(sums[:, SKETCH:]) * np.float32(share**0.5)
     return _unit(sums)
 
 
@@ -179,16 +198,18 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 def is_lexical(fingerprint: str) -> bool:
     """Whether a fingerprint is that of a `LexicalEmbedder`."""
-    return fingerprint.split(":", 1)[0].startswith(_NAME)
+    return fingerprint.startswith("lexical")
 
 
 class LexicalEmbedder:
-    """TF-IDF of stems and character n-grams, as a sign projection and a truncated SVD side by side.
+    """TF-IDF of stems and character n-grams as a sign projection, and beside it what the words mean.
 
     A text is the sum of its words' vectors, each weighted by `(1 + ln tf) * idf ** 1.5`. A word's vector is a
     pseudo-random sign vector of its stem, plus those of its character n-grams (so that spellings and inflections of any
-    language meet), plus its row of the truncated SVD of the texts it was fitted on. Words never seen before still have
-    a vector, with the largest idf. Runs of scripts without spaces count as overlapping pairs of characters.
+    language meet). Beside it stands a second sum, of vectors of 20,000 English stems that ship with the package, each
+    weighted by `(1 + ln tf) * idf`. Where more than a quarter of the words it is fitted on are not among them, the rows
+    of a truncated SVD of these texts stand there instead. Words never seen before still have a vector, with the largest
+    idf. Runs of scripts without spaces count as overlapping pairs of characters.
 
     Fitted once by `fit`, which returns a copy, and frozen then. Of more than 20,000 texts it looks at 20,000 spread
     evenly. Texts without any word get the zero vector.
@@ -204,8 +225,8 @@ class LexicalEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """`lexical-svd/1`, and once fitted a digest of the state."""
-        return _NAME if self._state is None else self._state.fingerprint
+        """`lexical`; once fitted `lexical-words/1` or `lexical-svd/1`, and a digest of the state."""
+        return self.spec if self._state is None else self._state.fingerprint
 
     @property
     def portable(self) -> bool:
@@ -254,7 +275,8 @@ class LexicalEmbedder:
             topics = np.asarray(state["topics"], dtype=np.float16)
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigurationError(f"no state of a lexical embedder ({error}); fit it again") from error
-        if keys.ndim != 1 or frequencies.shape != keys.shape or topics.shape != (len(keys), TOPICS):
+        shapes = ((len(keys), TOPICS), (len(keys), 0))
+        if keys.ndim != 1 or frequencies.shape != keys.shape or topics.shape not in shapes:
             raise ConfigurationError("no state of a lexical embedder (shapes differ); fit it again")
         return _restored(LexicalState(fitted_on, sampled, keys, frequencies, topics))
 
@@ -277,10 +299,9 @@ def _restored(fitted: LexicalState) -> LexicalEmbedder:
     state.update(f"{fitted.fitted_on}:{fitted.sampled}:{len(fitted.keys)}:".encode())
     for array, kind in ((fitted.keys, "<u8"), (fitted.frequencies, "<i4"), (fitted.topics, "<f2")):
         state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
+    name = _BY_MEANING if fitted.by_meaning else _BY_TOPICS
     embedder = LexicalEmbedder()
-    embedder._state = LexicalState(  # noqa: SLF001 - a copy of the same class
-        fitted.fitted_on, fitted.sampled, fitted.keys, fitted.frequencies, fitted.topics, f"{_NAME}:{state.hexdigest()}"
-    )
+    embedder._state = replace(fitted, fingerprint=f"{name}:{state.hexdigest()}")  # noqa: SLF001 - a copy of the class
     return embedder
 
 

@@ -87,7 +87,11 @@ def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     """64-bit keys of the words' stems, `[len(words)]`; words of one stem have one key."""
     import Stemmer
 
-    stems = Stemmer.Stemmer("english").stemWords(list(words))
+    return keys_of_stems(Stemmer.Stemmer("english").stemWords(list(words)))
+
+
+def keys_of_stems(stems: Sequence[str]) -> NDArray[np.uint64]:
+    """64-bit keys of stems, `[len(stems)]`."""
     raw = b"".join(hashlib.blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=8).digest() for stem in stems)
     return np.frombuffer(raw, dtype="<u8").astype(np.uint64)
 

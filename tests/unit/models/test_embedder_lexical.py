@@ -49,6 +49,28 @@ async def test_words_never_seen_before_and_inflections_still_match():
     assert finnish[0] @ finnish[1] > finnish[0] @ finnish[2] + 0.1
 
 
+async def test_words_of_one_meaning_meet():
+    embedder = LexicalEmbedder().fit(TEXTS)
+    question, near, far = await embedder.embed(["How is a file erased?", "Deleting documents.", "Painting seascapes."])
+    assert question @ near > question @ far + 0.05
+
+
+GERMAN = (
+    "Der Leuchtturm von Arnholm wurde 1871 von Greta Voss erbaut.",
+    "Greta Voss studierte Optik und malte Seestücke.",
+    "Der Hafen von Arnholm friert in den meisten Wintern zu; ein Leuchtturm warnt die Schiffe.",
+)
+
+
+async def test_texts_that_are_not_english_have_topics_of_their_own():
+    embedder = LexicalEmbedder().fit(GERMAN)
+    assert embedder.fingerprint.startswith("lexical-svd/1:")
+    assert embedder.state()["topics"].any()
+    assert np.array_equal(
+        await LexicalEmbedder().from_state(embedder.state()).embed(GERMAN), await embedder.embed(GERMAN)
+    )
+
+
 async def test_question_and_document_are_treated_alike():
     embedder = LexicalEmbedder().fit(TEXTS)
     assert np.array_equal(await embedder.embed(TEXTS, "query"), await embedder.embed(TEXTS, "document"))
@@ -78,7 +100,7 @@ async def test_unfitted_embedder_says_so_and_knows_its_dimension():
     embedder = LexicalEmbedder()
     assert not embedder.fitted
     assert embedder.fitted_on == 0
-    assert embedder.fingerprint == "lexical-svd/1"
+    assert embedder.fingerprint == "lexical"
     assert embedder.dimension == embedder.fit(TEXTS).dimension
     with pytest.raises(ConfigurationError, match="not fitted"):
         await embedder.embed(["x"])
@@ -96,7 +118,7 @@ async def test_fit_returns_a_copy_and_state_restores_it_bit_by_bit(tmp_path):
     with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
         again = LexicalEmbedder().from_state(dict(state))
     assert again.fingerprint == embedder.fingerprint != LexicalEmbedder().fit(TEXTS[:4]).fingerprint
-    assert embedder.fingerprint.startswith("lexical-svd/1:")
+    assert embedder.fingerprint.startswith("lexical-words/1:")
     assert again.fitted_on == 5
     assert np.array_equal(await again.embed(TEXTS), await embedder.embed(TEXTS))
 
@@ -106,7 +128,7 @@ def test_foreign_state_is_refused():
     with pytest.raises(ConfigurationError, match="fit it again"):
         LexicalEmbedder().from_state({"keys": state["keys"]})
     with pytest.raises(ConfigurationError, match="fit it again"):
-        LexicalEmbedder().from_state({**state, "topics": state["topics"][:, :3]})
+        LexicalEmbedder().from_state({**state, "topics": np.zeros((len(state["keys"]), 3), dtype=np.float16)})
 
 
 def test_state_holds_numbers_only():

@@ -58,7 +58,7 @@ def built(folder: Path) -> Path:
 
 def arrays(index: Index) -> Iterator[tuple[str, NDArray[np.generic]]]:
     found = EvidenceIndex.of(index.snapshot().view)
-    for field in fields(EvidenceIndex):
+    for field in (entry for entry in fields(EvidenceIndex) if entry.init):
         value = getattr(found, field.name)
         yield from (
             (field.name, part) for part in ((value.starts, value.values) if isinstance(value, Lists) else (value,))

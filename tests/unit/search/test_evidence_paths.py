@@ -181,7 +181,7 @@ def test_words_and_names_of_unchanged_passages_are_not_read_again(
             index.add([Document("zoe", f"{text} Zoe Quill saw it.", title="Zoe Quill")])
             index.search(QUESTION)
         one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
-        for field in fields(EvidenceIndex):
+        for field in (entry for entry in fields(EvidenceIndex) if entry.init):
             mine, whole_value = getattr(one, field.name), getattr(other, field.name)
             for a, b in zip(parts(mine), parts(whole_value), strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=field.name)
@@ -212,7 +212,7 @@ def test_names_are_looked_for_in_passages_that_may_name_others_than_before(monke
             with Index(**settings) as fresh:
                 fresh.build(grown.documents())
                 one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
-                for field in fields(EvidenceIndex):
+                for field in (entry for entry in fields(EvidenceIndex) if entry.init):
                     both = (parts(getattr(index, field.name)) for index in (one, other))
                     for a, b in zip(*both, strict=True):
                         np.testing.assert_array_equal(a, b, err_msg=field.name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
+from sire_core.algorithms.packed_words import word_keys
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.models.word_vectors import word_vectors
 from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
 from sire_core.recipes.sire.passages import PassageWords, name_words, passage_fragments, stem_keys
 from sire_core.search.ranking import ScoredRanking
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from sire_core.algorithms.lists import Ints
     from sire_core.protocols import FloatArray, View
 
+    Floats = NDArray[np.float64]
     Keys = NDArray[np.uint64]
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
@@ -39,6 +42,8 @@ _AT_ONCE = 1 << 16
 _RECURS = 3
 """Documents in which a fragment is boilerplate."""
 _HALF = 0.5
+_ALIKE, _MOST_ALIKE = 0.5, 15
+"""Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
 _PATH_KEYS = ("source", "file_path", "url", "file_name")
 _LONGEST_PATH = 1000
 
@@ -109,6 +114,7 @@ class EvidenceIndex:
     label_ends: Ends
     label_text: NDArray[np.uint8]
     entity_ids: NDArray[np.bytes_]
+    _meant: list[tuple[Ints, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, view: View, *, boilerplate: bool = False) -> EvidenceIndex:
@@ -136,6 +142,22 @@ class EvidenceIndex:
             return np.full(len(keys), -1)
         places = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
         return np.where((self.words[places] == keys) & (keys != 0), places, -1)
+
+    def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
+        """For each of a question's words the stems that come nearest in meaning, the nearest last, and their cosines.
+
+        A word is not among its own: none where it is a function word or its meaning is unknown.
+        """
+        if not self._meant:  # of all stems; read when a question first needs it
+            vectors = word_vectors(self.words, word_keys)
+            known = np.flatnonzero(vectors.any(axis=1))
+            self._meant.append((known, _unit(vectors[known])))
+        known, vectors = self._meant[0]
+        cosines = _unit(word_vectors(keys, word_keys)) @ vectors.T
+        for key, row in zip(keys.tolist(), cosines, strict=True):
+            near = np.flatnonzero((row >= _ALIKE) & (self.words[known] != key))
+            near = near[np.argsort(row[near], kind="stable")[-_MOST_ALIKE:]]
+            yield known[near], row[near].astype(np.float64)
 
     def sentences_of(self, passages: Ints) -> tuple[Ints, Ints]:
         """Sentences of some passages, one passage after the other, and how many each has."""
@@ -170,6 +192,10 @@ class EvidenceIndex:
     def entity_id(self, entity: int) -> str:
         """Id of an entity."""
         return str(self.entity_ids[entity].decode())
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows / np.maximum(np.float32(1e-9), np.linalg.norm(rows, axis=1, keepdims=True)))
 
 
 def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
@@ -394,21 +420,25 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
 
 
+def _stored() -> list[str]:
+    return [entry.name for entry in fields(EvidenceIndex) if entry.init]
+
+
 def _save(index: EvidenceIndex, directory: Path) -> None:
     arrays: dict[str, NDArray[Any]] = {}
-    for field in fields(index):
-        value = getattr(index, field.name)
+    for name in _stored():
+        value = getattr(index, name)
         if isinstance(value, Lists):
-            arrays |= {f"{field.name}.starts": value.starts, f"{field.name}.values": value.values}
+            arrays |= {f"{name}.starts": value.starts, f"{name}.values": value.values}
         else:
-            arrays[field.name] = value
+            arrays[name] = value
     save_arrays(directory / _FILE, arrays)
 
 
 def _load(directory: Path) -> EvidenceIndex:
     arrays = map_arrays(directory / _FILE)
     values: dict[str, Any] = {}
-    for name in (field.name for field in fields(EvidenceIndex)):
+    for name in _stored():
         listed = f"{name}.starts" in arrays
         values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"]) if listed else arrays[name]
     return EvidenceIndex(**values)

@@ -53,11 +53,13 @@ class QuestionWords:
         for word, stem in zip(words, index.stems(keys).tolist(), strict=True):
             found.setdefault(stem, word)
         found.pop(-1, None)
-        self._lacking = len(np.unique(keys[keys != 0])) - len(found)
+        self._lacked = np.setdiff1d(keys[keys != 0], index.words)
         self._spelled = list(found.values())[:_MOST_WORDS]
         self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
         idf = index.idf[self.stems].astype(np.float64)
+        self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
         self._weight = max(1e-9, float(idf.sum()))
+        self._alike: Floats | None = None
         shares = np.zeros(-(-len(idf) // 8) * 8)
         shares[: len(idf)] = idf / self._weight
         self._tables = shares.reshape(-1, 8) @ _BITS_OF_BYTES  # shares of the sets of eight words that a byte can hold
@@ -85,9 +87,8 @@ class QuestionWords:
         if allowed is not None:
             had = np.array([allowed[index.passages.of(stem)].any() for stem in self.stems.tolist()], dtype=bool)
         known = float(index.idf[self.stems[had]].sum())
-        lacking = self._lacking + int(np.count_nonzero(~had))
-        rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
-        return known / max(1e-9, known + lacking * rarest)
+        lacking = len(self._lacked) + int(np.count_nonzero(~had))
+        return known / max(1e-9, known + lacking * self._rarest)
 
     def words_in(self, passage: int) -> list[str]:
         """Words of the question that a passage has, as the question spells them, in its order."""
@@ -109,6 +110,27 @@ class QuestionWords:
         for part, table in enumerate(self._tables):
             found += table[(masks >> self._type(8 * part)) & self._type(255)]
         return found
+
+    def alike(self, passages: Ints) -> Floats:
+        """Share of the question in words that passages lack and have others for that mean nearly the same.
+
+        Each counts by the cosine of the nearest; a word that no passage has weighs as much as the rarest.
+        """
+        if self._alike is None:
+            index = self.index
+            keys = np.concatenate([index.words[self.stems], self._lacked])
+            weights = np.append(index.idf[self.stems], np.full(len(self._lacked), self._rarest)) / self._weight
+            self._alike = np.zeros(len(index.chunks))
+            for place, (near, cosines) in enumerate(index.stems_alike(keys)):
+                if not len(near):
+                    continue
+                best = np.zeros(len(index.chunks))
+                for stem, cosine in zip(near.tolist(), cosines.tolist(), strict=True):  # the nearest comes last
+                    best[index.passages.of(stem)] = cosine
+                if place < len(self.stems):
+                    best[index.passages.of(int(self.stems[place]))] = 0.0
+                self._alike += weights[place] * best
+        return self._alike[passages]
 
     def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
         """Share of the question in the best sentence of each passage."""
@@ -345,17 +367,18 @@ NO_HOPS = Hops(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, len(STEP))))
 
 _ALONE = (
     *("vector", "words", "coverage", "sentence", "titled", "names", "rarest name", "title words", "fused"),
-    *("heading words", "heading", "phrases", "near vector", "near words", "source vector", "source words"),
+    *("heading words", "heading", "phrases", "near vector", "near words", "source vector", "source words", "alike"),
 )
 OWN = (*_ALONE, *(f"unsure {name}" for name in _ALONE))
 """Evidence of a passage by itself: cosine and BM25 (standard scores among the candidates), share of the question that
-the passage and its best sentence cover (by inverse document frequency), whether the question names what the passage is
-about, rarity of the named entities it mentions (sum, and largest), share of its title's words in the question,
-reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times the
-share of the question which the heading has; share of the question in words that stand side by side in both; the better
-cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or below
-the mean). Then all of these once more, times how unsure it is that the question names what
-a passage is about: where names say little, similarity decides."""
+the passage and its best sentence cover (by inverse document frequency), whether the question names what the passage
+is about, rarity of the named entities it mentions (sum, and largest), share of its title's words in the question,
+reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times
+the share of the question which the heading has; share of the question in words that stand side by side in both; the
+better cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or
+below the mean); share of the question in words that it lacks and has others for that mean nearly the same. Then all
+of these once more, times how unsure it is that the question names what a passage is about: where names say little,
+similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
@@ -446,6 +469,7 @@ class QueryFeatures:
             texts.phrases(passages),
             *near_scores(self.index, passages, scores, self._allowed),
             *source_scores(self.index, passages, scores, self._allowed),
+            texts.alike(passages),
         )
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)

@@ -129,7 +129,7 @@ NEURAL_TARGET: Mapping[str, float] = {
 """Added to `TARGET_WEIGHTS` there."""
 
 
-DOCUMENT_WEIGHTS: Mapping[str, float] = {"words": 0.8, "fused": 1.0, "coverage": 1.6}
+DOCUMENT_WEIGHTS: Mapping[str, float] = {"words": 0.9, "fused": 1.0, "coverage": 1.7, "alike": 4.2}
 """A passage that a longer document was cut into."""
 
 NEURAL_DOCUMENT_WEIGHTS: Mapping[str, float] = {"vector": 1.6}
@@ -149,8 +149,8 @@ class DocumentWeights:
     """
 
     own: NDArray[np.float64]
-    path: float = 8.5
-    step: float = 3.8
+    path: float = 6.7
+    step: float = 3.7
     repeat: float = 0.3
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:

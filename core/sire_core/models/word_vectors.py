@@ -1,0 +1,50 @@
+"""What English words mean: vectors of stems that ship with the package, made by `benchmarks/word_vectors.py`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import FloatArray
+
+    Keys = NDArray[np.uint64]
+
+FILE = Path(__file__).parents[1] / "data" / "word_vectors.npz"
+WIDTH = 64
+
+
+@cache
+def _file() -> tuple[list[str], NDArray[np.int8], NDArray[np.float16]]:
+    with np.load(FILE) as file:
+        return file["stems"].tobytes().decode("ascii").split("\n"), file["codes"], file["scales"]
+
+
+@cache
+def _rows(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
+    """Keys of the stems, ascending, and the row of each."""
+    keys = key_of(_file()[0])
+    rows = np.argsort(keys)
+    return keys[rows], rows
+
+
+def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
+    """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros.
+
+    Args:
+        keys: Keys of the stems.
+        key_of: What makes the keys of stems (Snowball's English ones).
+    """
+    known, rows = _rows(key_of)
+    _, codes, scales = _file()
+    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    vectors = codes[rows[places]].astype(np.float32)
+    vectors *= np.where(known[places] == keys, scales[rows[places]], 0).astype(np.float32)[:, None]
+    return vectors
