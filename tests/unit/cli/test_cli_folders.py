@@ -307,7 +307,7 @@ def test_another_embedder_without_extracting_again(tmp_path, source, folder):
         chats = [entry for entry in server.log if getattr(entry.call, "instructions", "")]
         assert len(chats) == asked  # not one passage was read again
     after = stats(folder)
-    assert (before["embedder"].split(":")[0], after["embedder"].split(":")[0]) == ("lexical-words/1", "openai")
+    assert (before["embedder"].split(":")[0], after["embedder"].split(":")[0]) == ("lexical-svd/1", "openai")
     assert {**after, "embedder": 0, "dimension": 0, "generation": 0} == {
         **before,
         "embedder": 0,
