@@ -38,7 +38,7 @@ from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
-READING = "files-3"
+READING = "files-4"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (

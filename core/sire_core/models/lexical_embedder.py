@@ -40,7 +40,7 @@ _SLICE = 1024
 # A change of a corpus embeds a few dozen texts at a time, which have most words in common: up to 15 MB are remembered.
 _KEPT_WORDS = 8192
 _kept: dict[str, FloatArray] = {}
-_BY_MEANING, _BY_TOPICS = "lexical-words/1", "lexical-svd/1"
+_NAME = "lexical-svd/1"
 _FIT_TEXTS = 20_000
 _FEW = 16
 _large: list[tuple[int, ThreadPoolExecutor]] = []
@@ -198,7 +198,7 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 def is_lexical(fingerprint: str) -> bool:
     """Whether a fingerprint is that of a `LexicalEmbedder`."""
-    return fingerprint.startswith("lexical")
+    return fingerprint.split(":", 1)[0] == _NAME
 
 
 class LexicalEmbedder:
@@ -225,8 +225,8 @@ class LexicalEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """`lexical`; once fitted `lexical-words/1` or `lexical-svd/1`, and a digest of the state."""
-        return self.spec if self._state is None else self._state.fingerprint
+        """`lexical-svd/1`, and once fitted a digest of the state."""
+        return _NAME if self._state is None else self._state.fingerprint
 
     @property
     def portable(self) -> bool:
@@ -299,9 +299,10 @@ def _restored(fitted: LexicalState) -> LexicalEmbedder:
     state.update(f"{fitted.fitted_on}:{fitted.sampled}:{len(fitted.keys)}:".encode())
     for array, kind in ((fitted.keys, "<u8"), (fitted.frequencies, "<i4"), (fitted.topics, "<f2")):
         state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
-    name = _BY_MEANING if fitted.by_meaning else _BY_TOPICS
+    if fitted.by_meaning:
+        state.update(b"words")
     embedder = LexicalEmbedder()
-    embedder._state = replace(fitted, fingerprint=f"{name}:{state.hexdigest()}")  # noqa: SLF001 - a copy of the class
+    embedder._state = replace(fitted, fingerprint=f"{_NAME}:{state.hexdigest()}")  # noqa: SLF001 - a copy of the class
     return embedder
 
 

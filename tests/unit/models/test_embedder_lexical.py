@@ -64,7 +64,6 @@ GERMAN = (
 
 async def test_texts_that_are_not_english_have_topics_of_their_own():
     embedder = LexicalEmbedder().fit(GERMAN)
-    assert embedder.fingerprint.startswith("lexical-svd/1:")
     assert embedder.state()["topics"].any()
     assert np.array_equal(
         await LexicalEmbedder().from_state(embedder.state()).embed(GERMAN), await embedder.embed(GERMAN)
@@ -100,7 +99,7 @@ async def test_unfitted_embedder_says_so_and_knows_its_dimension():
     embedder = LexicalEmbedder()
     assert not embedder.fitted
     assert embedder.fitted_on == 0
-    assert embedder.fingerprint == "lexical"
+    assert embedder.fingerprint == "lexical-svd/1"
     assert embedder.dimension == embedder.fit(TEXTS).dimension
     with pytest.raises(ConfigurationError, match="not fitted"):
         await embedder.embed(["x"])
@@ -118,7 +117,7 @@ async def test_fit_returns_a_copy_and_state_restores_it_bit_by_bit(tmp_path):
     with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
         again = LexicalEmbedder().from_state(dict(state))
     assert again.fingerprint == embedder.fingerprint != LexicalEmbedder().fit(TEXTS[:4]).fingerprint
-    assert embedder.fingerprint.startswith("lexical-words/1:")
+    assert embedder.fingerprint.startswith("lexical-svd/1:")
     assert again.fitted_on == 5
     assert np.array_equal(await again.embed(TEXTS), await embedder.embed(TEXTS))
 
