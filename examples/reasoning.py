@@ -18,7 +18,7 @@ FOLLOW_UP = "Where was Petra Quillon born?"  # what a reader of the first passag
 def by_hand(index: Index) -> None:
     for query in (QUESTION, FOLLOW_UP):
         print(query)
-        for number, hit in enumerate(index.search(query, 4), 1):
+        for number, hit in enumerate(index.search(query, 3), 1):
             print(f"  [{number}] {hit.unit.title}: {hit.unit.text[:70]}")
     print("Set OPENAI_API_KEY to have a model find the follow-up question and answer.")
 
@@ -27,7 +27,7 @@ def show(index: Index, model: OpenAIChat, strategy: str) -> None:
     print(f"\n{strategy}: {QUESTION}")
     limits = ReasoningLimits(max_calls=6, timeout=60)
     # In async code: `async for step in ircot(index, question, model=model, stream=True)`.
-    for step in iterate_sync(reason(strategy, index, QUESTION, model=model, k=4, limits=limits, stream=True)):
+    for step in iterate_sync(reason(strategy, index, QUESTION, model=model, k=3, limits=limits, stream=True)):
         if isinstance(step, Thought | SubQuestion):
             print(f"  {type(step).__name__} {step.number}: {step.text}")
         elif isinstance(step, Retrieved):

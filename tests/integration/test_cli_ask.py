@@ -73,7 +73,7 @@ def test_single_answers_in_one_call_and_shows_what_it_cites(folder):
 @pytest.mark.parametrize(
     ("words", "calls", "expected"),
     [
-        (("--via", "ircot"), 3, [f"question 1: {SECOND}", "found 20 hits, 9 new", "thought 2:"]),
+        (("--via", "ircot"), 3, [f"question 1: {SECOND}", "found 20 hits, 8 new", "thought 2:"]),
         (
             ("--via", "ircot", "--flavor", "hipporag"),
             3,
@@ -181,7 +181,7 @@ def test_limits(folder):
     ("words", "message"),
     [
         (("--via", "magic"), "There is no strategy 'magic'; choose one of single, ircot, self-ask"),
-        (("--flavor", "original"), "A flavor is for ircot and self-ask only"),
+        (("--flavor", "original"), "A flavor and examples are for ircot and self-ask only"),
         (("--via", "ircot", "--flavor", "search"), "flavor is 'original'"),
         (("--via", "self-ask", "--flavor", "original"), "mode is 'two_call'"),
         (("--max-calls", "3"), "--max-calls needs --llm"),

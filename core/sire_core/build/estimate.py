@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Chunk
 
-_SPREAD = {"sim_summary": (0.6, 1.7), "rel_summary": (0.3, 3.0)}
+_SPREAD = {"sim_summary": (0.6, 2.4), "rel_summary": (0.3, 3.5)}
 """How far the number of summaries of a model's facts may be from that of the trial's. A model names more or fewer
 entities than the rules do, so aggregates vary far more than passages."""
 
