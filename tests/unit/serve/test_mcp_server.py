@@ -236,7 +236,7 @@ async def test_flavor_steps_and_timeout_of_one_question(index):
         wrong = await client.call_tool("ask", {**ASKED, "flavor": "two_call"})
         assert "flavor is 'original', 'hipporag' or 'indexrag'" in text_of(wrong)
         wrong = await client.call_tool("ask", {**ASKED, "via": "single", "flavor": "hipporag"})
-        assert text_of(wrong) == "A flavor is for ircot and self-ask only."
+        assert text_of(wrong) == "A flavor and examples are for ircot and self-ask only."
     slow = playing(THINK, DONE, READ, latency=5.0)
     async with Client(make_server(index, slow, ReasoningLimits(timeout=60))) as client:
         result = await client.call_tool("ask", {**ASKED, "timeout": 0.2})
