@@ -206,7 +206,7 @@ class LexicalEmbedder:
 
     A text is the sum of its words' vectors, each weighted by `(1 + ln tf) * idf ** 1.5`. A word's vector is a
     pseudo-random sign vector of its stem, plus those of its character n-grams (so that spellings and inflections of any
-    language meet). Beside it stands a second sum, of vectors of 20,000 English stems that ship with the package, each
+    language meet). Beside it stands a second sum, of vectors of 31,000 English stems that ship with the package, each
     weighted by `(1 + ln tf) * idf`. Where more than a quarter of the words it is fitted on are not among them, the rows
     of a truncated SVD of these texts stand there instead. Words never seen before still have a vector, with the largest
     idf. Runs of scripts without spaces count as overlapping pairs of characters.

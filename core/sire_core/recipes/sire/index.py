@@ -10,6 +10,7 @@ import numpy as np
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.packed_words import word_keys
+from sire_core.algorithms.vectors import unit_rows
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
@@ -151,11 +152,12 @@ class EvidenceIndex:
         if not self._meant:  # of all stems; read when a question first needs it
             vectors = word_vectors(self.words, word_keys)
             known = np.flatnonzero(vectors.any(axis=1))
-            self._meant.append((known, _unit(vectors[known])))
+            self._meant.append((known, unit_rows(vectors[known])))
         known, vectors = self._meant[0]
-        cosines = _unit(word_vectors(keys, word_keys)) @ vectors.T
+        cosines = unit_rows(word_vectors(keys, word_keys)) @ vectors.T
         for key, row in zip(keys.tolist(), cosines, strict=True):
-            near = np.flatnonzero((row >= _ALIKE) & (self.words[known] != key))
+            near = np.flatnonzero(row >= _ALIKE)
+            near = near[self.words[known[near]] != key]
             near = near[np.argsort(row[near], kind="stable")[-_MOST_ALIKE:]]
             yield known[near], row[near].astype(np.float64)
 
@@ -192,10 +194,6 @@ class EvidenceIndex:
     def entity_id(self, entity: int) -> str:
         """Id of an entity."""
         return str(self.entity_ids[entity].decode())
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    return np.asarray(rows / np.maximum(np.float32(1e-9), np.linalg.norm(rows, axis=1, keepdims=True)))
 
 
 def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:

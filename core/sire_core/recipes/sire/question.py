@@ -50,10 +50,11 @@ class QuestionWords:
         words = list(dict.fromkeys(name_words(question)))
         keys = stem_keys(words)
         found: dict[int, str] = {}
-        for word, stem in zip(words, index.stems(keys).tolist(), strict=True):
+        stems = index.stems(keys)
+        for word, stem in zip(words, stems.tolist(), strict=True):
             found.setdefault(stem, word)
         found.pop(-1, None)
-        self._lacked = np.setdiff1d(keys[keys != 0], index.words)
+        self._lacked = np.unique(keys[(stems < 0) & (keys != 0)])
         self._spelled = list(found.values())[:_MOST_WORDS]
         self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
         idf = index.idf[self.stems].astype(np.float64)
@@ -376,9 +377,9 @@ is about, rarity of the named entities it mentions (sum, and largest), share of 
 reciprocal ranks by cosine and by BM25; the largest share of a heading's words that the question has, and that times
 the share of the question which the heading has; share of the question in words that stand side by side in both; the
 better cosine and BM25 of the passages before and behind, and the best of the same source (0 where there are none, or
-below the mean); share of the question in words that it lacks and has others for that mean nearly the same. Then all
-of these once more, times how unsure it is that the question names what a passage is about: where names say little,
-similarity decides."""
+below the mean); share of the question in words that it lacks and has others for that mean nearly the same (0 where
+no document has several passages). Then all of these once more, times how unsure it is that the question names what a
+passage is about: where names say little, similarity decides."""
 _CONSTANT, _DEPTH = 61.0, 50  # of reciprocal ranks
 _LEAST_SHARE = -8.0
 _MOST_ABOUT = 40
@@ -415,6 +416,7 @@ class QueryFeatures:
         self.linked = linked_entities(question, index)
         self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
+        self._has_parts = len(index.members) < len(index.chunks)  # else every passage is a document
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
         self.unit = 1.0
@@ -469,7 +471,7 @@ class QueryFeatures:
             texts.phrases(passages),
             *near_scores(self.index, passages, scores, self._allowed),
             *source_scores(self.index, passages, scores, self._allowed),
-            texts.alike(passages),
+            texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
         )
         alone = np.array(found).T
         return np.concatenate([alone, self._unsure * alone], axis=1)
@@ -482,7 +484,7 @@ class QueryFeatures:
         the candidates.
         """
         scores = np.asarray(own @ weights.own)
-        if len(self.index.members) == len(self.index.chunks):  # every passage is a document
+        if not self._has_parts:
             return scores
         of_document = own @ weights.document.own + weights.document.path * self.texts.path_share(passages)
         if self._scale is None:
