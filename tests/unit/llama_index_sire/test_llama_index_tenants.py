@@ -216,8 +216,10 @@ def test_mixed_units_exist_so_that_the_test_can_fail():
 
 @pytest.mark.parametrize("tenant", SECRETS)
 def test_what_waits_is_indexed_and_hidden_like_the_rest(tmp_path, tenant):
-    langchain_sire = pytest.importorskip("langchain_sire")  # absent where LlamaIndex is tested alone
-    to_langchain = pytest.importorskip("langchain_sire.documents").to_langchain
+    pytest.importorskip("langchain_core")  # absent where LlamaIndex is tested alone
+    import langchain_sire
+    from langchain_sire.documents import to_langchain
+
     place = tmp_path / "ix"
     SireRetriever.from_documents(nodes(), persist_dir=place, recipe="sire").index.close()
     mine = of_index(place, tenant)
