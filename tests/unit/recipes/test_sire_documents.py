@@ -52,6 +52,21 @@ def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so
     assert "forum" in hits["ferry"].path[-1].note
 
 
+def test_a_sentence_that_many_manuals_share_is_found_and_one_that_all_pages_end_with_is_not() -> None:
+    shared = "The volume stays readable while another machine holds the lock of the group."
+    footer = "All volcano pages of this site are written by volunteers of the harbour museum."
+
+    def manual(n: int) -> Document:
+        return Document(f"d{n}", f"Command {n} has option {n}.\n\n{shared if n < 12 else 'Nothing else.'}\n\n{footer}")
+
+    with Index(recipe="sire") as index:
+        index.build([manual(n) for n in range(24)])
+        found = index.search("Which volume stays readable while another machine holds the lock?", 3)
+        assert all(shared in hit.unit.text for hit in found)
+        notes = [hit.path[-1].note for hit in index.search("volcano volunteers museum", 24)]
+        assert all("shares no word" in note for note in notes)
+
+
 def test_the_path_of_a_file_speaks_for_its_passages() -> None:
     filler = "Dust lies on the shelf of the hall. " * 60
     text = (

@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-9"
+_NAME = "evidence-10"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
 _AT_ONCE = 1 << 16
 _RECURS = 3
-"""Documents in which a fragment is boilerplate."""
+"""Documents in which a short line is boilerplate."""
+_PROSE, _MANY, _SHARE = 8, 20, 0.1
+"""A sentence of so many words is boilerplate only in so many documents and so large a share of all."""
 _HALF = 0.5
 _ALIKE, _MOST_ALIKE = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
@@ -329,12 +331,14 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     """Which fragments recur in several documents: menus, footers, licences; titles never, `[fragments]`."""
-    owners = source[np.arange(len(passages.names)).repeat(passages.parts["fragments"].counts)]
-    _, key = np.unique(passages.parts["fragments"]["hashes"], return_inverse=True)
+    fragments = passages.parts["fragments"]
+    owners = source[fragments.groups()]
+    _, key = np.unique(fragments["hashes"], return_inverse=True)
     width = int(owners.max(initial=0)) + 1
-    pairs = np.unique(key.ravel() * width + owners)
-    recurring = np.bincount(pairs // width)[key.ravel()] >= _RECURS if len(key) else np.zeros(0, dtype=bool)
-    recurring[np.cumsum(passages.parts["fragments"].counts) - passages.parts["fragments"].counts] = False
+    holders = np.bincount(np.unique(key.ravel() * width + owners) // width)[key.ravel()] if len(key) else key
+    least = np.where(fragments["lengths"] < _PROSE, _RECURS, max(_MANY, _SHARE * width))
+    recurring = holders >= least
+    recurring[fragments.starts()] = False
     return np.asarray(recurring)
 
 

@@ -160,7 +160,8 @@ class EvidencePaths:
         pool: Number of candidates by vectors, and as many by words.
         read_steps: Number of best links for which the question and the sentence of the link are embedded together and
             compared with the linked passage. Takes one more embedder call per question; 0 turns it off.
-        boilerplate: Whether text that recurs in three or more documents (menus, footers, licences) is searched, too.
+        boilerplate: Whether text that recurs in many documents (menus, footers, licences) is searched, too: short
+            lines in three or more, sentences of eight words in 20 or more and a tenth of all.
     """
 
     rounds: int = setting(2, low=0)
