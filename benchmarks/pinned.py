@@ -23,7 +23,19 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
-RECIPES = ("flat", "raptor", "sirerag", "indexrag", "msrag", "iier", "smart", "pagerank", "sire")
+RECIPES = (
+    "flat",
+    "raptor",
+    "sirerag",
+    "indexrag",
+    "msrag",
+    "iier",
+    "smart",
+    "pagerank",
+    "hipporag2",
+    "linearrag",
+    "sire",
+)
 SETS = ("2wikimultihopqa", "musique-more")
 PASSAGES, QUESTIONS = 300, 12
 TIMES = ("build_s", "query_p50_ms", "search_s", "elapsed_s")

@@ -1,13 +1,13 @@
 """sire-rag beside what a user would pick instead: one table, one run.
 
     python benchmarks/peers/install.py
-    python benchmarks/peers/run.py [--data DIR] [--passages 500] [--questions 60] [--only NAME...] [--out FILE]
+    python benchmarks/peers/run.py [--data DIR] [--passages 500] [--questions 120] [--only NAME...] [--out FILE]
 
-Every peer gets the same passages of MuSiQue, the same embedder (ours, fitted before), an instant scripted model over
-real HTTP, one thread, and a process of its own. CPU seconds are those of the peer's process without the embedder's; the
-model is another process. A peer that fails is named with its error. `--out` keeps rows beside the table (`.json`), so
-that the same command goes on where it was interrupted: by default in `build/peers`, not over the published table,
-whose rows would count as measured already.
+Every peer gets the same passages of MuSiQue, the same questions (at odd positions: nothing was trained on them), the
+same embedder (ours, fitted before), an instant scripted model over real HTTP, one thread, and a process of its own. CPU
+seconds are those of the peer's process without the embedder's; the model is another process. A peer that fails is named
+with its error. `--out` keeps rows beside the table (`.json`), so that the same command goes on where it was
+interrupted: by default in `build/peers`, not over the published table, whose rows would count as measured already.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def prepare(data: Path, passages: int, questions: int, folder: Path) -> None:
     from sire_core.models.lexical_embedder import LexicalEmbedder
 
     found = load_dataset(data / "musique-more")
-    asked = [question for question in found.questions if question.supporting][:questions]
+    asked = [question for question in found.half("odd").questions if question.supporting][:questions]
     gold = {passage for question in asked for passage in question.supporting}
     if len(gold) > passages - 10:
         raise SystemExit(f"{len(gold)} gold passages do not fit into {passages}: ask fewer --questions.")
@@ -219,7 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--passages", type=int, nargs="+", default=[500, 2000])
-    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--questions", type=int, default=120)
     parser.add_argument("--only", nargs="+", default=[], help="words of the names of those that are measured again")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()

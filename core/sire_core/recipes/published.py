@@ -15,6 +15,9 @@ settings = { variant = "B" }
 answer = { via = "self-ask" }
 needs = "model"
 paper.musique = { EM = 39.1, F1 = 51.8 }
+
+[elements]                        # cells of the table of elements in the documentation
+rows = [["variants A to E", "table 5", "`variant=A`", "as published", "`unit/test_variants.py::test_a`"]]
 """
 
 from __future__ import annotations
@@ -100,11 +103,14 @@ class Published:
         rows: Rows of its tables, in the order in which they are shown.
         presets: Named settings of the recipe.
         context: Hits that the paper's reader sees.
+        elements: Every element of the paper: what, where in the paper, how to use it, whether it is as published, and
+            the test or command that checks it.
     """
 
     rows: tuple[Ablation, ...] = ()
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     context: int = 10
+    elements: tuple[tuple[str, str, str, str, str], ...] = ()
 
 
 def data_set_name(given: str) -> str:
@@ -216,9 +222,14 @@ def _read(recipe: str, package: str) -> Published:
         content = tomllib.loads(files(package).joinpath("published.toml").read_text(encoding="utf-8"))
         presets = {name: _values(settings) for name, settings in content.get("presets", {}).items()}
         rows = tuple(_row(recipe, row, presets) for row in content["rows"])
+        elements = tuple(_element(*row) for row in content.get("elements", {}).get("rows", ()))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"published.toml of {package} cannot be used: {error!r}.") from error
-    return Published(rows, presets, content.get("context", 10))
+    return Published(rows, presets, content.get("context", 10), elements)
+
+
+def _element(element: str, where: str, use: str, published: str, check: str) -> tuple[str, str, str, str, str]:
+    return element, where, use, published, check
 
 
 def _row(recipe: str, row: Mapping[str, Any], presets: Mapping[str, Any]) -> Ablation:
