@@ -53,7 +53,7 @@ class PQIndex:
     For 384 numbers 96 bytes instead of 1,536. Many rows lie in cells of which few are read, and those that are ranked
     again are read from their file, so that a search does not bring it into memory; see `coded`. On random unit vectors,
     which have no near neighbors and are the worst case, and on vectors like real ones the best 10 are found as
-    `benchmarks/scan.py` shows; see `benchmarks/results/scan.md`.
+    `benchmarks/scan.py` shows; see `docs/results/scan.md`.
     """
 
     def __init__(self, view: View, cells_from: int = CELLS_FROM) -> None:
