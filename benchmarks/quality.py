@@ -1,4 +1,4 @@
-"""Retrieval quality of every set without a language model: the tables of `docs/results/encyclopaedias.md`. `make benchmark-quality` runs it.
+"""Retrieval quality of every set without a language model, for `docs/results/`. `make benchmark-quality` runs it.
 
     python benchmarks/quality.py                                  # everything: some hours on two cores
     python benchmarks/quality.py --sets musique --recipes sire    # a part
