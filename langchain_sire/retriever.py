@@ -36,7 +36,7 @@ from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
 from sire_core.index import Index
-from sire_core.models.embedders import check_length
+from sire_core.models.embedders import check_length, model_name
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
@@ -573,8 +573,8 @@ class SireRetriever(DocumentIndex):
                 embedder = str(self.index.stats()["embedder"])
             except SireError:  # nothing was built yet: ask again next time
                 return params
-            provider, _, model = embedder.partition(":")
-            self._params = {**params, "ls_embedding_provider": provider, "ls_embedding_model": model or embedder}
+            provider, _, model = model_name(embedder).rpartition(":")
+            self._params = {**params, "ls_embedding_provider": provider or "sire", "ls_embedding_model": model}
         return self._params
 
 

@@ -29,7 +29,7 @@ def question_of(value: object) -> str:
     if not isinstance(value, str):
         raise QueryError(f"The question is a {type(value).__name__}, not a text.")
     if not value.strip():
-        raise QueryError("The question is empty. Ask something.")
+        raise QueryError("The query is empty.")
     return value
 
 

@@ -18,12 +18,22 @@ def kind_name(kind: str) -> str:
     return "passage" if kind == _PASSAGE else kind.replace("_", " ")
 
 
-def count_units(units: Mapping[str, int]) -> str:
-    """How many passages there are, or units by kind: `1 passage`, `32 units (31 aggregates, 1 passage)`."""
+def count_units(units: Mapping[str, int], passages: int = 0) -> str:
+    """How many passages there are, or units by kind: `1 passage`, `32 units (31 aggregates, 1 passage)`.
+
+    Args:
+        units: Number of units by kind; equal passages are one unit.
+        passages: Number of passages of all documents; if some repeat others, both are said.
+    """
     words = {kind: kind_name(kind) for kind in sorted(units)}
     parts = [count(units[kind], word, f"{word[:-1]}ies" if word.endswith("y") else "") for kind, word in words.items()]
     if set(units) <= {_PASSAGE}:
-        return parts[0] if parts else count(0, "passage")
+        distinct = units.get(_PASSAGE, 0)
+        return (
+            f"{count(passages, 'passage')}, {distinct:,} distinct"
+            if passages > distinct
+            else count(distinct, "passage")
+        )
     return f"{count(sum(units.values()), 'unit')} ({', '.join(parts)})"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
@@ -28,6 +30,7 @@ from sire_core.cli.options import (
     open_index,
 )
 from sire_core.cli.output import note, reporting, say, say_json
+from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
 from sire_core.version import __version__
@@ -80,18 +83,20 @@ def run_change(
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done."""
     from sire_core.corpus.readers import LoadedDocuments
 
+    reading: dict[str, float] = {}
     before, known = manifest_of(options.folder), _known_files(sources, options)
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
-            corpus = corpus or read_sources(sources or (), options, known)
+            corpus = corpus or _timed_reading(sources or (), options, known, reading)
             if whole and corpus.failures and options.folder is not None:
                 _check_whole(index, corpus, options.folder)
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
-            corpus = corpus or read_sources(sources or (), options, known)
+            corpus = corpus or _timed_reading(sources or (), options, known, reading)
             report = change(index, corpus)
+            report = replace(report, seconds={**reading, **report.seconds})
             recipe = str(index.stats()["recipe"])
         if options.folder is not None and sources is not None:
             from sire_core.storage.folder import Folder
@@ -123,6 +128,16 @@ def _print_change(result: _Result, options: IndexOptions, also: str) -> None:
         say(also)
     if not result.before.embedder and options.embedder in (None, "semantic"):
         _note_embedder(options.embedder is not None)
+
+
+def _timed_reading(
+    sources: Sequence[Path], options: IndexOptions, known: KnownFiles, seconds: dict[str, float]
+) -> LoadedDocuments:
+    """Read sources; the time that it takes is noted as that of a stage."""
+    begun = time.perf_counter()
+    corpus = read_sources(sources, options, known)
+    seconds["reading"] = time.perf_counter() - begun
+    return corpus
 
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
@@ -175,12 +190,26 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
         _warn_of_taken(taken_names((document.id for document in corpus.documents), sources, options.folder))
-    lists: tuple[list[Failure], list[Failure]] = ([], [])
-    for failure in corpus.failures:
-        lists[failure.reason.startswith("an attachment")].append(failure)
-    _list_failures(lists[0], "could not be read and was skipped", "could not be read and were skipped")
-    _list_failures(lists[1], "attachment of a mail was left out", "attachments of mails were left out")
+    _list_skipped(corpus.failures)
     return _split_media(corpus, options) if options.media else corpus
+
+
+def _list_skipped(failures: Sequence[Failure]) -> None:
+    """Say what was skipped: what failed apart from what is of a type that nobody expects to be read."""
+    attachments: list[Failure] = []
+    others: list[Failure] = []
+    failed: list[Failure] = []
+    for failure in failures:
+        is_other = failure.reason.startswith(UNSUPPORTED)
+        kind = attachments if failure.reason.startswith("an attachment") else others if is_other else failed
+        kind.append(failure)
+    _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
+    if others:
+        suffixes = Counter(PurePath(failure.where).suffix or "no suffix" for failure in others)
+        listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_SHOWN))
+        more = f" and {count(len(suffixes) - _SHOWN, 'other type')}" if len(suffixes) > _SHOWN else ""
+        note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
+    _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
 
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
@@ -255,8 +284,9 @@ def _print_result(result: _Result, folder: Path | None) -> None:
         return
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
+    passages = result.after.counts.get("chunks", 0)
     say(f"{folder}: documents {', '.join(parts) or 'none'}.")
-    say(f"{result.recipe}: {count_units(report.units)} in {_seconds(report)}.")
+    say(f"{result.recipe}: {count_units(report.units, passages)} in {_seconds(report)}.")
 
 
 def _note_embedder(semantic: bool) -> None:

@@ -148,6 +148,8 @@ def reembed(
 
     Example: sire reembed my-index --embedder st:all-MiniLM-L6-v2
     """
+    from sire_core.models.embedders import model_name
+
     options = existing_index(folder, embedder, spending, ReadingOptions(extractions=extractions))
     approve = approval(spending, with_documents)
     real_folder = folder.resolve()
@@ -166,7 +168,7 @@ def reembed(
     if as_json:
         say_json(report_json(report, manifest_of(to or folder).recipes[-1].name))
     else:
-        say(f"{to or folder}: embedded with {manifest_of(to or folder).embedder}.")
+        say(f"{to or folder}: embedded with {model_name(manifest_of(to or folder).embedder)}.")
     say_usage(report)
 
 
@@ -192,6 +194,8 @@ _TREES = {"drift_sim": "similarity tree", "drift_rel": "relatedness tree", "drif
 
 def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json: arguments.AsJson = False) -> None:
     """Show the contents of an index and how it was built."""
+    from sire_core.models.embedders import model_name
+
     with open_index(IndexOptions(folder=folder, recipe=recipe)) as index:
         statistics = index.stats()
     if as_json:
@@ -202,7 +206,7 @@ def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json
         "passages": _passages(statistics),
         **({"units": count_units(statistics["kinds"])} if set(statistics["kinds"]) - {UnitKind.CHUNK} else {}),
         "recipe": f"{statistics['recipe']} (the folder holds: {', '.join(statistics['recipes'])})",
-        "embedder": f"{statistics['embedder']}, {statistics['dimension']} dimensions",
+        "embedder": f"{model_name(statistics['embedder'])}, {statistics['dimension']} dimensions",
         "extraction": statistics["extraction"] or "none needed",
         "language model": statistics["language_model"] or "none",
         "failed": f"{statistics['failed']:,}",

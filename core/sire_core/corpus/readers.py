@@ -38,6 +38,8 @@ from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError
 from sire_core.types import Document, Failure
 
+UNSUPPORTED = "unsupported type"
+"""How the reason begins for which a file is skipped that holds no text, such as a picture."""
 READING = "files-4"
 """Version of the readers; changes whenever the same file may give another document."""
 
@@ -344,7 +346,7 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         elif suffix in CONVERTED:
             yield _convert(file, max_bytes)
         else:
-            reason = f"unsupported type '{suffix}'" if suffix else "unsupported type (no suffix)"
+            reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
             yield Failure(
                 _location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines"
             )

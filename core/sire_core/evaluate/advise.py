@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, count_units
 from sire_core.algorithms.text import cached_key
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, CorpusError
@@ -45,6 +45,7 @@ _COMPARED = 0.25
 _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 ENGLISH = "en"
 _SPOKEN = 0.02
+_READ_FOR_LANGUAGE = 20_000
 _COMMON = 10
 """A name of more passages leads nowhere in particular."""
 _WORDS = 150
@@ -248,10 +249,15 @@ class CorpusStats:
         sizes = f"{self.words[0]:,} words (one in ten has over {self.words[1]:,})"
         subjects = f"{self.titled:.0%} have a title of their own, {self.subjects:.0%} say what they are about"
         return [
-            f"{self.documents:,} documents, {self.passages:,} passages of {sizes}; {languages}",
-            f"{self.duplicates:.0%} repeat another one; {self.technical:.0%} hold code, options or identifiers",
+            f"{count(self.documents, 'document')}, {self._size()} of {sizes}; {languages}",
+            f"{self.technical:.0%} of the passages hold code, options or identifiers",
             f"{subjects}; {self.names} names in a passage; {self.linked:.0%} name what another passage is about",
         ]
+
+    def _size(self) -> str:
+        """How many passages, as other commands count them."""
+        total = round(self.passages / max(1e-9, 1 - self.duplicates))
+        return count_units({"chunk": self.passages}, total)
 
 
 def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
@@ -263,7 +269,8 @@ def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
     links = _links(graph, units, about)
     sizes = np.array([len(unit.text.split()) for unit in units] or [0])
     names_per_passage = np.bincount(graph.passages, minlength=max(1, len(units)))
-    languages = Counter(_language(unit.text) for unit in units)
+    sources = np.asarray(view.chunk_documents[view.pool.indices[view.pool.indptr[graph.chunk_positions]]])
+    languages = _languages(units, sources)
     total = max(1, len(units))
     return CorpusStats(
         documents=len(snapshot.document_ids()),
@@ -275,12 +282,24 @@ def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
         names=int(np.median(names_per_passage)),
         linked=len({link.passage for link in links}) / total,
         technical=sum(bool(_CODE.search(unit.text)) for unit in units) / total,
-        languages={name: number / total for name, number in languages.most_common(3) if number > _SPOKEN * total},
+        languages=languages,
         units=units,
         about=about,
         links=links,
-        sources=np.asarray(view.chunk_documents[view.pool.indices[view.pool.indptr[graph.chunk_positions]]]),
+        sources=sources,
     )
+
+
+def _languages(units: Sequence[Unit], sources: IntArray) -> dict[str, float]:
+    """Share of the passages by the language of their document: a passage of code or names alone shows none."""
+    texts: dict[int, list[str]] = {}
+    for unit, source in zip(units, sources.tolist(), strict=True):
+        texts.setdefault(source, []).append(unit.text)
+    numbers: Counter[str] = Counter()
+    for parts in texts.values():
+        numbers[_language("\n".join(parts)[:_READ_FOR_LANGUAGE])] += len(parts)
+    total = max(1, len(units))
+    return {name: number / total for name, number in numbers.most_common(3) if number > _SPOKEN * total}
 
 
 def _language(text: str) -> str:

@@ -171,6 +171,9 @@ _STEP = 0.04
 """Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it."""
 _ANSWER = re.compile(r"(?P<model>.*:answers-\d+-)(?P<numbers>(?:[0-9a-f]{2})*)", re.DOTALL)
 
+_ANSWER_PART = re.compile(r":?answers-\d+-[0-9a-f]*$")
+_FITTED = re.compile(r"^(lexical)-svd/\d+(?::[0-9a-f]+)?$")
+
 
 def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
     """What a model answers for a short text, coarsely, as the last part of a fingerprint.
@@ -190,6 +193,12 @@ def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
     size = float(np.sqrt(np.mean(vector**2))) or 1.0
     steps = np.clip(np.round(vector[:_PROBED] / (size * _STEP)), -127, 127).astype(np.int64) + 128
     return f"answers-{len(vector)}-{bytes(steps.tolist()).hex()}"
+
+
+def model_name(fingerprint: str) -> str:
+    """The name of an embedder for people: its fingerprint without the digest of its state or of its answers."""
+    name = _ANSWER_PART.sub("", fingerprint)
+    return _FITTED.sub(r"\1", name) or fingerprint
 
 
 def same_model(one: str, other: str) -> bool:

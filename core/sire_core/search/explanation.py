@@ -17,7 +17,9 @@ _SHOWN = 6
 
 def explain_hits(query: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
-    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {count_units(snapshot.counts().kinds)}"]
+    counts = snapshot.counts()
+    size = count_units(counts.kinds, counts.chunks)
+    lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {size}"]
     titles = _Titles(snapshot)
     for number, hit in enumerate(hits, 1):
         unit = hit.unit

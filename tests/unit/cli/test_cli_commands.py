@@ -48,7 +48,7 @@ def test_index_says_what_was_read_skipped_and_made(tmp_path, source):
     (source / "empty.md").write_text("")
     result = run("index", source, "--to", tmp_path / "ix")
     assert "Read 3 documents." in result.stderr
-    assert "2 could not be read and were skipped" in result.stderr
+    assert "2 files could not be read and were skipped" in result.stderr
     assert "bad.txt: byte 3 is not UTF-8" in result.stderr
     assert "documents 3 added" in result.stdout
     assert "sirerag: " in result.stdout

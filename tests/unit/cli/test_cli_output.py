@@ -68,6 +68,7 @@ def test_small_words():
     assert count_units({"entity": 2, "chunk": 1, "summary": 1}) == "4 units (1 passage, 2 entities, 1 summary)"
     assert [count_units({"chunk": n}) for n in (1, 2)] == ["1 passage", "2 passages"]
     assert count_units({}) == "0 passages"
+    assert count_units({"chunk": 8444}, 8667) == "8,667 passages, 8,444 distinct"
     assert some(["a", "b", "c"], 2) == "a, b, and 1 more"
     assert shorten("one  two\nthree, four", 12) == "one two ..."
     assert shorten("one\ntwo", 12) == "one two"

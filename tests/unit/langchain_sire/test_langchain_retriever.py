@@ -285,5 +285,6 @@ def test_trap_trace_parameters_name_index_and_embedder(retriever, question):
     told = runs.metadata[0]
     assert told["ls_retriever_name"] == "sire"
     assert told["ls_vector_store_provider"] == "sire"
-    assert told["ls_embedding_provider"].startswith("lexical")
+    assert told["ls_embedding_provider"] == "sire"
+    assert told["ls_embedding_model"] == "lexical"
     assert BaseRetriever._get_ls_params(retriever)["ls_retriever_name"] == "sire"

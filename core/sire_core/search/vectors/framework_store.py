@@ -23,7 +23,7 @@ def check_store(store: object, kind: type, what: str) -> None:
 
 def describe_store(store: object) -> str:
     """What `Index.stats` says of a user's store."""
-    return f"{type(store).__name__} of the user; scores of what it does not list from 8-bit copies"
+    return f"{type(store).__name__} (yours) + local 8-bit scores"
 
 
 class FrameworkMirror:
