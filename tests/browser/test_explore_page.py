@@ -49,6 +49,41 @@ def test_first_paint_waits_for_no_script(page, address):
     assert page.evaluate(painted) == 1
 
 
+def test_the_start_page_asks_a_question_of_this_corpus(page, address, violations, shot):
+    page.goto(address)
+    page.get_by_role("heading", name="Questions to begin with").wait_for()
+    assert violations(page) == []
+    shot(page, "start")
+    question = page.locator("ul.start a").first.text_content()
+    page.locator("ul.start a").first.click()
+    page.get_by_role("region", name="The paths to the hits").wait_for()
+    names = question.removeprefix("How is ").removesuffix("?").split(" connected with ")
+    hits = " ".join(page.locator("ol.hits").all_text_contents())
+    assert len(names) == 2
+    assert all(name in hits for name in names)
+    page.goto(address)
+    page.locator("ul.names a").first.click()
+    page.get_by_role("table", name="Its names").wait_for()
+
+
+def test_a_question_shows_at_once_that_it_is_being_searched(page, address):
+    page.goto(address)
+    page.get_by_role("heading", name="Questions to begin with").wait_for()
+    page.evaluate(
+        """() => { window.waited = []; new MutationObserver(() => window.waited.push(
+            [performance.now() - window.pressed, document.body.classList.contains('sire-waiting')]
+        )).observe(document.body, {attributes: true, attributeFilter: ['class']});
+        document.addEventListener('keydown', () => { window.pressed = performance.now(); }, true); }"""
+    )
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_label("Question").press("Enter")
+    page.get_by_role("region", name="The paths to the hits").wait_for()
+    page.wait_for_function("!document.body.classList.contains('sire-waiting')")
+    after, waiting = page.evaluate("window.waited[0]")
+    assert waiting
+    assert after < 100
+
+
 @pytest.mark.slow
 def test_what_takes_long_follows_the_painted_page(page, tmp_path, explored, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PAGE = 25
 """Rows per page."""
+_FEW, _COMMON = 4, 10
+"""Passages of a name that is worth a question; a name of more leads nowhere in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,55 @@ def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
         for e in order[start : start + PAGE].tolist()
     ]
     return Page(tuple(rows), len(order))
+
+
+def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
+    """Readable questions about names of the corpus; fewer than `n`, or none, where it has few readable names.
+
+    Questions that need two passages come first: a passage that is about one name mentions what another passage is
+    about. Passages without titles are about no name; then the questions are about names that a few passages mention.
+    """
+    names = Names.of(snapshot)
+    graph, seen = names.graph, names.seen()
+    titled = np.flatnonzero(graph.titles & seen)
+    owned, first, passages_of = np.unique(graph.entities[titled], return_index=True, return_counts=True)
+    owner = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    owner[owned[passages_of == 1]] = graph.passages[titled[first[passages_of == 1]]]
+    own_name = np.full(len(graph.chunk_positions), -1, dtype=np.int64)
+    own_name[graph.passages[titled]] = graph.entities[titled]
+    frequency = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
+    targets = owner[graph.entities]
+    linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
+    questions: dict[str, None] = {}
+    used: set[int] = set()
+    for row in rows[: 20 * n].tolist():
+        ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
+        spelled = [names.entity(graph.entity_ids[end]) for end in ends]
+        if used.isdisjoint(ends) and all(map(_is_readable, spelled)):
+            questions[f"How is {spelled[0]} connected with {spelled[1]}?"] = None
+            used.update(ends)
+        if len(questions) == n:
+            return list(questions)
+    few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
+    for entity in few[: 20 * n].tolist():
+        name = names.entity(graph.entity_ids[entity])
+        if entity not in used and _is_readable(name):
+            questions[f"What do we know about {name}?"] = None
+        if len(questions) == n:
+            break
+    return list(questions)
+
+
+def _is_readable(name: str) -> bool:
+    """Whether a name reads well in a question: a few words, capitalized, of letters."""
+    words = name.split()
+    return (
+        1 < len(words) <= 5
+        and name[0].isupper()
+        and words[-1][0].isupper()
+        and all(word.strip("().,'-").isalpha() for word in words)
+    )
 
 
 def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:

@@ -15,10 +15,15 @@ from sire_core.algorithms.words import bare_text, find_words, word_pattern
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+def printable(text: str) -> str:
+    """Replace what neither XML nor a UTF-8 file may hold."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
 def escaped(text: str) -> str:
     """Escape a text for an element or a quoted attribute of HTML or XML."""
     # A parser of XML turns the line ends of Windows into one letter unless they are written as references.
-    return html.escape(_FORBIDDEN.sub("\ufffd", text), quote=True).replace("\r", "&#13;")
+    return html.escape(printable(text), quote=True).replace("\r", "&#13;")
 
 
 Piece = tuple[str, str]

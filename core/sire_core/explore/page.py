@@ -9,13 +9,13 @@ from unicodedata import east_asian_width
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import escaped
+from sire_core.explore.markdown import markdown_html
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from sire_core.explore.highlight import Piece
     from sire_core.explore.paths import Reason
     from sire_core.explore.query_result import QueryResult, ResultHit
 
@@ -65,7 +65,13 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
 .sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
 .sire-page li:target{{outline:3px solid var(--accent)}}
-.sire-page .text{{white-space:pre-wrap;overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
+.sire-page .text{{overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
+.sire-page .text.plain,.sire-page .text pre{{white-space:pre-wrap}}
+.sire-page .text p,.sire-page .text ul,.sire-page .text ol{{margin:0 0 8px}}
+.sire-page .text p.heading{{font-weight:600}}
+.sire-page .text ul,.sire-page .text ol{{padding-left:22px}} .sire-page .text pre{{background:var(--box);padding:8px}}
+.sire-page .text table{{border-collapse:collapse;display:block;overflow-x:auto}}
+.sire-page .text td,.sire-page .text th{{border:1px solid var(--edge);padding:2px 8px;text-align:left}}
 .sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
 .sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
@@ -251,16 +257,16 @@ def parts(result: QueryResult, address: Callable[[str, str], str] | None = None)
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits of '
         f'{escaped(result.recipe)}">'
-        f"{drawing(result.picture, links=links, name=name)}</div>{hits_html(result.hits, name, address)}</section>"
+        f"{drawing(result.picture, links=links, name=name)}</div>{hits_html(result, name, address)}</section>"
     )
 
 
-def hits_html(hits: Sequence[ResultHit], name: str, address: Callable[[str, str], str] | None = None) -> str:
+def hits_html(result: QueryResult, name: str, address: Callable[[str, str], str] | None = None) -> str:
     """Hits with their texts and reasons as a list."""
-    return f'<ol class="hits">{"".join(_hit(hit, name, address) for hit in hits)}</ol>'
+    return f'<ol class="hits">{"".join(_hit(hit, result.question, name, address) for hit in result.hits)}</ol>'
 
 
-def _hit(hit: ResultHit, name: str, address: Callable[[str, str], str] | None) -> str:
+def _hit(hit: ResultHit, question: str, name: str, address: Callable[[str, str], str] | None) -> str:
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}"
     title = escaped(hit.title or f"{kind_name(hit.kind)} {hit.id}")
@@ -269,14 +275,8 @@ def _hit(hit: ResultHit, name: str, address: Callable[[str, str], str] | None) -
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
     return (
         f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
-        f'<div class="text">{text_html(hit.pieces)}</div><ul class="why">{why}</ul></li>'
+        f'{markdown_html(hit.text, question, hit.names)}<ul class="why">{why}</ul></li>'
     )
-
-
-def text_html(pieces: Sequence[Piece]) -> str:
-    """A text with its highlights."""
-    marks = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
-    return "".join(marks[kind].replace("{}", escaped(text)) for text, kind in pieces)
 
 
 def _reason(reason: Reason) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
-from sire_core.explore.highlight import Piece, marked
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.search.explanation import text_below_title
@@ -31,7 +30,8 @@ class ResultHit:
         title: Its title; may be empty.
         score: Larger is better.
         doc_ids: Documents it comes from.
-        pieces: Its text, with highlights.
+        text: Its text without the title.
+        names: Names on the path to it, which pages highlight.
         reasons: The path from the question to it.
     """
 
@@ -41,7 +41,8 @@ class ResultHit:
     title: str
     score: float
     doc_ids: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    text: str
+    names: tuple[str, ...]
     reasons: tuple[Reason, ...]
 
 
@@ -120,7 +121,7 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
         question=question,
         recipe=snapshot.recipe.name,
         filter="" if snapshot.where is None else str(snapshot.where),
-        hits=tuple(_hit(snapshot, question, rank, hit) for rank, hit in enumerate(hits, 1)),
+        hits=tuple(_hit(snapshot, rank, hit) for rank, hit in enumerate(hits, 1)),
         picture=path_picture(snapshot, question, hits),
         seconds=seconds,
         units=snapshot.size,
@@ -128,7 +129,7 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
     )
 
 
-def _hit(snapshot: SearchSnapshot, question: str, rank: int, hit: Hit) -> ResultHit:
+def _hit(snapshot: SearchSnapshot, rank: int, hit: Hit) -> ResultHit:
     path = reasons(snapshot, hit)
     names = [label for reason in path if reason.step in ("question", "entity", "passage") for _, label in reason.over]
     return ResultHit(
@@ -138,6 +139,7 @@ def _hit(snapshot: SearchSnapshot, question: str, rank: int, hit: Hit) -> Result
         title=hit.unit.title,
         score=float(hit.score),
         doc_ids=hit.doc_ids,
-        pieces=tuple(marked(text_below_title(hit.unit), question, names)),
+        text=text_below_title(hit.unit),
+        names=tuple(names),
         reasons=tuple(path),
     )

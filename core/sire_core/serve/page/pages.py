@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 
-_AT_ONCE = 0.5
+_AT_ONCE = 0.08
 """Seconds after which a page is painted, complete or not."""
 _NONE = "(none)"
 # A picture as PNG: the browser draws the SVG, twice as large, and hands it over as a file.
@@ -69,9 +69,26 @@ header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}
 .sire-page summary{{cursor:pointer;color:var(--accent);list-style:disclosure-closed inside;display:list-item}}
 .sire-page details[open] summary{{list-style-type:disclosure-open}} .sire-piece{{padding:6px 14px;font-size:15px}}
 .sire-page details ol{{margin:4px 0;padding-left:28px}}
+.sire-page ul.start{{padding-left:22px}} .sire-page ul.start li{{margin:4px 0;font-size:16px}}
+.sire-page ul.names{{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:8px}}
+.sire-page ul.names li{{background:var(--name);border:1px solid var(--nameline);border-radius:14px;padding:2px 12px}}
+.sire-page ul.names a,.sire-page ul.names small{{color:var(--ink)}} .sire-page h3{{margin:12px 0 6px}}
+[role=status].sire-busy::before,.sire-waiting::before{{content:"";display:inline-block;width:14px;height:14px;
+border:3px solid var(--q-primary);border-right-color:transparent;border-radius:50%;margin-right:8px;
+vertical-align:-2px;animation:sire-turn 1s linear infinite}}
+body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;border-right-color:transparent;z-index:9}}
+@keyframes sire-turn{{to{{transform:rotate(360deg)}}}}
+@media (prefers-reduced-motion:reduce){{[role=status].sire-busy::before,.sire-waiting::before{{animation-duration:8s}}}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
+# The browser shows that it waits before the server knows of it; the server ends it (`question_field`).
+_WAITING = """
+const wait = () => document.body.classList.add('sire-waiting');
+document.addEventListener('click', event => { if (event.target.closest('.sire-ask button')) wait(); });
+document.addEventListener('keydown', event => {
+  if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
+"""
 _PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"))
 _page = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
@@ -188,7 +205,7 @@ async def guarded(show: Callable[[], Awaitable[None]]) -> None:
 
 async def render_with_timeout(show: Callable[[], Awaitable[None]]) -> None:
     """Show the content of a page; the frame is painted first if the content takes long."""
-    status = ui.label("Reading the index ...").props("role=status")
+    status = ui.label("Reading the index ...").props("role=status").classes("sire-busy")
     early = asyncio.create_task(_painted(ui.context.client))
     try:
         await guarded(show)
@@ -204,10 +221,17 @@ async def _painted(client: Client) -> None:
 
 def question_field(label: str, value: str, button: str, go: Callable[[], Awaitable[None]]) -> ui.input:
     """A field with its button; the return key presses it."""
-    with ui.row().classes("sire-wide sire-low"):
+
+    async def run() -> None:
+        try:
+            await go()
+        finally:
+            ui.run_javascript("document.body.classList.remove('sire-waiting')")
+
+    with ui.row().classes("sire-wide sire-low sire-ask"):
         field = ui.input(label, value=value).classes("sire-grow").style("min-width:min(100%,320px)")
-        ui.button(button, on_click=go)
-    field.on("keydown.enter", go)
+        ui.button(button, on_click=run)
+    field.on("keydown.enter", run)
     return field
 
 
@@ -256,15 +280,29 @@ class AskPage:
             )
             return now, "" if other.value == _NONE else str(other.value)
 
-        if query.question:
-            now = current_query()
-            with result:
-                await render_with_timeout(lambda: self._show_results(*now))
+        now = current_query()
+        with result:
+            await render_with_timeout(lambda: self._show_results(*now) if query.question else self._start(now[0]))
+
+    async def _start(self, query: ExplorerQuery) -> None:
+        """Show where to start: example questions and the main entities."""
+        snapshot = await self._explorer.snapshot(query.recipe)
+
+        def read() -> str:
+            main = browse.entities(snapshot)
+            return views.start_html(
+                browse.example_questions(snapshot), main, len(snapshot.document_ids()), query.recipe
+            )
+
+        show_html(await asyncio.to_thread(read))
 
     async def _answer(self, column: Any, query: ExplorerQuery, compare: str) -> None:
         column.clear()
         with column:
+            status = ui.label("Searching ...").props("role=status").classes("sire-busy")
+            await asyncio.sleep(0)  # the browser is told before the search begins
             await guarded(lambda: self._show_results(query, compare))
+            status.delete()
 
     async def _show_results(self, query: ExplorerQuery, compare: str) -> None:
         result = await self._explorer.ask(query)
@@ -361,7 +399,7 @@ def _frame(explorer: Explorer, title: str, path: str) -> None:
     """Draw what all pages share: title, language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
     ui.page_title(f"{title} - {explorer.title}")
-    ui.add_head_html(f"<style>{_STYLE}</style><script>document.documentElement.lang = 'en'</script>")
+    ui.add_head_html(f"<style>{_STYLE}</style><script>document.documentElement.lang = 'en';{_WAITING}</script>")
     links = "".join(
         f'<a href="{target}"{" aria-current=page" if target == path else ""}>{name}</a>' for name, target in _PLACES
     )

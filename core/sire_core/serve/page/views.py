@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped
+from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import drawing
 from sire_core.explore.picture import kind_name
 from sire_core.serve.page.explorer import compared
@@ -40,6 +41,21 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table><caption>'
         f"{escaped(caption)}</caption><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def start_html(questions: Sequence[str], main: Page, documents: int, recipe: str) -> str:
+    """Where to start: questions that this corpus answers, and what it mentions most."""
+    targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
+    asked = "".join(f"<li>{link(text, target)}</li>" for text, target in targets.items())
+    named = "".join(
+        f"<li>{link(row.label, address(recipe, 'entity', row.id))} <small>{escaped(row.about)}</small></li>"
+        for row in main.rows
+    )
+    return (
+        f"<h2>{escaped(count(documents, 'document'))}</h2>"
+        + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
+        + (f'<h3>Mentioned most, with the number of passages</h3><ul class="names">{named}</ul>' if named else "")
     )
 
 
@@ -79,7 +95,7 @@ def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recip
     ]
     return (
         f'<h2>{escaped(_unit_title(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
-        f'<div class="text">{escaped(unit.text)}</div>{metadata if unit.metadata else ""}'
+        f"{markdown_html(unit.text)}{metadata if unit.metadata else ''}"
         f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
     )
 
