@@ -16,7 +16,7 @@ from sire_core.reason import ReasoningLimits
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
 
 documents = [Document(id_=d.id, text=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
-retriever = SireRetriever.from_documents(documents, similarity_top_k=5)  # any retriever of LlamaIndex's can stand here
+retriever = SireRetriever.from_documents(documents)  # any retriever of LlamaIndex's can stand here
 
 
 def think(llm: OpenAIChat) -> None:

@@ -36,6 +36,7 @@ from sire_core.reason import (
     SelfAskConfig,
     reason,
 )
+from sire_core.reason.runner import HITS
 from sire_core.reason.steps import check_answered, check_on_model_error
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def make_reasoner(
         retriever,
         searched,
         as_language_model(llm),
-        options.get("k", size),
+        options.get("k", size if strategy == "single" else None),
         form(**{settings[name]: value for name, value in options.items() if name in settings}),
         ReasoningLimits(**{name: value for name, value in options.items() if name in bounds}),
         answer,
@@ -188,6 +189,7 @@ class ReasoningRetriever(SireRetriever):
     Each step is a custom event `sire_step`, so `astream_events` shows the progress.
 
     Attributes:
+        k: Number of documents; by default as many as the strategy reads, 10, or all that `original` IRCoT collects.
         llm: Reasons: a LangChain chat model or a `LanguageModel`. None uses that of the index. To extract and summarize
             with a model as well, `from_documents` and `load` take `extraction_llm`.
         options: Settings and limits of the strategy, as in `create_ircot_chain` and `create_self_ask_chain`.
@@ -195,6 +197,7 @@ class ReasoningRetriever(SireRetriever):
 
     strategy: ClassVar[str]
 
+    k: int = Field(default=HITS, gt=0)
     llm: Any = None
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -217,7 +220,10 @@ class ReasoningRetriever(SireRetriever):
         return self
 
     def _reasoner(self, options: Mapping[str, Any] | None = None) -> Reasoner:
-        return make_reasoner(self.strategy, self, self.llm, self.options, answer=False, search_options=options)
+        sized = {"k": self.asked({})["k"]} if self.has_k else {}
+        return make_reasoner(
+            self.strategy, self, self.llm, {**sized, **self.options}, answer=False, search_options=options
+        )
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any

@@ -204,10 +204,12 @@ def create_ircot_chain(
     Interleaved retrieval and chain of thought (Trivedi et al.).
 
     Args:
-        retriever: Any LangChain retriever. The `k` and `filter` of a `SireRetriever` apply; an `Index` is used with the
-            defaults of a `SireRetriever`. Other retrievers are used as they are, and calls cannot filter them.
+        retriever: Any LangChain retriever. The `filter`, `recipe` and `returns` of a `SireRetriever` apply, and not its
+            `k`: how much is searched for and read belongs to the strategy. Other retrievers are used as they are, and
+            calls cannot filter them.
         llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
-        **options: `k`, the number of documents in the final context; settings of `sire_core.reason.IRCoTConfig`
+        **options: `k`, the number of documents in the final context (default: 10, or the up to 15 that the `original`
+            flavor collects); settings of `sire_core.reason.IRCoTConfig`
             (`flavor` and others), whose `k` is called `search_k` here; and limits of
             `sire_core.reason.ReasoningLimits`: `max_steps`, `max_calls`, `max_tokens`, `timeout`.
             `on_model_error="return"` returns the evidence and an empty answer if the model failed before there was an

@@ -338,10 +338,15 @@ class SireRetriever(DocumentIndex):
         narrowed = self.narrowed(own.get("filter"))
         return {"k": self.k, "returns": self.returns, **general, **own, "filter": narrowed}
 
+    @property
+    def has_k(self) -> bool:
+        """Whether a number of documents was given, here or in `search_kwargs`."""
+        return "k" in self.model_fields_set or any(SPELLINGS.get(word, word) == "k" for word in self.search_kwargs)
+
     def as_retriever(self, **fields: Any) -> Self:
         """This retriever with other fields: `k`, `returns`, `search_kwargs` and others; a filter can only narrow it."""
         known = named(f"{type(self).__name__}.as_retriever", fields, type(self).model_fields, SPELLINGS)
-        mine = {name: getattr(self, name) for name in type(self).model_fields}
+        mine = {name: getattr(self, name) for name in self.model_fields_set}
         retriever = type(self)(**{**mine, **known, "filter": self.narrowed(known.get("filter"))})
         retriever._is_writer = self._is_writer  # noqa: SLF001 - its own
         return retriever
@@ -583,4 +588,5 @@ def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
         search = retriever.asked({})
         recipe = retriever.searched(search).recipe_name
         titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
-        write_settings(folder, {"k": search["k"], **({"recipe": recipe} if recipe else {}), **titles})
+        size = {"k": search["k"]} if retriever.has_k else {}
+        write_settings(folder, {**size, **({"recipe": recipe} if recipe else {}), **titles})

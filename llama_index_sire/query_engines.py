@@ -60,9 +60,11 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
     its generator is read, and the text is only the answer.
 
     Args:
-        source: A `SireRetriever`, whose `similarity_top_k` and `filters` apply, an `Index`, or any other retriever,
+        source: A `SireRetriever`, whose `filters`, `recipe` and `returns` apply, an `Index`, or any other retriever,
             which is used as it is.
         config: Settings of the strategy.
+        k: Nodes that the answer is read from. None leaves it to the strategy and not to the retriever: 10, or the up to
+            15 that the `original` flavor of IRCoT collects; `SingleQueryEngine` reads what the retriever gives.
         llm: See `resolve_llm`; by default the model of the index, or `Settings.llm` if you have set it.
         limits: Limits per question: `ReasoningLimits` of `sire_core.reason`, or a mapping of these.
         streaming: Respond with a generator; steps and events also have the answer in pieces.
@@ -71,8 +73,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         callback_manager: Default: that of the retriever.
 
     Raises:
-        ConfigurationError: The source is none of these, `config` belongs to another strategy, or `limits` or `llm` is
-            something else.
+        ConfigurationError: The source is none of these, `config` belongs to another strategy, or `k`, `limits` or
+            `llm` is something else.
     """
 
     strategy: ClassVar[str]
@@ -83,6 +85,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         source: BaseRetriever | Index,
         *,
         config: ConfigT | None = None,
+        k: int | None = None,
         llm: LLMLike = None,
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
         streaming: bool = False,
@@ -96,6 +99,9 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         self.config: ConfigT = self.settings() if config is None else config
         if not isinstance(self.config, self.settings):
             raise ConfigurationError(f"config is an {self.settings.__name__}, not {type(config).__name__}.")
+        if k is not None and (not isinstance(k, int) or k < 1):
+            raise ConfigurationError(f"k must be at least 1, not {k!r}.")
+        self.k = k
         check_llm(llm)
         self.llm = llm
         self.limits = limits_of(limits, ReasoningLimits)
@@ -147,13 +153,15 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         filters: FilterLike = None,
     ) -> AsyncGenerator[ReasoningStep, None]:
         """The core's steps, with each search reported to callbacks and instrumentation."""
-        retriever, filter, size = self.retriever, to_filter(filters), k
+        retriever, filter, size = self.retriever, to_filter(filters), self.k if k is None else k
         index: Searchable
         if isinstance(retriever, SireRetriever):
             narrowed = retriever.narrowed(k, filters)
             index = narrowed.searched()
             index = PassageSource(index) if narrowed.returns == "passages" else index
-            size, filter = narrowed.similarity_top_k, to_filter(narrowed.filters)
+            filter = to_filter(narrowed.filters)
+            if size is None and self.strategy == "single":
+                size = narrowed.similarity_top_k
         else:
             index = retriever_source(retriever)
         steps = reason(

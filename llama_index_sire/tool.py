@@ -160,7 +160,7 @@ def create_sire_answer_tool(
         description: Tells the model when to call it.
         via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not an engine.
         cite_key: See `create_sire_tool`.
-        **options: `config` and `limits` of the engine, if the source is not an engine.
+        **options: `config`, `k` and `limits` of the engine, if the source is not an engine.
 
     Raises:
         ConfigurationError: The source cannot be searched, or there is no such strategy.

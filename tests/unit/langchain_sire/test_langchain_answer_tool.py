@@ -145,7 +145,7 @@ def test_recipe_k_and_filter_stand_in_the_trace(retriever):
             super().on_retriever_start(serialized, query, run_id=run_id, parent_run_id=parent_run_id, **kwargs)
 
     chain = create_ircot_chain(retriever, model(*IRCOT))
-    chain.invoke(QUESTION, {"callbacks": [Spy()]}, filter="kind=person")
+    chain.invoke(QUESTION, {"callbacks": [Spy()]}, filter="kind=person", k=4)
     assert len(seen) == 2
     for metadata in seen:
         assert (metadata["sire_strategy"], metadata["sire_recipe"], metadata["sire_k"]) == ("ircot", "sire", 4)

@@ -58,7 +58,7 @@ async def test_every_way_to_call_gives_the_same(made):
     assert result["sufficient"] is True
     assert result["question"] == QUESTION
     assert result["note"] == ""
-    assert len(result["documents"]) == 4
+    assert len(result["documents"]) == 10, "as many as the core gives, whatever the retriever's k"
     assert all(isinstance(document, Document) for document in result["documents"])
     assert result["usage"]["retrievals"] == 2
     assert type(result) is dict
@@ -244,7 +244,7 @@ def test_limits_end_with_their_stop_reason(retriever):
     result = create_ircot_chain(retriever, model(*IRCOT), max_calls=1).invoke(QUESTION)
     assert result["stop"] == "call_limit"
     assert result["usage"]["calls"] == 1
-    assert len(result["documents"]) == 4
+    assert len(result["documents"]) == 10
 
 
 async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
@@ -274,7 +274,7 @@ def test_a_calls_filter_never_widens_the_retrievers_own(index_of):
 
 def test_documents_are_the_users_own_unless_units_are_wanted(made_over, documents):
     texts = {d.id: d.page_content for d in documents}
-    result = made_over("sirerag", k=6).invoke(QUESTION)
+    result = made_over("sirerag").invoke(QUESTION, k=6)
     found = result["documents"]
     assert [d.page_content for d in found] == [texts[d.id] for d in found]
     assert len({d.id for d in found}) == 6
@@ -286,15 +286,15 @@ def test_documents_are_the_users_own_unless_units_are_wanted(made_over, document
         ids = {d["id"] for d in step["documents"]}
         assert step["new"] == len(ids - seen)
         seen |= ids
-    units = made_over("sirerag", k=6, returns="units").invoke(QUESTION)["documents"]
+    units = made_over("sirerag", returns="units").invoke(QUESTION, k=6)["documents"]
     assert {"aggregate", "chunk"} <= {d.metadata["sire"]["kind"] for d in units}
 
 
 def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tmp_path):
-    narrow = {"k": 2, "filter": {"kind": "person"}, "returns": "units"}
+    narrow = {"filter": {"kind": "person"}, "returns": "units"}
     for found in (
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION),
-        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, filter="kind in [person, ship]"),
+        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, k=2),
+        made_over("sirerag", search_kwargs=narrow).invoke(QUESTION, filter="kind in [person, ship]", k=2),
     ):
         assert [d.metadata["kind"] for d in found["documents"]] == ["person"] * 2
     SireRetriever.from_documents(documents, path=tmp_path, recipe="flat").index.close()
@@ -329,7 +329,7 @@ async def test_a_model_that_fails_is_an_error_with_the_evidence_and_fallbacks_fi
     failing = make(retriever, model(ValueError("quota")))
     with pytest.raises(NoAnswerError, match="quota") as caught:
         failing.invoke(QUESTION)
-    assert len(caught.value.evidence) == 4
+    assert len(caught.value.evidence) == 10
     assert all(isinstance(found, Document) for found in caught.value.evidence)
     with pytest.raises(NoAnswerError, match="on_model_error"):
         await make(retriever, model(ValueError("quota"))).ainvoke(QUESTION)
@@ -362,7 +362,7 @@ def test_a_model_that_fails_can_end_the_reasoning_with_the_evidence(retriever):
     result = create_ircot_chain(retriever, model(ValueError("quota")), on_model_error="return").invoke(QUESTION)
     assert (result["stop"], result["answer"], result["sufficient"]) == ("model_failed", "", False)
     assert "quota" in result["note"]
-    assert len(result["documents"]) == 4
+    assert len(result["documents"]) == 10
 
 
 def test_garbage_degrades_and_never_crashes(made):
@@ -394,7 +394,7 @@ def test_an_empty_document_index_finds_nothing():
 
 
 def test_an_index_is_taken_as_it_is_and_a_missing_one_is_an_error(index_of, tmp_path):
-    assert len(create_ircot_chain(index_of("flat"), model(*IRCOT)).invoke(QUESTION)["documents"]) == 4
+    assert len(create_ircot_chain(index_of("flat"), model(*IRCOT)).invoke(QUESTION)["documents"]) == 10
     with pytest.raises(IndexMissingError):
         create_ircot_chain(Index(tmp_path / "nothing"), model(*IRCOT)).invoke(QUESTION)
 

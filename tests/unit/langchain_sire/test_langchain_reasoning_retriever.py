@@ -20,6 +20,9 @@ from langchain_sire import (
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.reason import IRCoTConfig, PassageSource, collect, ircot
+from sire_core.testing.scripted_model import ScriptedModel
 
 KINDS = {
     "ircot": (IRCoTRetriever, create_ircot_chain, IRCOT),
@@ -41,9 +44,49 @@ def made(request, index_of):
 
 async def test_the_evidence_is_the_chains(made):
     found = made(k=4).invoke(QUESTION)
-    assert found == made.chain().invoke(QUESTION)["documents"]
+    assert found == made.chain(k=4).invoke(QUESTION)["documents"]
     assert await made(k=4).ainvoke(QUESTION) == found
     assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in found}
+
+
+def test_without_a_number_a_strategy_reads_what_the_core_reads(made, tmp_path):
+    assert made().invoke(QUESTION) == made.chain().invoke(QUESTION)["documents"]
+    assert len(made().invoke(QUESTION)) == 10
+    assert len(made().as_retriever(filter={"kind": "person"}).invoke(QUESTION)) == 10
+    assert len(made().as_retriever(k=3).invoke(QUESTION)) == len(made(search_kwargs={"top_k": 3}).invoke(QUESTION)) == 3
+    made().save(tmp_path / "ten")
+    loaded = IRCoTRetriever.load(tmp_path / "ten", llm=model(*IRCOT))
+    assert len(loaded.invoke(QUESTION)) == 10
+    SireRetriever.load(tmp_path / "ten", k=3).save(tmp_path / "three")
+    assert len(IRCoTRetriever.load(tmp_path / "three", llm=model(*IRCOT)).invoke(QUESTION)) == 3
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_the_original_flavor_reads_all_that_it_collects(index_of, k):
+    asked = ["Ilse Marrable wrote The Weather Clerk.", "She was buried with another woman.", "So the answer is: 1931."]
+    options = {"flavor": "original", **({} if k is None else {"k": k})}
+    index = index_of("flat")
+    trace = run_sync(
+        collect(
+            ircot(
+                PassageSource(index),
+                QUESTION,
+                model=ScriptedModel(asked),
+                config=IRCoTConfig("original"),
+                k=k,
+                answer=False,
+            )
+        )
+    )
+    found = IRCoTRetriever(index=index, llm=model(*asked), options=options).invoke(QUESTION)
+    assert [document.id for document in found] == [hit.unit.source_id for hit in trace.answer.hits]
+    assert len(found) == 3 if k else 10 < len(found) <= 15
+    chain = create_ircot_chain(
+        SireRetriever(index=index, k=4),
+        model(*asked, '{"answer": "1931 [1]", "citations": [1], "sufficient": true}'),
+        **options,
+    )
+    assert [document.id for document in chain.invoke(QUESTION)["documents"]] == [document.id for document in found]
 
 
 async def test_nobody_is_asked_for_a_final_answer(made):

@@ -59,7 +59,7 @@ class Words(BaseRetriever):
 
 @pytest.mark.parametrize("make", MAKERS)
 async def test_a_short_answer_with_its_sources(index_of, question, make):
-    retriever = SireRetriever(index_of("flat"), similarity_top_k=4)
+    retriever = SireRetriever(index_of("flat"), similarity_top_k=10)
     done = make(retriever).call(question=question)
     response = done.raw_output
     (source,) = response.metadata["sources"]
@@ -69,7 +69,7 @@ async def test_a_short_answer_with_its_sources(index_of, question, make):
         f"Sources:\n[{name}] {source['title']}",
         "The evidence is sufficient: yes.",
     ]
-    assert (response.response, len(response.source_nodes)) == ("Varn Harbour [1]", 4)
+    assert (response.response, len(response.source_nodes)) == ("Varn Harbour [1]", 10)
     assert (await make(retriever).acall(question=question)).content == done.content
 
 
@@ -154,7 +154,7 @@ def test_recipe_k_and_filter_stand_in_the_trace(index_of, question):
     retriever = SireRetriever(
         index_of("flat"), similarity_top_k=4, filters="kind=person", callback_manager=CallbackManager([handler])
     )
-    IRCoTQueryEngine(retriever, llm=ScriptedModel(list(IRCOT))).query(question)
+    IRCoTQueryEngine(retriever, k=4, llm=ScriptedModel(list(IRCOT))).query(question)
     searches = [begun for begun, _ in handler.get_event_pairs(CBEventType.RETRIEVE)]
     about = [found.payload[EventPayload.ADDITIONAL_KWARGS] for found in searches]
     assert [(found["recipe"], found["k"]) for found in about] == [("flat", 4)] * 2

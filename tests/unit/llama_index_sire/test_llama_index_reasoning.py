@@ -61,7 +61,7 @@ async def drain(engine, question):
 
 
 async def test_ircot_answers_with_evidence_and_steps(index_of, question):
-    engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=5))
+    engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=2), k=5)
     response = await engine.aquery(question)
     assert isinstance(response, Response)
     assert response.response == "Varn Harbour [1]"
@@ -87,14 +87,14 @@ def thinking(call):
 
 @pytest.mark.parametrize("recipe", sorted(REGISTRY))
 async def test_contract_of_query_engines(recipe, index_of, question):
-    engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=5), llm=ScriptedModel(thinking))
+    engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=2), llm=ScriptedModel(thinking))
     response = await engine.aquery(question)
-    trace = await collect(ircot(PassageSource(index_of(recipe)), question, model=ScriptedModel(thinking), k=5))
+    trace = await collect(ircot(PassageSource(index_of(recipe)), question, model=ScriptedModel(thinking)))
     assert [found.node.node_id for found in response.source_nodes] == [
         to_uuid(hit.unit.id) for hit in trace.answer.hits
     ]
     assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
-    assert len(response.source_nodes) == 5
+    assert len(response.source_nodes) == 10, "as many as the core gives, whatever the retriever gives"
     assert len(response.metadata["steps"]) == len(trace.steps) == 6
     passages = {to_uuid(hit.unit.id) for hit in index_of(recipe).search(question, 200)}
     shown = {name for step in response.metadata["steps"] for name in step.get("node_ids", ())}
@@ -219,13 +219,29 @@ async def test_evidence_alone_asks_for_no_answer(index_of, question):
 
 
 async def test_k_filters_config_and_limits_hold(index_of, question):
-    retriever = SireRetriever(index_of("flat"), similarity_top_k=3, filters="kind=person")
-    engine = ircot_engine(retriever, config=IRCoTConfig(k=2), limits=ReasoningLimits(max_steps=1))
+    retriever = SireRetriever(index_of("flat"), filters="kind=person")
+    engine = ircot_engine(retriever, k=3, config=IRCoTConfig(k=2), limits=ReasoningLimits(max_steps=1))
     events = await drain(engine, question)
     assert events[-1].stop == "step_limit"
     assert len(events[-1].nodes) == 3
     assert all(found.metadata["kind"] == "person" for found in events[-1].nodes)
     assert [len(event.nodes) for event in events if isinstance(event, RetrievedEvent)] == [2, 2]
+
+
+async def test_the_original_flavor_reads_all_that_it_collects(index_of, question):
+    asked = [
+        "Petra Quillon directed The Salt Lantern.",
+        "She was born on the coast.",
+        "So the answer is: Varn Harbour.",
+    ]
+    config = IRCoTConfig("original")
+    engine = ircot_engine(SireRetriever(index_of("flat"), similarity_top_k=5), [*asked, IRCOT[2]], config=config)
+    found = (await engine.aquery(question)).source_nodes
+    core = ircot(PassageSource(index_of("flat")), question, model=ScriptedModel([*asked, IRCOT[2]]), config=config)
+    assert [each.node.node_id for each in found] == [to_uuid(hit.unit.id) for hit in (await collect(core)).answer.hits]
+    assert 5 < len(found) <= 15
+    with pytest.raises(ConfigurationError, match="k must be at least 1, not 0"):
+        ircot_engine(index_of("flat"), k=0)
 
 
 async def test_a_failing_model_leaves_the_evidence(index_of, question):
@@ -386,7 +402,7 @@ async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
 def test_evidence_is_the_users_own_nodes_unless_units_are_wanted(answers, index_of, question):
     kinds = {}
     for returns in ("passages", "units"):
-        engine = ircot_engine(SireRetriever(index_of("sirerag"), similarity_top_k=6, returns=returns))
+        engine = ircot_engine(SireRetriever(index_of("sirerag"), returns=returns), k=6)
         found = engine.query(question).source_nodes if answers else engine.retrieve(QueryBundle(question))
         kinds[returns] = [node.metadata["sire_kind"] for node in found]
     assert kinds["passages"] == ["chunk"] * 6
