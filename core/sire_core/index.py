@@ -57,7 +57,7 @@ class Index:
         progress: Called as `progress(stage, done, total)`; True draws progress bars on terminals.
         limits: Maximum model calls and tokens of one build: `UsageLimits(max_calls=..., max_tokens=...)`, or a mapping.
         extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
-            (`Recipe.native`; `sire` and `smart` as SiReRAG, the walks as MS-RAG); `model+rules` asks for facts about
+            (`Recipe.native`; `sire` as SiReRAG, the walks as MS-RAG); `model+rules` asks for facts about
             the names that rules find and adds what the rules extract, for models that leave much out. None is `joint`,
             and `native` for a recipe with a preset of its paper.
         mirrors: Your vector stores that are updated with every change; see `sire_core.protocols.Mirror`.

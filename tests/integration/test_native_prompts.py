@@ -1,5 +1,6 @@
 """`extraction="native"`: every paper's own prompts, over a real server."""
 
+import asyncio
 import json
 
 import pytest
@@ -8,10 +9,11 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
+from sire_core.protocols import ChunkInContext
 from sire_core.recipes import REGISTRY, recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel, default_script
-from sire_core.types import Passage
+from sire_core.types import Chunk, Passage
 from support.scripted_server import ScriptedServer
 
 ONE = "Mira Vale paints in Port Amber. She signs as M. Vale."
@@ -82,6 +84,45 @@ def test_msrag_asks_for_names_triples_and_aliases():
     assert stated == {"Mira Vale paints in Port Amber", "Otto Kell founded Port Amber", "Otto Kell was sailor"}
 
 
+def test_smart_asks_for_typed_entities_and_then_for_strengths():
+    entities = {
+        ONE: [("Mira Vale", "Person", "Paints in Port Amber."), ("Port Amber", "Location", "A port.")],
+        TWO: [("Port Amber", "Location", "Founded by Otto Kell."), ("Otto Kell", "Person", "Founder.")],
+    }
+    relations = {
+        ONE: [{"source": "Mira Vale", "target": "Port Amber", "relationship": "paints in", "relationship_strength": 9}],
+        TWO: [{"source": "Otto Kell", "target": "Port Amber", "description": "founded", "strength": "4"}],
+    }
+    sailor = [("Otto Kell", "Person", "A sailor."), ("Elmford", "Location", "A place.")]
+
+    def script(call):
+        passage = call.fields.get("passage")
+        if asked_for(call) == {"entities"}:
+            assert "Person, Organization, Location, Event, Product, Concept, Time" in call.instructions
+            keys = ("name", "type", "description")
+            listed = [dict(zip(keys, entity, strict=True)) for entity in entities.get(passage, sailor)]
+            return json.dumps({"entities": listed})
+        if asked_for(call) != {"relations"}:
+            return default_script(call)
+        assert "from 1 (weak) to 10 (strong)" in call.instructions
+        assert call.fields["entities"] == [name for name, *_ in entities.get(passage, sailor)]
+        return json.dumps({"relations": relations.get(passage, [])})
+
+    index, calls, estimate = build("smart", script)
+    assert len([call for call in calls if "passage" in call.fields]) == estimate.extraction.calls[1] == 6
+    assert index.stats()["extraction"].endswith("native-smart/v1")
+    items = [ChunkInContext(Chunk(text, "a", 0, "Port", text)) for text in (ONE, TWO)]
+
+    async def records():
+        extractor = ModelExtractor(ScriptedModel(script), native="strengths", concurrency=1)
+        return [record async for batch in extractor.extract(items) for record in batch]
+
+    first, second = asyncio.run(records())
+    assert [(entity.type, entity.description) for entity in first.entities] == [e[1:] for e in entities[ONE]]
+    stated = [[(t.predicate, t.strength) for fact in one.facts for t in fact.triples] for one in (first, second)]
+    assert stated == [[("paints in", 9.0)], [("founded", 4.0)]]
+
+
 def test_indexrag_asks_once_per_document():
     def script(call):
         if asked_for(call) == {"facts"}:  # stage 2
@@ -114,7 +155,7 @@ def test_indexrag_asks_once_per_document():
     ]
 
 
-@pytest.mark.parametrize(("recipe", "prompts"), [("sire", "rewrite"), ("smart", "rewrite"), ("pagerank", "triples")])
+@pytest.mark.parametrize(("recipe", "prompts"), [("sire", "rewrite"), ("pagerank", "triples")])
 def test_a_recipe_without_prompts_of_its_own_takes_those_of_another_paper_and_says_so(recipe, prompts):
     of_msrag = {"names": ["Otto Kell", "Port Amber"], "triples": [], "aliases": []}
 

@@ -38,6 +38,9 @@ _COMPARED = (
     "coverage",
     "Acc@.25",
     "Acc@.5",
+    "Acc@.25 precision",
+    "Acc@.5 precision",
+    "perspectives",
 )
 
 _MODES = {

@@ -20,9 +20,9 @@ _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'
 T = TypeVar("T")
 
 _ENDS = {
-    "h": ("h", "head", "subject", "source", "from"),
-    "p": ("p", "predicate", "relation", "relationship", "r"),
-    "t": ("t", "tail", "object", "target", "to"),
+    "h": ("h", "head", "subject", "source", "source_entity", "from"),
+    "p": ("p", "predicate", "relation", "relationship", "relationship_description", "description", "r"),
+    "t": ("t", "tail", "object", "target", "target_entity", "to"),
 }
 """Keys under which models return the parts of a triple."""
 _SENTENCE = ("text", "fact", "sentence", "statement", "claim", "proposition", "content")
@@ -40,7 +40,8 @@ def _triple(item: Any) -> Any:
     """Parts of a triple by their keys; None if one is missing."""
     if isinstance(item, Mapping):
         parts = [_first(item, names) for names in _ENDS.values()]
-        more = {"strength": item["strength"]} if item.get("strength") is not None else {}
+        strength = item.get("strength", item.get("relationship_strength"))
+        more = {} if strength is None else {"strength": strength}
     elif isinstance(item, list):
         parts = [part if isinstance(part, str | int | float) and str(part).strip() else None for part in item[:3]]
         more = {"strength": item[3]} if len(item) > 3 else {}
@@ -218,6 +219,14 @@ class TriplesAnswer(LenientAnswer):
     shape: ClassVar[str] = '{"triples":[["head","predicate","tail"]]}'
 
     triples: WholeTriples[TripleAnswer]
+
+
+class RelationsAnswer(LenientAnswer):
+    """Answer of SMART's second step."""
+
+    shape: ClassVar[str] = '{"relations":[{"source":"","target":"","description":"","strength":5}]}'
+
+    relations: WholeTriples[TripleAnswer]
 
 
 class AliasesAnswer(LenientAnswer):

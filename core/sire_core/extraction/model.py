@@ -29,7 +29,9 @@ from sire_core.extraction.answers import (
     FactsAnswer,
     KeywordsAnswer,
     NamesAnswer,
+    RelationsAnswer,
     ShortFactsAnswer,
+    TripleAnswer,
     TriplesAnswer,
     record_of,
 )
@@ -39,7 +41,7 @@ from sire_core.extraction.spans import sentences_of
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.structured import items_left_out
 from sire_core.protocols import ChunkInContext, Prompt
-from sire_core.types import Chunk, Entity, ExtractionRecord
+from sire_core.types import Chunk, Entity, ExtractionRecord, Triple
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -58,6 +60,8 @@ class ExtractionPrompts:
         names: First step of MS-RAG's graph: what the passage names (its figure 6).
         triples: Second step: relations, given the names (figure 5).
         aliases: Third step: different names of one thing (figure 8).
+        typed: First step of SMART's graph: entities of given types, with descriptions (its table 6 and algorithm 2).
+        related: Second step: relations between these entities, with descriptions and strengths from 1 to 10.
         keywords: IIER's five keywords of a passage (section 3.1).
         document: IndexRAG's first stage: all that a document states as questions and answers (section 3.2.1, figure 4).
     """
@@ -69,6 +73,8 @@ class ExtractionPrompts:
     names: str = ""
     triples: str = ""
     aliases: str = ""
+    typed: str = ""
+    related: str = ""
     keywords: str = ""
     document: str = ""
 
@@ -127,6 +133,27 @@ _ALIASES = (
     + '{"aliases":[["Mira Vale","M. Vale"]]}'
 )
 
+_TYPED = (
+    "Find the entities of the passage that are of one of these types: Person, Organization, Location, Event, Product, "
+    "Concept, Time. Give each once, with its name in capitals where the language has them, its type, and a description "
+    "of everything that the passage says it is and does.\n"
+    + _EXAMPLE
+    + '{"entities":[{"name":"Mira Vale","type":"Person","description":"A Norwegian painter, born on 3 July 1961, who '
+    'signs as M. Vale, was taught by Otto Kell and built the sets of The Long Tide."},{"name":"Otto Kell","type":'
+    '"Person","description":"Taught Mira Vale at the Harbour School."},{"name":"Harbour School","type":"Organization",'
+    '"description":"The school where Otto Kell taught Mira Vale."},{"name":"The Long Tide","type":"Product",'
+    '"description":"Something staged, whose sets Mira Vale built."}]}'
+)
+
+_RELATED = (
+    "Which of the given entities does the passage clearly relate to each other? For every such pair give source and "
+    "target as listed, a description of how and why they are related, and the strength of the relation as a whole "
+    "number from 1 (weak) to 10 (strong).\n"
+    + _EXAMPLE
+    + '{"relations":[{"source":"Mira Vale","target":"Otto Kell","description":"was taught by","strength":8},'
+    '{"source":"Mira Vale","target":"The Long Tide","description":"built the sets of","strength":7}]}'
+)
+
 _KEYWORDS = (
     "Give the five phrases that tell best what the passage is about: its main things and themes, each copied from the "
     "passage letter by letter.\n"
@@ -158,6 +185,8 @@ PROMPTS: dict[str, ExtractionPrompts] = {
         names=_NAMES,
         triples=_TRIPLES,
         aliases=_ALIASES,
+        typed=_TYPED,
+        related=_RELATED,
         keywords=_KEYWORDS,
         document=_DOCUMENT,
     ),
@@ -264,15 +293,35 @@ async def _msrag(
     ids = {key: f"n{number}" for number, key in enumerate(names, 1)}
     others = _aliases(groups, names)
     entities = [EntityAnswer(id=ids[key], name=name, aliases=others.get(key, [])) for key, name in names.items()]
-    triples = [(triple.h, triple.p, triple.t) for triple in stated.parsed.triples]
-    facts = facts_of_triples(sentences_of(item.chunk.text), triples, ids, first=True)
-    return [
-        NativeAnswer(entities, [FactAnswer.model_validate(asdict(fact) | {"triples": _lists(fact)}) for fact in facts])
-    ]
+    return [NativeAnswer(entities, _stated(item, entities, stated.parsed.triples))]
 
 
-def _lists(fact: Fact) -> list[list[str]]:
-    return [[triple.head, triple.predicate, triple.tail] for triple in fact.triples]
+async def _smart(
+    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+) -> Sequence[NativeAnswer]:
+    """Typed entities with descriptions, then relations with strengths (SMART algorithm 2, table 6)."""
+    (item,) = items
+    reply = await model.complete(_typed(prompts, items), schema=EntitiesAnswer, max_tokens=room)
+    entities: list[EntityAnswer] = reply.parsed.entities
+    if len(entities) < 2:
+        return [NativeAnswer(entities, _stated(item, entities, ()))]
+    data = passage_data(item, entities=tuple(entity.name for entity in entities))
+    related = await model.complete(Prompt(prompts.related, data), schema=RelationsAnswer, max_tokens=room)
+    return [NativeAnswer(entities, _stated(item, entities, related.parsed.relations))]
+
+
+def _stated(
+    item: ChunkInContext, entities: Sequence[EntityAnswer], triples: Iterable[TripleAnswer]
+) -> list[FactAnswer]:
+    """Facts of a passage: its sentences with the relations they state, then relations that no sentence states."""
+    ids = {name_key(entity.name): entity.id for entity in reversed(entities)}
+    relations = [Triple(triple.h, triple.p, triple.t, triple.strength) for triple in triples]
+    facts = facts_of_triples(sentences_of(item.chunk.text), relations, ids, first=True)
+    return [FactAnswer.model_validate(asdict(fact) | {"triples": _lists(fact)}) for fact in facts]
+
+
+def _lists(fact: Fact) -> list[list[Any]]:
+    return [[triple.head, triple.predicate, triple.tail, triple.strength] for triple in fact.triples]
 
 
 async def _iier(
@@ -323,6 +372,10 @@ def _names(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Promp
     return Prompt(prompts.names, passage_data(items[0]))
 
 
+def _typed(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    return Prompt(prompts.typed, passage_data(items[0]))
+
+
 def _keywords(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
     return Prompt(prompts.keywords, passage_data(items[0]))
 
@@ -334,6 +387,7 @@ def _document(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Pr
 NATIVE: Mapping[str, Way] = {
     "rewrite": Way("native", 3, _rewrite, _sirerag),
     "triples": Way("native-msrag", 3, _names, _msrag),
+    "strengths": Way("native-smart", 2, _typed, _smart),
     "keywords": Way("native-iier", 1, _keywords, _iier),
     "questions": Way("native-indexrag", 1, _document, _indexrag, whole=True),
 }
@@ -385,8 +439,9 @@ class ModelExtractor:
             worth it for several steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
         native: The prompts of a paper, a name of `NATIVE`: `rewrite` (SiReRAG: rewrite, entities, facts), `triples`
-            (MS-RAG: names, triples, aliases), `keywords` (IIER: five keywords) or `questions` (IndexRAG: questions and
-            answers, one call per document). None makes one call for everything.
+            (MS-RAG: names, triples, aliases), `strengths` (SMART: typed entities, relations with strengths),
+            `keywords` (IIER: five keywords) or `questions` (IndexRAG: questions and answers, one call per document).
+            None makes one call for everything.
         given: Entities of a chunk that are known; then one short call asks for the facts and relations between them.
         concurrency: Chunks under way at once; None takes the model's own `concurrency`, or 8.
         max_chunk_tokens: A longer chunk fails without a call, since one answer could not hold its facts.

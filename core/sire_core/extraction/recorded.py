@@ -18,19 +18,20 @@ from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, diges
 
 
 def facts_of_triples(
-    sentences: Sequence[str], triples: Iterable[Sequence[str]], ids: Mapping[str, str], *, first: bool
+    sentences: Sequence[str], triples: Iterable[Triple], ids: Mapping[str, str], *, first: bool
 ) -> tuple[Fact, ...]:
     """Facts: sentences with their triples in order, then triples without a sentence."""
     padded = [_padded(sentence) for sentence in sentences]
     groups: dict[str, list[Triple]] = {sentence: [] for sentence in sentences}
-    for head, predicate, tail in triples:
-        both = (_padded(head), _padded(tail))
+    for triple in triples:
+        both = (_padded(triple.head), _padded(triple.tail))
         sentence_number = next((number for number, text in enumerate(padded) if all(end in text for end in both)), None)
         if sentence_number is None and not first:
             continue
-        text = f"{head} {predicate} {tail}." if sentence_number is None else sentences[sentence_number]
-        triple = Triple(ids.get(name_key(head), head), predicate, ids.get(name_key(tail), tail))
-        groups.setdefault(text, []).append(triple)
+        stated = f"{triple.head} {triple.predicate} {triple.tail}."
+        text = stated if sentence_number is None else sentences[sentence_number]
+        head, tail = (ids.get(name_key(end), end) for end in (triple.head, triple.tail))
+        groups.setdefault(text, []).append(Triple(head, triple.predicate, tail, triple.strength))
     listed = [(_padded(key), number) for key, number in ids.items()]
     known = frozenset(ids.values())
     facts: list[Fact] = []
@@ -111,7 +112,9 @@ class RecordedExtractor:
             names.setdefault(name_key(name), name)
         ids = {key: f"n{number}" for number, key in enumerate(names, 1)}
         sentences = sentences_of(chunk.text)
-        facts = facts_of_triples(sentences, row["triples"], ids, first=chunk.position == 0)
+        facts = facts_of_triples(
+            sentences, [Triple(*triple) for triple in row["triples"]], ids, first=chunk.position == 0
+        )
         used = {entity for fact in facts for entity in fact.entities}
         entities = tuple(Entity(ids[key], names[key]) for key in ids if ids[key] in used)
         record = ExtractionRecord(

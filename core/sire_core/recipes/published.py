@@ -53,6 +53,7 @@ _SETS = {
     "hotpot": "hotpotqa",
     "quality": "quality",
     "multihop": "multihoprag",
+    "trivia": "triviaqa",
     "asqa": "asqa",
     "iirc": "iirc",
 }
@@ -67,9 +68,9 @@ class Ablation:
         label: The row, in a few words.
         recipe: Name in the registry.
         settings: What differs from the recipe's defaults.
-        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`, `asqa`, `iirc`) or `average`,
-            figures by metric; empty when the paper has no such row. They come from the paper's models and readers, so
-            that only their order and their differences compare with ours.
+        paper: By data set (`musique`, `2wiki`, `hotpotqa`, `quality`, `multihoprag`, `triviaqa`, `asqa`, `iirc`) or
+            `average`, figures by metric; empty when the paper has no such row. They come from the paper's models and
+            readers, so that only their order and their differences compare with ours.
         needs: What the row cannot do without: `tokens`, an embedder with token vectors, `model`, a language model,
             `torch`, `umap`, the extra `paper`, or `checkpoint`, a trained scorer.
         answer: Fields of `AnswerConfig` that differ for this row, such as `via`; without answers it is left out.

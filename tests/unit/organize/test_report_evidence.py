@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from sire_core import Document, Index
 from sire_core.extraction.recorded import RecordedExtractor
 from sire_core.recipes import smart
@@ -56,6 +58,17 @@ def test_oracle_E11_clusters_of_one_passage_hand_their_statements_on(tmp_path):
         said = {bridge, *sentences(TRIANGLES[pair]), *sentences(TRIANGLES[pair + 1])}
         assert set(told.text.split("\n")[1:]) == said
         assert len(told.chunk_ids) == 3
+
+
+@pytest.mark.parametrize("model", [None, ScriptedModel()], ids=["extracts", "model"])
+def test_as_published_every_internal_node_has_a_report(tmp_path, model):
+    documents, extractor = barbells(tmp_path)
+    recipe = smart(kappa=1, levels=2, extract_tokens=200, min_passages=1)
+    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model) as index:
+        index.build(documents)
+        found = reports(index)
+    assert sorted(unit.level for unit in found) == [1, 1, 1, 1, 2, 2]
+    assert sorted(len(unit.chunk_ids) for unit in found) == [1, 1, 1, 1, 3, 3]
 
 
 def test_a_model_is_shown_what_parts_without_a_report_know(tmp_path):

@@ -55,6 +55,8 @@ class Perspectives(OrganizerBase):
             entities.
         epochs: Maximum training epochs of the neural abstractor.
         polish: Rounds in which the neural abstractor moves entities between learned clusters; 0 turns this off.
+        min_passages: Passages that a report needs; the contents of a cluster with fewer go into the report above it.
+            1 gives every cluster a report, as published.
         report_tokens: Maximum tokens of a report by a model.
         extract_tokens: Maximum tokens of a report without a model, or on fewer than three entities.
         context_tokens: Maximum tokens of the model's input for one report.
@@ -82,6 +84,7 @@ class Perspectives(OrganizerBase):
     sizes: tuple[int, ...] | None = None
     epochs: int = setting(200, low=1)
     polish: int = setting(4, low=0)
+    min_passages: int = setting(2, low=1, high=2)
     report_tokens: int = setting(300, low=1)
     extract_tokens: int = setting(54, low=1)
     context_tokens: int = setting(4_000, low=2)
@@ -151,7 +154,13 @@ class Perspectives(OrganizerBase):
         )
         perspectives, views, new = await self._perspectives(network, table, view)
         writer = await asyncio.to_thread(
-            ReportWriter, network, view, self.report_tokens, self.extract_tokens, self.context_tokens
+            ReportWriter,
+            network,
+            view,
+            self.report_tokens,
+            self.extract_tokens,
+            self.context_tokens,
+            self.min_passages,
         )
         reports = await writer.write(perspectives, views)
         graphs = [one.graph for one in views]

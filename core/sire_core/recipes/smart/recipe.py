@@ -73,6 +73,7 @@ def smart(**settings: Any) -> Recipe:
         ranker=ranker,
         selectors=(chosen.make(ReportSelector),),
         context=ReportLines(),
+        native="strengths",
         config=chosen.config,
         texts=chosen.texts,
     )

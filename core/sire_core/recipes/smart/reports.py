@@ -61,15 +61,16 @@ class Report:
 
 
 def extract_report(
-    node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int
+    node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int, min_passages: int = 2
 ) -> Report | None:
     """Quote a community: its central entities, then the sentences that say most about it.
 
     Sentences are chosen one by one: first those that name the most central entities not named yet, of passages not
-    quoted yet. A report quotes at least two passages: if the best sentences are all of one, the best of them and the
-    best of any other passage are taken.
+    quoted yet. Where a report needs two passages and the best sentences are all of one, the best of them and the best
+    of any other passage are taken.
     """
-    picked = _pick_statements(node.relevance, network.statements, candidates, max_tokens)
+    choose = strongest if min_passages < 2 else _pick_statements
+    picked = choose(node.relevance, network.statements, candidates, max_tokens)
     if not picked:
         return None
     passages = tuple(dict.fromkeys(int(network.statements.passages[number]) for number in picked))
@@ -227,7 +228,7 @@ class ReportEvidence:
 
 
 def gather_evidence(
-    node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int
+    node: ReportNode, below: Sequence[Report], network: EntityNetwork, context_tokens: int, min_passages: int
 ) -> ReportEvidence | None:
     """Gather reports on the parts, then what joins the parts, strongest first, within a token budget."""
     budget = _TokenBudget(context_tokens)
@@ -240,7 +241,7 @@ def gather_evidence(
     picked = [number for number in order if budget.holds(int(stated.estimates[number]))]
     sources = [int(stated.passages[number]) for number in picked]
     passages = dict.fromkeys([*(p for at in fitting for p in below[at].passages), *sources])
-    if len(passages) < 2:
+    if len(passages) < min_passages:
         return None
     statements = list(network.read(picked).values())
     data: dict[str, Any] = {"entities": _entities(node, statements, set(passages), network, budget)}
@@ -354,17 +355,24 @@ _OpenNodes = list[tuple[TreeReports, int, "ReportNode"]]
 class ReportWriter:
     """Writes reports from the leaves up; reuses those whose evidence did not change.
 
-    The token limits are those of `Perspectives`.
+    The limits are those of `Perspectives`.
     """
 
     def __init__(
-        self, network: EntityNetwork, view: BuildView, report_tokens: int, extract_tokens: int, context_tokens: int
+        self,
+        network: EntityNetwork,
+        view: BuildView,
+        report_tokens: int,
+        extract_tokens: int,
+        context_tokens: int,
+        min_passages: int,
     ) -> None:
         self._network = network
         self._view = view
         self._report_tokens = report_tokens
         self._extract_tokens = extract_tokens
         self._context_tokens = context_tokens
+        self._min_passages = min_passages
         note = view.notes([REPORTS]).get(REPORTS)
         self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
         if forgotten := view.forgotten():
@@ -417,7 +425,7 @@ class ReportWriter:
         for tree, number, node in nodes:
             passed_on = (statement for child in node.children for statement in tree.passed_on(child))
             candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
-            report = extract_report(node, candidates, self._network, self._extract_tokens)
+            report = extract_report(node, candidates, self._network, self._extract_tokens, self._min_passages)
             if report is None:
                 tree.unreported[number] = candidates
             else:
@@ -454,7 +462,7 @@ class ReportWriter:
             # No report below states what a part without a report passes on.
             unreported = [s for child, part in parts.items() if part is None for s in tree.passed_on(child)]
             whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
-            evidence = gather_evidence(whole, reports, self._network, self._context_tokens)
+            evidence = gather_evidence(whole, reports, self._network, self._context_tokens, self._min_passages)
             if evidence is None:
                 tree.unreported[number] = whole.statements
             else:
