@@ -1,14 +1,19 @@
 """Facts grouped by entity: a worked example, and invariants."""
 
+import json
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core import Document, Index
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import ConfigurationError
+from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.recipes import sirerag
 from sire_core.recipes.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
+from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Entity, ExtractionRecord, Fact, Unit, UnitKind
 from support.derive_outputs import derive_outputs
 
@@ -180,3 +185,24 @@ def test_a_fact_that_comes_or_goes_leaves_the_other_parts_of_a_hub_alone(comes):
         after = (*facts[:place], *new, *facts[place + 1 :])
         changed.append(len(before.difference(split_aggregate(Aggregate(("ann",), "Ann", after), 100))))
     assert sum(changed) / len(changed) < 3  # packing from the front would change all parts behind the fact
+
+
+def test_table_3_counts_facts_per_entity_and_follows_changes(tmp_path):
+    texts = {"a": "Ann Low founded Mill House. Ann Low paints.", "b": "Bo Reed met Ann Low.", "c": "Cy Dorn met Ann Low."}
+    rows = [
+        {"id": "a", "entities": ["Ann Low", "Mill House"], "triples": [["Ann Low", "founded", "Mill House"]]},
+        {"id": "b", "entities": ["Bo Reed", "Ann Low"], "triples": [["Bo Reed", "met", "Ann Low"]]},
+        {"id": "c", "entities": ["Cy Dorn", "Ann Low"], "triples": [["Cy Dorn", "met", "Ann Low"]]},
+    ]
+    path = tmp_path / "recorded.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    documents = [Document(name, text) for name, text in texts.items()]
+    recipe = sirerag(singleton_rule="paper", copy_share=None)
+    with Index(recipe=recipe, embedder=HashEmbedder(), extractor=RecordedExtractor(path)) as index:
+        index.build(documents[:2])
+        first = index.stats()["facts_per_entity"]
+        assert first == {"entities": 3, "mean": 1.67, "max": 3, "min": 1}
+        index.add(documents[2:])
+        assert index.stats()["facts_per_entity"] == {"entities": 4, "mean": 1.75, "max": 4, "min": 1}
+        index.delete(["c"])
+        assert index.stats()["facts_per_entity"] == first

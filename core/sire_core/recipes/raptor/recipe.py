@@ -13,14 +13,16 @@ from sire_core.settings import Component, ResolvedSettings
 
 @register
 def raptor(**settings: Any) -> Recipe:
-    """RAPTOR's collapsed tree: passages and their summaries in one pool.
+    """RAPTOR: passages and their summaries in one pool (the collapsed tree), or searched from the top of the tree.
 
     Args:
-        **settings: Those of `TreeSettings`, `SimilarityTree` (`hierarchy`) and `PoolRanker`, without an instruction.
+        **settings: Those of `TreeSettings`, `SimilarityTree` (`hierarchy`), `TreeTraversal` (`traversal`) and
+            `PoolRanker`, without an instruction.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
+    from sire_core.recipes.raptor.traversal import TreeTraversal
     from sire_core.trees.similarity_tree import SimilarityTree
     from sire_core.trees.tree import TreeSettings
 
@@ -28,14 +30,18 @@ def raptor(**settings: Any) -> Recipe:
         settings,
         Component(TreeSettings),
         Component(SimilarityTree, without=("entity_clusters",)),
+        Component(TreeTraversal),
         Component(PoolRanker, without=("instruction",)),
     )
+    traversal = chosen.make(TreeTraversal)
+    if traversal.traversal is not None:
+        chosen.refuse_unused(PoolRanker, "traversal, which goes by cosines")
     return Recipe(
         name="raptor",
         summary="passages, and summaries of clusters of similar passages on several levels",
         paper="RAPTOR, Sarthi et al. 2024",
         organizers=(chosen.make(SimilarityTree, tree=chosen.make(TreeSettings)),),
-        ranker=chosen.make(PoolRanker).make(),
+        ranker=chosen.make(PoolRanker).make() if traversal.traversal is None else traversal,
         config=chosen.config,
         texts=chosen.texts,
     )

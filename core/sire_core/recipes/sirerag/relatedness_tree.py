@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,8 +93,10 @@ class RelatednessTree(Derivation):
         from sire_core.trees.tree import grow
 
         result = await run_steps(self.steps(view), change, view)
+        sizes = _sizes(result, view.state().get("sizes", {}))
+        state = {**(result.delta.state or {}), "sizes": sizes, "figures": _figures(sizes)}
         if not self.summaries:
-            return result.delta
+            return replace(result.delta, state=state)
         leaves = self._leaves(result)
         tree = await grow(
             leaves,
@@ -112,7 +115,7 @@ class RelatednessTree(Derivation):
             drop_units=(*result.delta.drop_units, *tree.drop_units),
             put_edges=tuple(edge for edge in tree.put_edges if edge.target not in hidden),
             drop_edges=tree.drop_edges,
-            state={**(result.delta.state or {}), "tree": tree.state, "figures": tree.figures},
+            state={**state, "tree": tree.state, "figures": {**tree.figures, **state["figures"]}},
         )
 
     def _leaves(self, result: Result) -> list[Unit | str]:
@@ -122,6 +125,24 @@ class RelatednessTree(Derivation):
             return [Unit(**part) for output in outputs.values() for part in map(_from_json, output.data["hidden"])]
         fresh = {unit.id: unit for unit in result.delta.put_units}
         return [fresh.get(unit, unit) for output in outputs.values() for unit in output.units]
+
+
+def _sizes(result: Result, before: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of entities by the number of their facts."""
+    sizes = Counter({} if result.is_new else before)
+    for change in result.outputs[_EntityFacts.name]:
+        sizes.subtract([str(len(change.before.data[1]))] if change.before else ())
+        sizes.update([str(len(change.after.data[1]))] if change.after else ())
+    return {size: count for size, count in sizes.items() if count}
+
+
+def _figures(sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Return what `Index.stats` shows of facts per entity (table 3)."""
+    entities, facts = sum(sizes.values()), sum(int(size) * count for size, count in sizes.items())
+    if not entities:
+        return {}
+    each = {"mean": round(facts / entities, 2), "max": max(map(int, sizes)), "min": min(map(int, sizes))}
+    return {"facts_per_entity": {"entities": entities, **each}}
 
 
 @dataclass(frozen=True, slots=True)
