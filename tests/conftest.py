@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import tempfile
 import threading
 from pathlib import Path
 
@@ -42,12 +43,13 @@ def sire_data():
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
+def postgres():
     """Address of a real PostgreSQL with pgvector, from the wheel `pgserver`."""
     pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this platform")
     # Run by root, it makes a user for the server with a command that only some shells find.
     os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
-    found = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
+    # Not in pytest's folder: every other pytest that starts closes that to other users, and root's server runs as one.
+    found = pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
     yield found.get_uri()
     found.cleanup()
 

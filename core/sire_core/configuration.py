@@ -160,7 +160,8 @@ def _check_recipe(given: object) -> None:
 
 _OPENED_BY = {
     "llama-index": "SireRetriever.from_persist_dir(path, embed_model=...)",
-    "langchain": "SireRetriever.load(path, embeddings), or embedding=... of what opens it",
+    "langchain": "SireRetriever.load(path, embeddings), or embedding=... of what opens it (vector_store=... instead if "
+    "one was passed when it was built)",
 }
 """How a folder is opened whose embedder belongs to a framework, by the first word of its fingerprint."""
 

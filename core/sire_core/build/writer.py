@@ -74,6 +74,8 @@ class IndexWriter:
                     await self._publish_to_mirrors(files)
         except (ConfigurationError, StorageError) as error:
             count = len(self._reader.pending.changes())
+            if not count:  # they went with the folder
+                raise
             kind = type(error) if isinstance(error, StorageError) else StorageError
             raise kind(
                 f"{count} changes of documents are not indexed yet, and a search without them would be wrong. Call "

@@ -503,11 +503,13 @@ def delete(
 
         removed = ids_of(names, folder)
         check_known(removed, stored_hashes(folder))  # before anything is listed, priced or asked
+        is_asked = sys.stdin.isatty() and not spending.yes
         if removed:
-            _list_removed("To be removed from the index", removed)
+            unasked = " without asking" if spending.yes else ", not asking as there is no terminal"
+            _list_removed("To be removed from the index" if is_asked else f"Removing from the index{unasked}", removed)
         was_confirmed = pay is not None and pay(index, corpus)
         if removed and not was_confirmed:
-            ask_to_go_on(yes=spending.yes or not sys.stdin.isatty())
+            ask_to_go_on(yes=not is_asked)
 
     overwritten = f"{folder}: what deleted documents left on disk was overwritten." if purge else ""
     run_change(options, change, as_json=as_json, approve=approve, also=overwritten)

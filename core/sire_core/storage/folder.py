@@ -72,6 +72,8 @@ def _identity(file: Path) -> tuple[int, int] | None:
 def _failed(folder: Path, error: sqlite3.Error) -> StorageError:
     if advice := system_limit(error, folder):
         return StorageError(f"{folder} {advice} (SQLite says: {error})")
+    if not folder.is_dir():
+        return IndexMissingError(f"There is no folder {folder} (any more). Nothing was written.")
     if "locked" in str(error):
         return IndexLockedError(
             f"Another process is writing to {folder}. Readers may go on; wait for it to finish and run it again."

@@ -77,15 +77,31 @@ class IndexFiles:
         Threads that read the old files may go on; SQLite closes them afterwards. The old files stay open during a
         change by this object, and while this thread is in a `snapshot` of the store.
         """
-        for _ in range(_LOOKS):
-            if self.folder is None or self._store is None or self.folder.exists():
-                break
-            time.sleep(_PAUSE)  # another process may be moving a folder here
+        if self.folder is not None and self._store is not None:
+            self._is_there(self.folder)
         if any(self._replaced()) and self._busy.acquire(blocking=False):
             try:
                 self._let_go()
             finally:
                 self._busy.release()
+
+    @staticmethod
+    def _is_there(folder: Folder, lock: str = "") -> bool:
+        """Whether there is an index, and a lock of this name; both may be on their way here or being deleted."""
+        for _ in range(_LOOKS):
+            if folder.exists() and (folder.path / lock).exists():
+                return True
+            time.sleep(_PAUSE)
+        return folder.exists()
+
+    def _require_there(self, lock: str = "") -> None:
+        """Raise if an index that was there is gone: a change must not begin a new one in its place."""
+        was_there = self._manifest.generation or self._store is not None
+        if self.folder is not None and was_there and not self._is_there(self.folder, lock):
+            raise IndexMissingError(
+                f"There is no index in {self.folder.path} any more: it was deleted or moved while it was open. Restore "
+                "it, or open it where it is now, and repeat the change."
+            )
 
     def _replaced(self) -> tuple[bool, bool]:
         store, calls = self._store, self._calls
@@ -174,6 +190,7 @@ class IndexFiles:
             if self.folder is None:
                 yield
             else:
+                self._require_there("writer.lock")  # before a lock is made
                 with self.folder.writing():
                     self._let_go()
                     self.publish()  # completes the publication of a process that died after its commit
@@ -183,6 +200,7 @@ class IndexFiles:
 
     def publish(self) -> None:
         """Publish the last commit: derive the latest recipe's pool, replace the manifest file, delete old files."""
+        self._require_there()
         committed = self.refresh()
         if self.folder is None:
             self._published = self.store.commits()[0]

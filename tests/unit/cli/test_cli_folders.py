@@ -152,8 +152,15 @@ def test_delete_lists_what_goes_and_asks_on_a_terminal(folder, on_terminal):
     assert "Continue?" not in run("delete", folder, "nobody.md", code=1).stderr  # refused, so there is nothing to ask
     assert "Continue?" not in run("delete", folder, "--purge").stderr
     run("delete", folder, "press.md", given="y\n")
-    run("delete", folder, "ada.md", "--yes")
+    assert "Removing from the index without asking: 1" in run("delete", folder, "ada.md", "--yes").stderr
     assert ids(folder) == ["deep/lindle.md"]
+
+
+def test_delete_in_a_script_says_that_it_did_not_ask(folder):
+    result = run("delete", folder, "press.md", given="n\n")
+    assert "Removing from the index, not asking as there is no terminal: 1 document." in result.stderr
+    assert "documents 1 removed" in result.stdout
+    assert len(ids(folder)) == 2
 
 
 def test_an_index_without_documents_has_no_passages(folder):

@@ -22,7 +22,7 @@ from langchain_sire import (
 )
 from langchain_sire.documents import from_texts
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
 from sire_core.storage.uuids import from_uuid
 
@@ -103,6 +103,8 @@ def test_a_retriever_searches_the_mirrored_store(store, tmp_path):
 def test_a_recipe_that_this_process_was_given_is_known_over_a_store_too(store, tmp_path):
     recipe = replace(recipe_by_name("flat"), name="of-mine")
     SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i", recipe=recipe, vector_store=store).index.close()
+    with pytest.raises(EmbedderMismatchError, match=r"vector_store=\.\.\. instead"):
+        SireRetriever.load(tmp_path / "i").invoke("Who?")
     opened = SireRetriever.load(tmp_path / "i", vector_store=store)
     assert [document.page_content for document in opened.invoke("Who?")] == ["Mira painted."]
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from sire_core.errors import IndexLockedError, StorageError
+from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
 from sire_core.index import Index
 from sire_core.storage.folder import file_lock
 from sire_core.types import Document
@@ -119,6 +119,91 @@ def test_an_open_index_whose_folder_is_gone_is_a_clear_error(folder, opened):
             with pytest.raises(StorageError, match=str(folder)):
                 use()
         assert not folder.exists()
+
+
+def leave_nothing(folder):
+    shutil.rmtree(folder)
+
+
+def leave_an_empty_folder(folder):
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def leave_something_else(folder):
+    shutil.rmtree(folder)
+    folder.write_text("mine")
+
+
+def leave_all_but_the_database(folder):
+    (folder / "index.sqlite").unlink()
+
+
+LEAVE = (leave_nothing, leave_an_empty_folder, leave_something_else, leave_all_but_the_database)
+WAITING = {
+    "add": lambda index: index.add([NEW]),
+    "build": lambda index: index.build([NEW]),
+    "delete": lambda index: index.delete(["new"], missing_ok=True),
+    "forget": lambda index: index.forget([index.documents()[0].id]),
+    "purge": lambda index: index.purge(),
+    "flush": lambda index: index.flush(),
+}
+
+
+@pytest.mark.parametrize(("action", "leave"), list(zip(WAITING, LEAVE + LEAVE, strict=False)))
+def test_a_folder_that_is_deleted_under_a_waiting_change(folder, opened, action, leave):
+    """One clear error; the change begins no new index in that place, and leaves nothing there."""
+    failures = []
+
+    def change(index):
+        try:
+            WAITING[action](index)
+        except Exception as error:  # noqa: BLE001 - looked at below
+            failures.append(error)
+
+    with opened(folder) as index:
+        index.defer([NEW])
+        waiting = threading.Thread(target=change, args=(index,))
+        with file_lock(folder, "writer.lock"):
+            waiting.start()
+            time.sleep(0.2)
+            leave(folder)
+            left = {path.name for path in folder.parent.rglob("*")}
+        waiting.join(30)
+        assert [type(error) for error in failures] == [IndexMissingError]
+        assert "any more" in str(failures[0])
+        assert {path.name for path in folder.parent.rglob("*")} <= left
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+def test_a_folder_that_is_deleted_during_a_change(folder, opened, is_built):
+    """At each step of it: one clear error, and nothing of it is in that place."""
+    step = total = 0
+    while step <= total:
+        if is_built:
+            with opened(folder) as index:
+                index.build([LATER])
+        else:
+            leave_nothing(folder)
+        count = 0
+
+        def delete(*_):
+            nonlocal count
+            count += 1
+            if count == step:  # noqa: B023 - called at once
+                leave_nothing(folder)
+
+        with opened(folder, progress=delete) as index:
+            if step:
+                with pytest.raises(StorageError, match=r"removed or replaced|any more"):
+                    index.add([NEW])
+                assert list(folder.parent.iterdir()) == []
+                folder.mkdir()
+            else:
+                index.add([NEW])
+                total = count
+        step += 1
+    assert total > 5
 
 
 def test_files_copied_over_an_open_index_are_noticed(folder, tmp_path, opened):
