@@ -265,9 +265,9 @@ class EvalAnswerOptions:
         str | None,
         typer.Option(
             "--reader-prompt",
-            metavar="ours|paper",
+            metavar="ours|paper|brief",
             help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
-            "the papers. Default: `ours`, with a preset of the paper `paper`.",
+            "the papers; `brief` in less than six words (IIER). Default: `ours`, with a preset of the paper `paper`.",
         ),
     ] = None
     reader_only: Annotated[

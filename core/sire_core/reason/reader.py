@@ -13,7 +13,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
-from sire_core.reason.prompts import READ, READ_ALWAYS, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
+from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import AnswerPiece
 from sire_core.types import UnitKind
 
@@ -27,7 +27,7 @@ _SHORT = 200
 _LONG = 500
 """Maximum tokens of a paragraph."""
 
-_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "long": READ_LONG}
+_INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
 
 _AROUND = " .,;:!?\"'*()"
 """Characters around an option."""
@@ -43,7 +43,7 @@ class ReaderConfig:
     Attributes:
         prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
             asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them;
-            `long` for a paragraph that covers every reading of the question (ASQA).
+            `brief` is the same in less than six words (IIER); `long` for a paragraph that covers every reading of the question (ASQA).
         options: The answer is one of these, chosen by its number in any case (QuALITY).
         tokens: Most tokens of the context; None reads all hits.
         border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
@@ -51,14 +51,15 @@ class ReaderConfig:
             not fit is cut in any case.
     """
 
-    prompt: Literal["ours", "paper", "long"] = "ours"
+    prompt: Literal["ours", "paper", "brief", "long"] = "ours"
     tokens: int | None = None
     options: tuple[str, ...] = ()
     border: Literal["cut", "break", "skip"] = "cut"
 
     def __post_init__(self) -> None:
-        if self.prompt not in ("ours", "paper", "long"):
-            raise ConfigurationError(f"The reader's prompt is 'ours', 'paper' or 'long', not {self.prompt!r}.")
+        if self.prompt not in _INSTRUCTIONS:
+            names = ", ".join(map(repr, _INSTRUCTIONS))
+            raise ConfigurationError(f"The reader's prompt is one of {names}, not {self.prompt!r}.")
         if self.tokens is not None and self.tokens < 1:
             raise ConfigurationError(f"The reader needs at least 1 token of context, not {self.tokens}.")
         if self.border not in ("cut", "break", "skip"):

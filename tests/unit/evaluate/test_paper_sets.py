@@ -6,7 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.errors import CorpusError
+from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores, rouge_l, string_match, with_dr
 from sire_core.evaluate.bootstrap import with_tper
 from sire_core.evaluate.datasets import DataSet, Question, load_dataset
@@ -205,6 +205,17 @@ def test_closed_book_and_self_ask_are_rows_and_time_is_per_unit(tmp_path):
     own = EvalRow(Setup("SiReRAG", pool=30, family="sirerag"), "d", 1, (5,), None, (), answers={"TPQ": 2.0})
     assert [row.answers["TPER"] for row in with_tper([base, own])] == [1.0, 0.667]
     assert with_tper([own]) == [own]
+
+
+@pytest.mark.parametrize("via", ["single", "closed-book"])
+def test_brief_answers_are_asked_for_with_passages_and_without(tmp_path, via):
+    dataset = load_dataset(written(tmp_path / "pages.json", PAGES))
+    found, calls = answers(dataset, lambda call: "Otto Kell", via=via, reader=ReaderConfig("brief"))
+    assert [answered.text for answered in found] == ["Otto Kell"] * 2
+    assert all("less than six words" in call.instructions and call.schema is None for call in calls)
+    assert all(("passages" in call.fields) == (via == "single") for call in calls)
+    with pytest.raises(ConfigurationError, match="'brief'"):
+        ReaderConfig("short")
 
 
 def test_citations_of_reports_are_a_column():

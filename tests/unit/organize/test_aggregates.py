@@ -188,7 +188,11 @@ def test_a_fact_that_comes_or_goes_leaves_the_other_parts_of_a_hub_alone(comes):
 
 
 def test_table_3_counts_facts_per_entity_and_follows_changes(tmp_path):
-    texts = {"a": "Ann Low founded Mill House. Ann Low paints.", "b": "Bo Reed met Ann Low.", "c": "Cy Dorn met Ann Low."}
+    texts = {
+        "a": "Ann Low founded Mill House. Ann Low paints.",
+        "b": "Bo Reed met Ann Low.",
+        "c": "Cy Dorn met Ann Low.",
+    }
     rows = [
         {"id": "a", "entities": ["Ann Low", "Mill House"], "triples": [["Ann Low", "founded", "Mill House"]]},
         {"id": "b", "entities": ["Bo Reed", "Ann Low"], "triples": [["Bo Reed", "met", "Ann Low"]]},

@@ -14,7 +14,7 @@ from sire_core.recipes.iier.keywords import KeywordFinder
 from sire_core.recipes.iier.rank import EvidenceChain, EvidenceChains
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
-from sire_core.types import PathStep
+from sire_core.types import Passage, PathStep
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
@@ -237,3 +237,24 @@ def test_contexts_as_published_are_chains_alone_and_told_apart(folder):
     assert 2 <= len(found["chain"]) <= 4
     with opened(folder, similar_seeds=0, **alone) as index:
         assert len(index.search(QUESTION, 20, filter="tenant=a")) < 20
+
+
+@pytest.mark.parametrize("preset", ["ours", "published"])
+def test_structural_links_lead_to_the_passage_beside_it_in_a_document_of_several(preset):
+    report = ("The Glass Orchard opened in Port Ansel.", "Its maker was born at sea.", "Nobody liked the ending.")
+    town = ("Port Ansel has a harbour.", "Boats leave at noon.")
+    documents = [
+        Document("report", title="Report", chunks=tuple(map(Passage, report))),
+        Document("town", title="Town", chunks=tuple(map(Passage, town))),
+    ]
+    settings = {"preset": preset, "max_length": 2, "use_sim": False, "use_kw": False, "scorer": "heuristic"}
+    found = {}
+    for structural in (True, False):
+        with Index(recipe=iier(use_struc=structural, **settings), embedder=HashEmbedder()) as index:
+            index.build(documents)
+            assert index.stats()["interactions"]["structural"] == 3 * structural
+            found[structural] = index.search("Where was the maker of The Glass Orchard born?", 5)
+    walked = [[hit.unit.text for hit in hits if any(s.step == "chain" for s in hit.path)] for hits in found.values()]
+    assert walked == [[report[1]], []]
+    (hit,) = (hit for hit in found[True] if hit.unit.text == report[1])
+    assert any("beside it in the document" in step.note for step in hit.path)
