@@ -43,7 +43,8 @@ class ReaderConfig:
     Attributes:
         prompt: `ours` asks for citations and for an admission where the passages do not contain the answer; `paper`
             asks for an answer in any case, as the papers' readers do, and for nothing else: for comparisons with them;
-            `brief` is the same in less than six words (IIER); `long` for a paragraph that covers every reading of the question (ASQA).
+            `brief` is the same in less than six words (IIER); `long` for a paragraph that covers every reading of the
+            question (ASQA).
         options: The answer is one of these, chosen by its number in any case (QuALITY).
         tokens: Most tokens of the context; None reads all hits.
         border: What becomes of the hit that crosses that border: `cut` keeps what fits of it, `break` ends the context
