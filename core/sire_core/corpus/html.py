@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from html.parser import HTMLParser
 
@@ -78,6 +78,24 @@ _VOID = frozenset("area base br col embed hr img input link meta source track wb
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
+_WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"[^\W_]+(?: [^\W_]+)?:")
+_STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
+_STEPS = frozenset("prev previous next up".split())
+"""Relations of a link to the page before, behind or above this one."""
+_STEP_KEYS = ("p", "n", "u")
+_STEP_WORDS = _STEPS | frozenset(
+    "top home contents toc index ind bib back return to of the goto go page chapter section part book start table main "
+    "manual".split()
+)
+_STEP_BLOCKS = frozenset("p div header section table ul ol address".split())
+_STEP_NAME = 40
+_STEP_LINKS = 60
+_STEP_LETTERS = 600
+"""Length of a block of links between pages."""
+_TITLES_BETWEEN = 20
+"""Words that a table of such links may have outside of them: the titles of the page and of its book."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -248,6 +266,37 @@ def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], frozens
     return reader.finished(), reader.landmarks.navigation()
 
 
+def _linked_words(text: str) -> list[str]:
+    """Words in lower case, of an image its alternative text."""
+    return _WORD.findall(_IMAGE.sub(r"\1", text).lower())
+
+
+def _is_step_name(words: list[str]) -> bool:
+    """Whether words say where a link leads in a sequence of pages ("Next chapter", "Top", "2") and nothing else."""
+    return not _STEP_WORDS.isdisjoint(words) and all(
+        word in _STEP_WORDS or word.isdigit() or len(word) == 1 for word in words
+    )
+
+
+def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_table: bool) -> bool:
+    """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
+    text = "\n".join(lines)
+    if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
+        return False
+    words = _linked_words(text)
+    if _is_step_name(words):
+        return True
+    others = Counter(words)
+    for name, _ in links:
+        others.subtract(_linked_words(name))
+    if not any(is_step for _, is_step in links):
+        return _STEP_LABEL.match(text) is not None and _is_step_name(list(others.elements()))
+    if is_table:
+        return sum(others.values()) <= _TITLES_BETWEEN
+    others.subtract(_linked_words(" ".join(_LABEL.findall(text))))
+    return len(lines) == 1 and not any(others.elements())
+
+
 class _Reader(LinearParser):
     """Collects lines of Markdown while the parser reads a page."""
 
@@ -269,6 +318,10 @@ class _Reader(LinearParser):
         self._row: list[str] | None = None
         self._rows = 0
         self._cells: set[str] = set()  # what the cells with text in this row are
+        self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
+        self._link: tuple[int, bool] | None = None  # the open one: where its text begins
+        self._last_step = 0  # number of links up to the last one to a page before, behind or above
+        self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
 
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""
@@ -313,6 +366,8 @@ class _Reader(LinearParser):
                 self._places[name].pop()
             if self._skips_from is None:
                 self._end(tag)
+                if self._blocks and self._blocks[-1][0] == len(self._open):
+                    self._leave_out_steps(tag, *self._blocks.pop()[1:])
                 if tag in _LISTS:
                     del self._lists[-1:]
             elif self._skips_from == len(self._open):
@@ -324,10 +379,8 @@ class _Reader(LinearParser):
         if tag in _LISTS:
             start = attributes.get("start") or "1"
             self._lists.append(int(start) if tag == "ol" and start.isdigit() and len(start) < 9 else int(tag == "ol"))
-        if tag == "title":
-            self._in_title = True
-        elif tag == "code" and self._code is None:
-            self._text.append("`")
+        if tag in ("title", "code", "a"):
+            self._begin_inline(tag, attributes)
         elif tag in _CELLS:
             self._flush()
             self._row = [] if self._row is None and self._places["table"] else self._row
@@ -342,6 +395,29 @@ class _Reader(LinearParser):
                 self._prefix = self._label() if tag == "li" else "#" * _HEADINGS[tag] + " "
         elif tag in _BLOCKS:
             self._break()
+        if tag in _STEP_BLOCKS and self._row is None:
+            self._blocks.append((len(self._open), len(self._lines), len(self._links)))
+
+    def _begin_inline(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+        if tag == "title":
+            self._in_title = True
+        elif tag == "code" and self._code is None:
+            self._text.append("`")
+        elif tag == "a" and attributes.get("href"):
+            is_step = not _STEPS.isdisjoint((attributes.get("rel") or "").lower().split())
+            self._link = len(self._text), is_step or attributes.get("accesskey") in _STEP_KEYS
+
+    def _end_inline(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        elif tag == "code" and self._code is None:
+            self._text.append("`")
+        elif tag == "a" and self._link is not None:
+            start, is_step = self._link
+            self._links.append((text := "".join(self._text[start:]), is_step))
+            self._link = None
+            if is_step or (len(text) < _STEP_NAME and _is_step_name(_linked_words(text))):
+                self._last_step = len(self._links)
 
     def _label(self) -> str:
         """Marker of the next item of the innermost list."""
@@ -361,10 +437,8 @@ class _Reader(LinearParser):
 
     def _end(self, tag: str) -> None:
         """End an element whose content is kept."""
-        if tag == "title":
-            self._in_title = False
-        elif tag == "code" and self._code is None:
-            self._text.append("`")
+        if tag in ("title", "code", "a"):
+            self._end_inline(tag)
         elif tag in _CELLS and self._row is not None:
             self._row.append(self._take_text().replace("|", "\\|"))
             if self._row[-1]:
@@ -437,6 +511,17 @@ class _Reader(LinearParser):
                 self._lines.append("")
             self._lines.append(self._prefix + text)
             self._prefix = ""
+
+    def _leave_out_steps(self, tag: str, first_line: int, first_link: int) -> None:
+        """Forget the lines of a block that holds nothing but links to the pages before, behind and above."""
+        links, lines = len(self._links) - first_link, len(self._lines) - first_line
+        if not (self._last_step > first_link or (links and lines < 3 and _STEP_LABEL.match(self._lines[-1]))):
+            return
+        if links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
+            return
+        block = [line for line in self._lines[first_line:] if line]
+        if _is_between_pages(block, self._links[first_link:], is_table=tag == "table"):
+            del self._lines[first_line:]
 
     def _end_row(self) -> None:
         row, self._row = self._row, None

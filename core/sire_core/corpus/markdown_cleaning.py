@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from sire_core.corpus.markdown_blocks import block_runs, code_end
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
+from sire_core.models.word_vectors import is_english
 
 _BASE64 = "[A-Za-z0-9+/]"
 _PAYLOAD = re.compile(
@@ -66,11 +67,17 @@ _MODULE = re.compile(
 )
 """A line of MDX that loads or names a component."""
 _LETTERS = r"[^\W\d_]"
-# From the beginning of a word only, so that a line without an end is read once.
+_DEEP = 4
+"""Indentation from which a line may be code."""
+# From the beginning of a word only, so that a line without an end is read once. Options and paths are no words.
 _CUT = re.compile(
-    rf"(?<![\w\u2010-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ ]{{0,3}}{_LETTERS}+)+)(?P<rest>\S*)(?P<end>[ \t]*\n?)"
+    rf"(?<![\w\u2010./@=:\\-])(?P<word>{_LETTERS}{{2,}}(?:[\u2010-]\n[ \t]*{_LETTERS}+)+)(?![/@=\\\d_]|\.\w)"
+    r"(?P<rest>\S*)(?P<end>[ \t]*\n?)"
 )
-_BREAK = re.compile(r"[\u2010-]\n *")
+_BREAK = re.compile(r"[\u2010-]\n([ \t]*)")
+_SET_CUT = re.compile(r"(?P<word>(?:\u2010\n[ \t]*[^\s\u2010]+)+)(?P<end>[ \t]*\n?)")
+_SET_HYPHEN = re.compile(r"\u2010(?!\n)")
+_TYPED_HYPHEN = re.compile(rf"{_LETTERS}-{_LETTERS}")
 _WHOLE = re.compile(rf"(?<![^\W\d_]){_LETTERS}+(?:[\u2010-]{_LETTERS}+)*")
 _JOINING = frozenset(
     "and or to und oder bis bzw sowie et ou y o e ed og och eller en of i lub \u0438 \u0438\u043b\u0438".split()
@@ -347,25 +354,51 @@ def _navigates(line: str) -> bool:
 def without_hyphenation(text: str) -> str:
     """The text with words that end on the next line put together again; the line ends behind them.
 
-    A word goes on in small letters. It keeps its hyphen where the text writes it with one in the middle of a line, or
-    has both halves as words of their own and nowhere the whole: "long-term". Fenced code stays as it is.
+    A word goes on in small letters, below the words that it belongs to. It keeps its hyphen where the text writes it
+    with one in the middle of a line, or where both halves are words of the text or of English and the whole is none
+    ("long-term"). A program that sets text (`man`) ends lines with a hyphen that is no part of the
+    text (U+2010): all words that it cuts are put together. Fenced code stays as it is.
     """
+    if "\u2010\n" in text and not _SET_HYPHEN.search(text) and _TYPED_HYPHEN.search(text):
+        return _SET_CUT.sub(lambda match: _joined(match, "", _BREAK.split(match["word"])[1:]), text)
     if not _CUT.search(text):
         return text
     known = {word.lower() for word in _WHOLE.findall(_CUT.sub(" ", text))}
-
-    def whole(match: re.Match[str]) -> str:
-        parts = _BREAK.split(match["word"])
-        return f"{''.join(parts)}{match['rest']}{match['end'] and chr(10)}" if _is_cut(parts, known) else match[0]
-
     runs = block_runs(text.split("\n"))
     return "\n".join(
-        ["\n".join(lines) if kind == "code" else _CUT.sub(whole, "\n".join(lines)) for kind, lines in runs]
+        [
+            "\n".join(lines) if kind == "code" else _CUT.sub(lambda match: _whole(match, known), "\n".join(lines))
+            for kind, lines in runs
+        ]
     )
+
+
+def _joined(match: re.Match[str], first: str, breaks: Sequence[str]) -> str:
+    """A word whose parts stand behind indentations; the words behind it begin a line below its last part."""
+    end = match["end"]
+    behind = "" if not end else "\n" if end.endswith("\n") else f"\n{breaks[-2]}"
+    return f"{first}{''.join(breaks[1::2])}{match.groupdict().get('rest') or ''}{behind}"
+
+
+def _whole(match: re.Match[str], known: set[str]) -> str:
+    first, *breaks = _BREAK.split(match["word"])
+    line_start = match.string.rfind("\n", 0, match.start()) + 1
+    line = match.string[line_start : match.start()]
+    stands = all(_is_below(line, indent) for indent in breaks[::2])
+    return _joined(match, first, breaks) if stands and _is_cut([first, *breaks[1::2]], known) else match[0]
+
+
+def _is_below(line: str, indent: str) -> bool:
+    """Whether a line that begins behind an indentation goes on with the text of the line above it."""
+    column = len(indent)
+    begins = len(line) - len(line.lstrip())
+    return column < _DEEP or column == begins or (line[column - 2 : column] == "  " and column > begins)
 
 
 def _is_cut(parts: list[str], known: set[str]) -> bool:
     halves = [part.lower() for part in parts]
     if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
         return False
-    return "".join(halves) in known or not known.issuperset(halves)
+    whole = "".join(halves)
+    compound = known.issuperset(halves) or (len(halves) == 2 and all(len(h) > 2 and is_english(h) for h in halves))
+    return whole in known or is_english(whole) or not compound

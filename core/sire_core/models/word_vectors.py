@@ -35,6 +35,18 @@ def _rows(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.int
     return keys[rows], rows
 
 
+@cache
+def _stems() -> frozenset[str]:
+    return frozenset(_file()[0])
+
+
+def is_english(word: str) -> bool:
+    """Whether a word, in small letters and any inflection, has a vector."""
+    import Stemmer
+
+    return Stemmer.Stemmer("english").stemWord(word) in _stems()
+
+
 def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
     """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros.
 

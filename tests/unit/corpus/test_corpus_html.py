@@ -144,3 +144,44 @@ def test_items_of_lists_keep_their_numbers_and_pictures_in_base64_only_their_wor
         "<ol start=3><li>a<ul><li>b</ul><li>c</ol><ul><li>d</ul><p><img alt='A chart' src='data:image/png;base64,QUJD'>"
     )
     assert html_to_markdown(page)[1] == "3. a\n- b\n4. c\n- d\n\nA chart"
+
+
+STEPS = {
+    "DocBook": """<div class="navheader"><table width="100%"><tr><th colspan="3">12. Locks of the queue</th></tr><tr>
+<td><a accesskey="p" href="a">Prev</a></td><th>Part II. Jobs</th><td><a accesskey="n" href="b">Next</a></td></tr></table>
+<hr></div>""",
+    "DocBook with pictures": """<table><tr><td><a accesskey="p" href="a"><img src="prev.png" alt="Prev"></a></td>
+<td><a accesskey="u" href="u"><img src="up.png" alt="Up"></a></td><th>User manual</th></tr></table>""",
+    "Texinfo": """<div class="header"><p>Next: <a href="b" rel="next">Leases</a>, Previous: <a href="a" rel="prev">Jobs</a>,
+Up: <a href="u" rel="up">Queues</a> &nbsp; [<a href="i" rel="index">Index</a>]</p></div>""",
+    "Texinfo in German": '<p>Nächste: <a href="b" rel="next">Leases</a>, Nach oben: <a href="u" rel="up">Queues</a></p>',
+    "without relations": '<p>Next: <a href="b">Leases</a>, Up: <a href="u">Queues</a></p>',
+    "Doxygen and GAP": '<div>[<a href="t">Top of Book</a>] [<a href="c">Contents</a>] [<a href="n">Next Chapter</a>]</div>',
+    "numbers": '<div>Go to chapter: <a href="0">Top</a> <a href="1">1</a> <a href="2">2</a> <a href="i">Ind</a></div>',
+    "back to the top": '<div class="top"><a href="#header"><img alt="top" src="up.gif"></a></div>',
+    "Sphinx": '<div class="related"><ul><li><a href="b" rel="next">next</a> |</li><li><a href="a">previous</a></li></ul></div>',
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_links_to_the_pages_before_and_behind_are_left_out(name):
+    page = f"<body>{STEPS[name]}<h1>Claims</h1><p>A worker claims.</p>{STEPS[name]}</body>"
+    assert read(page) == "# Claims\n\nA worker claims."
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>See the <a href='b' rel='next'>next chapter</a> for leases.</p>", "See the next chapter for leases."),
+        ("<dl><dt><a href='#n'>next</a></dt><dd>The job behind.</dd></dl>", "next\n\nThe job behind."),
+        ("<p><a name='top'>Top</a></p><p>Of it.</p>", "Top\n\nOf it."),
+        ("<div><h2>Up</h2><p><a href='b' rel='next'>Leases</a> end.</p></div>", "## Up\n\nLeases end."),
+        (
+            "<table><tr><td><a href='a'>Lease</a></td><td>up 4 %</td></tr></table>",
+            "|  |  |\n| --- | --- |\n| Lease | up 4 % |",
+        ),
+        ("<div><p>Text.</p><p><a href='b' rel='next'>Leases</a></p></div>", "Text."),
+    ],
+)
+def test_links_within_a_text_stay(page, text):
+    assert read(page) == text
