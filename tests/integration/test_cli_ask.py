@@ -1,4 +1,4 @@
-"""`sire ask`: steps as they happen, numbered citations, no answer without evidence, evidence without a model."""
+"""`sire ask`: steps as they happen, numbered citations, no answer without evidence, sentences without a model."""
 
 from __future__ import annotations
 
@@ -138,15 +138,17 @@ def test_insufficient_evidence_is_said_and_is_no_error(folder):
     assert "No hits" in result.stderr
 
 
-def test_without_a_model_there_is_evidence_and_a_hint(folder):
+def test_without_a_model_sentences_are_quoted_with_a_hint(folder):
     for via in ("single", "ircot", "self-ask"):
         result = run(folder, QUESTION, "--via", via, "-k", 3)
-        assert "[3] " in result.stdout
+        assert "Extracted, word for word:\n" in result.stdout
         assert "Answer" not in result.stdout
         assert "--llm MODEL" in result.stderr
         assert "--base-url" in result.stderr
     told = json.loads(run(folder, QUESTION, "--json", "-k", 3).stdout)
-    assert (told["answer"], len(told["hits"])) == ("", 3)
+    assert (told["stop"], told["sufficient"], len(told["hits"])) == ("extracted", False, 3)
+    assert "He was born in Hathersay, where his father guarded the gate" in told["answer"]
+    assert told["answer"].endswith(" [3]")
     assert "--llm" in told["note"]
     queried = json.loads(CliRunner().invoke(app, ["query", str(folder), QUESTION, "-k", "3", "--json"]).stdout)
     assert told["hits"] == queried

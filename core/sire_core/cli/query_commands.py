@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -259,13 +259,14 @@ def ask(
 
     Example: sire ask my-index "When did Lothair II's mother die?" --via ircot --llm gpt-4o-mini
 
-    Without --llm there is no answer, and the evidence is shown as by `sire query`. If the evidence does not contain the
-    answer, the output says: insufficient evidence. The exit code is 1 if a model was given but produced no answer.
+    Without --llm the answer is extracted: the sentences of the evidence that answer best, word for word. A model says
+    "insufficient evidence" if the evidence does not contain the answer. The exit code is 1 if a model was given but
+    produced no answer.
 
     JSON: {"question", "answer", "sufficient", "citations", "findings", "stop", "note", "steps", "hits", "usage"}; hits
     are those of `sire query --json`, citations their numbers from 1.
     """
-    from sire_core.reason import PassageSource, reason
+    from sire_core.reason import PassageSource, extract_answer, reason
 
     check_folder(folder, question)
     model = answering.model()
@@ -276,8 +277,12 @@ def ask(
         steps = reason(index=PassageSource(index), question=question, k=k, filter=filter, stream=streams, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
+    if model is None:
+        trace = replace(trace, answer=extract_answer(question, trace.answer.hits))
     if as_json:
         say_json(answer_json(question, trace, hint))
+    elif trace.answer.stop == "extracted":
+        say_extracted(question, trace.answer, hint)
     else:
         say_answer(question, trace.answer, hint, was_streamed=was_streamed)
     if model is not None and _has_failed(trace.answer):
@@ -313,8 +318,8 @@ def _no_model(index: Index) -> str:
     """A hint how to get an answer."""
     built_by = str(index.stats()["language_model"]).removeprefix("openai:")
     return (
-        f"No language model was given, so this is the evidence and not an answer. For an answer add --llm "
-        f"{built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
+        f"No language model was given: these are sentences of the documents. For an answer in words of its own add "
+        f"--llm {built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
     )
 
 
@@ -368,6 +373,23 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
     findings = "".join(f" Finding {finding}." for finding in answer.findings)
     tokens = f"{used.input_tokens:,} + {used.output_tokens:,} tokens"
     note(f"Stopped: {answer.stop}. {count(used.calls, 'call')}, {tokens}, searches: {used.retrievals}.{findings}")
+
+
+def say_extracted(question: str, answer: Answer, hint: str) -> None:
+    """Print the sentences of an extracted answer, and where they stand."""
+    from sire_core.explore.highlight import marked
+    from sire_core.search.extract import extract_sentences
+
+    say(
+        "\nExtracted, word for word:" if answer.text else "\nNo sentence of the evidence shares a word with it.", "bold"
+    )
+    for sentence in extract_sentences(question, answer.hits):
+        say_marked(marked(f"{sentence.text} [{sentence.hit}]", question), indent=2)
+    say()
+    for number in answer.citations or range(1, len(answer.hits) + 1):
+        hit = answer.hits[number - 1]
+        say(f"[{number}] {hit.unit.title or shorten(hit.unit.text, 60)}, from {some(hit.doc_ids)}", "cyan", indent=2)
+    note(hint, "yellow")
 
 
 def answer_json(question: str, trace: Trace, hint: str = "") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import escaped
-from sire_core.explore.markdown import markdown_html
+from sire_core.explore.markdown import highlighted, markdown_html
 from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
 from sire_core.types import digest
 
@@ -254,11 +254,20 @@ def parts(result: QueryResult, address: Callable[[str, str], str] | None = None)
     ]
     return (
         f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
-        f'<p class="meta">{escaped("; ".join(notes))}</p>'
+        f'<p class="meta">{escaped("; ".join(notes))}</p>{_extracts(result, name)}'
         '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits of '
         f'{escaped(result.recipe)}">'
         f"{drawing(result.picture, links=links, name=name)}</div>{hits_html(result, name, address)}</section>"
     )
+
+
+def _extracts(result: QueryResult, name: str) -> str:
+    """The sentences that answer, each with a link to its hit."""
+    sentences = "".join(
+        f'<p>{highlighted(sentence.text, result.question)} <a href="#{name}-{sentence.hit}">[{sentence.hit}]</a></p>'
+        for sentence in result.extracts
+    )
+    return f'<h3>Extracted, word for word</h3><div class="text">{sentences}</div>' if sentences else ""
 
 
 def hits_html(result: QueryResult, name: str, address: Callable[[str, str], str] | None = None) -> str:

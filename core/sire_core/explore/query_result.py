@@ -13,6 +13,7 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.search.explanation import text_below_title
+from sire_core.search.extract import Extract, extract_sentences
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
@@ -59,6 +60,7 @@ class QueryResult:
         seconds: Duration of the search.
         units: Number of units that were searched.
         tokens: Tokens of the hits' texts together.
+        extracts: The sentences of the hits that answer best.
     """
 
     question: str
@@ -69,6 +71,7 @@ class QueryResult:
     seconds: float
     units: int
     tokens: int
+    extracts: tuple[Extract, ...] = ()
 
     def __repr__(self) -> str:
         titles = ", ".join(hit.title or hit.id for hit in self.hits)
@@ -126,6 +129,7 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
         seconds=seconds,
         units=snapshot.size,
         tokens=sum(count_tokens(hit.unit.text) for hit in hits),
+        extracts=tuple(extract_sentences(question, hits)),
     )
 
 

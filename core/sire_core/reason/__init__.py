@@ -3,7 +3,7 @@
 # Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
 from sire_core.reason.calls import ReasoningLimits
 from sire_core.reason.ircot import IRCoTConfig, ircot
-from sire_core.reason.reader import ReaderConfig
+from sire_core.reason.reader import ReaderConfig, extract_answer
 from sire_core.reason.runner import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
@@ -42,6 +42,7 @@ __all__ = [
     "Thought",
     "Trace",
     "collect",
+    "extract_answer",
     "ircot",
     "iterate_sync",
     "reason",

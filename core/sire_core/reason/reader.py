@@ -14,7 +14,8 @@ from sire_core.models.plain_answers import without_thinking
 from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
-from sire_core.reason.steps import AnswerPiece
+from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
+from sire_core.search.extract import extract_sentences
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -233,3 +234,18 @@ def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> Rea
     if missing:
         text += " " * (not inside) + "".join(f"[{number}]" for number in missing)
     return ReadAnswer(text, (*inside, *missing), sufficient=True)
+
+
+def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
+    """Answer with the sentences of `extract_sentences`, each with its citation; its stop reason is `extracted`.
+
+    No model has judged whether the sentences suffice, so `sufficient` is False.
+    """
+    chosen = extract_sentences(question, hits)
+    return Answer(
+        text=" ".join(f"{sentence.text} [{sentence.hit}]" for sentence in chosen),
+        stop="extracted" if hits else "empty_index",
+        hits=tuple(hits),
+        citations=tuple(dict.fromkeys(sentence.hit for sentence in chosen)),
+        usage=ReasoningUsage(retrievals=1),
+    )

@@ -22,13 +22,15 @@ StopReason = Literal[
     "timeout",
     "empty_index",
     "model_failed",
+    "extracted",
 ]
 """Why the reasoning ended.
 
 `answered`: the answer was reached, and the evidence holds it; `done`: the model had nothing more to search for;
 `no_question`: it named nothing that could be searched for; `repeated_query`: it asked the same again; `step_limit`,
 `call_limit`, `token_limit`, `timeout`: a bound of `ReasoningLimits`; `empty_index`: nothing is indexed, or nothing
-passes the filter; `model_failed`: the model failed or declined, `Answer.note` says how.
+passes the filter; `model_failed`: the model failed or declined, `Answer.note` says how; `extracted`: there was no
+model, and the text is sentences of the evidence (`extract_answer`).
 """
 
 

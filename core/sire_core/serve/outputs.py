@@ -122,12 +122,18 @@ def answer_text(answer: Answer, steps: Sequence[ReasoningStep] = (), cite_key: s
             "Read, but not cited:\n"
             + "\n".join(dict.fromkeys(_source(hit, names[id(hit)]) for hit in answer.hits[:_SHOWN]))
         )
-    why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
-    sufficient = "yes" if answer.sufficient else f"no (stopped by {why})"
-    parts.append(f"The evidence is sufficient: {sufficient}.")
+    parts.append(sufficiency(answer))
     if lines := [step_text(step) for step in steps if not isinstance(step, AnswerPiece) and step is not answer]:
         parts.append("Steps:\n" + "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))
     return "\n\n".join(parts)
+
+
+def sufficiency(answer: Answer) -> str:
+    """Whether the evidence suffices, as a sentence."""
+    if answer.stop == "extracted":
+        return "Extracted: sentences of the documents, word for word; no model has judged whether they suffice."
+    why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
+    return f"The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {why})'}."
 
 
 def step_text(step: ReasoningStep) -> str:

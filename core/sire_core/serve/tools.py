@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.pluralize import count
-from sire_core.errors import ConfigurationError, QueryError
+from sire_core.errors import QueryError
 from sire_core.models.usage import limits_of
 from sire_core.serve.arguments import (
     AskArguments,
@@ -54,8 +54,6 @@ _KEYS = 30
 _COMPARED = 20_000
 """Maximum ids that an unknown id is compared with."""
 
-_NO_MODEL = "This server has no language model to answer with: use search, or start it with `sire mcp DIR --llm MODEL`."
-
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -86,7 +84,7 @@ class IndexTools:
 
     Args:
         index: What is searched.
-        language_model: Answers questions; without one `ask` says so.
+        language_model: Answers questions; without one `ask` gives sentences of the evidence.
         limits: What one question may cost: `ReasoningLimits`, or a mapping of these.
         cite_key: Names of documents in texts; see `cited_names`.
 
@@ -121,6 +119,10 @@ class IndexTools:
             "Answers a question from the indexed documents, in few words, with the ids of the documents that it cites "
             "in brackets, and says whether the evidence is sufficient."
         )
+        extracting = (
+            "Gives the sentences of the indexed documents that answer a question best, word for word, with the ids of "
+            "their documents in brackets. Nothing judges whether they suffice: no language model is configured."
+        )
         return [
             ToolSpec(
                 "search",
@@ -133,7 +135,7 @@ class IndexTools:
             ToolSpec(
                 "ask",
                 "Ask documents",
-                asking if self._model is not None else f"{asking} Not available here: no language model is configured.",
+                asking if self._model is not None else extracting,
                 with_known_keys(AskArguments, metadata),
                 AskOutput,
             ),
@@ -189,20 +191,19 @@ class IndexTools:
 
     async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
         query = read_arguments(AskArguments, arguments)
-        if self._model is None:
-            raise ConfigurationError(_NO_MODEL)
-        from sire_core.reason import PassageSource, reason, settings_of
+        from sire_core.reason import PassageSource, extract_answer, reason, settings_of
         from sire_core.reason.steps import Answer
 
+        settings = settings_of(query.via, query.flavor)
         run = reason(
-            query.via,
+            query.via if self._model else "single",
             PassageSource(self._index),
             query.question,
             model=self._model,
             k=query.k,
             filter=query.filter,
             limits=self._limits_of(query),
-            **settings_of(query.via, query.flavor),
+            **(settings if self._model else {"answer": False}),
         )
         steps_made: list[ReasoningStep] = []
         answer: Answer | None = None
@@ -214,6 +215,8 @@ class IndexTools:
                     steps_made.append(step)
                     await tell(step_text(step))
         assert answer is not None  # what every strategy ends with
+        if self._model is None:
+            answer = extract_answer(query.question, answer.hits)
         steps_shown = steps_made if query.show_steps else []
         return ToolResult(
             answer_text(answer, steps_shown, self._cite_key), AskOutput.of(answer, steps_shown, **self._searched(query))

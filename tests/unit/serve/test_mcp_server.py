@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 
@@ -110,6 +111,17 @@ async def test_nothing_found_is_no_error(call):
     assert (text_of(result), result.is_error) == (f"Nothing was found. {hint}", False)
 
 
+async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
+    result = await call("ask", {"question": "Who founded Brackwater Press?"})
+    assert text_of(result).startswith("Ada Holm founded Brackwater Press. [m-1]")
+    assert "no model has judged whether they suffice" in text_of(result)
+    output = result.structured_content
+    assert (output["stop"], output["sufficient"], output["usage"]["calls"]) == ("extracted", False, 0)
+    assert output["doc_ids"][0] == "m-1"
+    everything = " ".join(hit["text"] for hit in output["hits"])
+    assert all(sentence in everything for sentence in re.split(r" \[\d+\] ?", output["answer"]))
+
+
 async def test_explain_gives_reasons(call, index):
     result = await call("explain", {"query": "Where did Brackwater Press stand?", "k": 2})
     assert text_of(result) == index.explain("Where did Brackwater Press stand?", 2)
@@ -127,7 +139,6 @@ async def test_explain_gives_reasons(call, index):
         ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
-        ("ask", {"question": "x"}, "no language model to answer with: use search, or start it with"),
         ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch."),
     ],
 )

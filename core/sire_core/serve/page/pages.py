@@ -21,6 +21,7 @@ from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.passages import RETURNS
+from sire_core.serve.outputs import sufficiency
 from sire_core.serve.page import views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.views import address, link
@@ -99,7 +100,7 @@ def reason_panel(explorer: Explorer) -> None:
     from sire_core.reason import STRATEGIES
 
     if explorer.model is None:
-        ui.label("No language model was given (--llm), so the evidence is shown instead of an answer.")
+        ui.label("No language model was given (--llm): answers are sentences of the documents, word for word.")
     running: list[asyncio.Task[Any]] = []
 
     async def go() -> None:
@@ -114,24 +115,28 @@ def reason_panel(explorer: Explorer) -> None:
         status.set_text("")
 
     question = question_field("Question", "", "Think", go)
-    via = ui.select(list(STRATEGIES), label="Strategy", value="ircot").style("min-width:130px")
+    via = ui.select(list(STRATEGIES), label="Strategy", value="ircot" if explorer.model else "single")
+    via.style("min-width:130px").set_enabled(explorer.model is not None)
     log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
     status = ui.label("").props("role=status").classes("sire-piece")
 
     async def think() -> None:
-        if explorer.model is None:
-            ui.html(asked_html(await explorer.ask(ExplorerQuery(question.value or ""))), sanitize=False)
-        else:
-            await _steps(explorer, via.value, question.value or "", log)
+        await _steps(explorer, via.value, question.value or "", log)
 
 
 async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) -> None:
-    """Draw the steps as they come, and stream the answer."""
-    from sire_core.reason import Answer, AnswerPiece, reason
+    """Draw the steps as they come, and stream the answer; without a model it is extracted."""
+    from sire_core.reason import Answer, AnswerPiece, PassageSource, extract_answer, reason
 
     recipe = explorer.recipes()[0]
     piece = None
-    async with aclosing(reason(via, explorer.index(), question, stream=True)) as steps:
+    source = PassageSource(explorer.index())
+    run = (
+        reason(via, source, question, stream=True)
+        if explorer.model
+        else reason("single", source, question, answer=False)
+    )
+    async with aclosing(run) as steps:
         async for step in steps:
             if log.is_deleted:  # the page was left
                 return
@@ -141,7 +146,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
             elif isinstance(step, Answer):
                 if piece:  # the answer repeats it
                     piece.delete()
-                show_html(answer_html(step, recipe))
+                show_html(answer_html(step if explorer.model else extract_answer(question, step.hits), recipe))
             else:
                 show_html(step_html(step, recipe))
 
@@ -165,14 +170,12 @@ def answer_html(answer: Answer, recipe: str) -> str:
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
     read = cited or list(enumerate(answer.hits[:5], 1))
     sources = "".join(f"<li>[{number}] {_hit_link(hit, recipe)}</li>" for number, hit in read)
-    why = f"{answer.stop}: {answer.note}" if answer.note else answer.stop
     usage = answer.usage
     spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
     return (
         f'<h2>Answer</h2><p class="text">{escaped(answer.text or "No answer.")}</p>'
         + (f"<p>{'Sources' if cited else 'Read, but not cited'}:</p><ul class=plain>{sources}</ul>" if sources else "")
-        + f"<p>The evidence is sufficient: {'yes' if answer.sufficient else f'no (stopped by {escaped(why)})'}.</p>"
-        f'<p class="meta">{spent}</p>'
+        + f'<p>{escaped(sufficiency(answer))}</p><p class="meta">{spent}</p>'
     )
 
 

@@ -1,0 +1,53 @@
+"""Sentences of hits that answer a question, chosen without a model."""
+
+import pytest
+
+from sire_core import Index
+from sire_core.data import demo_documents, demo_questions
+from sire_core.reason import extract_answer
+from sire_core.search.extract import extract_sentences
+from sire_core.types import Hit, Unit, UnitKind
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def hit(name, text, title=""):
+    return Hit(unit=Unit(name, UnitKind.CHUNK, text, (name,), title), score=1.0, doc_ids=(name,))
+
+
+BRIDGE = hit("bridge", "# Arne Bridge\n\nIt is painted green. It was opened in 1931. Boats pass below.", "Arne Bridge")
+PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
+
+
+def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
+    chosen = extract_sentences("When was the Arne Bridge opened?", [BRIDGE, PAINT], 2)
+    assert [(one.hit, one.text) for one in chosen] == [(1, "Arne Bridge:"), (1, "It was opened in 1931.")]
+
+
+def test_a_number_is_preferred_where_one_is_asked_for():
+    hits = [hit("a", "The mill was built by monks. The mill was built in 1202.", "Mill")]
+    assert extract_sentences("When was the mill built?", hits, 1)[0].text.endswith("1202.")
+    assert extract_sentences("What was the mill built for?", hits, 1)[0].text.endswith("monks.")
+
+
+def test_an_answer_cites_what_it_quotes_and_claims_nothing():
+    answer = extract_answer("When was the Arne Bridge opened?", [BRIDGE, PAINT])
+    assert "It was opened in 1931. [1]" in answer.text
+    assert (answer.stop, answer.sufficient, answer.hits) == ("extracted", False, (BRIDGE, PAINT))
+    assert answer.citations[0] == 1
+
+
+def test_hits_that_have_nothing_in_common_with_the_question_give_nothing():
+    answer = extract_answer("Who composed the opera?", [PAINT])
+    assert (answer.text, answer.citations, answer.stop) == ("", (), "extracted")
+    assert extract_answer("Who?", []).stop == "empty_index"
+
+
+def test_the_sentence_that_leads_on_is_quoted():
+    with Index(recipe="sire") as index:
+        index.build(demo_documents())
+        questions = list(demo_questions())
+        found = [extract_answer(q.question, index.search(q.question, 10)).text for q in questions]
+    assert "It was directed by Petra Quillon" in found[0]
+    assert "hauled by the locomotive Maid of Corrow" in found[2]
+    assert "was commanded by Aldous Brack" in found[1]
