@@ -67,7 +67,6 @@ class PassageNames:
         title_names: The title with and without that part.
         entities: Of the record, in order.
         statements: Of the record, in order.
-        said: Key of the passage's title and text.
     """
 
     chunk_id: str
@@ -75,16 +74,21 @@ class PassageNames:
     title_names: tuple[str, ...] = ()
     entities: tuple[NamedEntity, ...] = ()
     statements: tuple[NamedStatement, ...] = ()
-    said: str = ""
 
     def literals(self) -> dict[str, list[str]]:
-        """Return, by key, ends of statements that are spelt out but are not entities of the record."""
-        ids = {entity.id for entity in self.entities if entity.key}
-        ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail) if end not in ids)
+        """Return, by key, ends of statements that are not entities of the record, spelled out or not.
+
+        And entities of the record that the passage does not spell out: the statements say their names, too.
+        """
+        known = {entity.id: entity for entity in self.entities if entity.key}
+        ends = dict.fromkeys(end for stated in self.statements for end in (stated.head, stated.tail))
         names: dict[str, list[str]] = {}
         for end in ends:
-            if key := cached_key(end):
-                names.setdefault(key, []).extend([end] if key in self.said else [])
+            entity = known.get(end)
+            if entity is None and (key := cached_key(end)):
+                names.setdefault(key, []).append(end)
+            elif entity is not None and not entity.names:
+                names.setdefault(entity.key, []).append(entity.name)
         return names
 
     @classmethod
@@ -113,7 +117,7 @@ class PassageNames:
             for fact in record.facts
             for triple in fact.triples
         )
-        return cls(chunk.id, key, names, entities, statements, text_key)
+        return cls(chunk.id, key, names, entities, statements)
 
 
 _ENTITY, _LITERAL = "e:", "l:"
@@ -341,8 +345,8 @@ class KnowledgeGraph(Derivation):
         max_names: Maximum names of an entity; a merge that exceeds it is refused.
         skip_types: Entity types left out of the graph, unless they are the title of a passage; `[]` includes all, also
             dates and quantities, as in MS-RAG.
-        literals: Whether common nouns in triples, such as "basketball", are entities, too, as in the graphs of HippoRAG
-            and MS-RAG.
+        literals: Whether all ends of triples are entities, as in the graphs of HippoRAG and MS-RAG: also common nouns,
+            such as "basketball", and names that the passage does not spell out.
         max_df: Entities that more than this share of the passages name are ignored, except for passages with this
             title.
         hub_floor: `max_df` never ignores entities in at most this many passages.

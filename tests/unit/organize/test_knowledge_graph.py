@@ -126,6 +126,32 @@ def test_hubs_keep_only_the_passages_they_title(tmp_path):
     assert [found.chunks[edge.source].doc_id for edge in port] == ["port"]
 
 
+def test_ends_that_no_passage_spells_out_are_entities_in_the_graph_as_published(tmp_path):
+    rows = [
+        {"id": "a", "entities": ["Mira Vale", "Vale Works"], "triples": [["Mira Vale", "runs", "Vale Works"]]},
+        {"id": "b", "entities": ["Otto Kell"], "triples": [["Otto Kell", "is", "glass maker"]]},
+        {"id": "c", "entities": ["Anna Vale"], "triples": [["Anna Vale", "is", "glass maker"]]},
+    ]
+    file = tmp_path / "recorded.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    corpus = [
+        Document("a", "Mira Vale runs the works of her family."),
+        Document("b", "Otto Kell made glass."),
+        Document("c", "Anna Vale makes glass."),
+    ]
+    found = {}
+    for preset in ("ours", "published"):
+        with Index(
+            recipe=msrag(preset=preset, rerank="none"), embedder=HashEmbedder(), extractor=RecordedExtractor(file)
+        ) as index:
+            index.build(corpus)
+            view = index.view()
+            units = view.units(range(view.size))
+            found[preset] = {unit.text: len(unit.chunk_ids) for unit in units if unit.kind is UnitKind.ENTITY}
+    assert found["ours"] == {"Mira Vale": 1, "Otto Kell": 1, "Anna Vale": 1}
+    assert found["published"] == {**found["ours"], "Vale Works": 1, "glass maker": 2}
+
+
 def test_oracle_M7_dates_and_common_nouns_are_entities_by_switch(tmp_path):
     rows = [
         {"id": "a", "entities": ["Mira Vale"], "triples": [["Mira Vale", "plays", "basketball"]]},

@@ -126,8 +126,11 @@ class Perspectives(OrganizerBase):
         """Return the settings that change what is built."""
         from dataclasses import asdict
 
-        sizes = None if self.sizes is None else list(self.sizes)  # as JSON has it
-        return {**asdict(self), "sizes": sizes, "version": "v3"}
+        values = {**asdict(self), "version": "v3"}
+        values["sizes"] = None if self.sizes is None else list(self.sizes)  # as JSON has it
+        if self.min_passages == 2:
+            del values["min_passages"]  # a later setting, whose default leaves ids of reports as they were
+        return values
 
     def describe(self) -> str:
         """Describe what is built, and what it costs."""
