@@ -194,6 +194,10 @@ class Index:
         wanted = {doc_ids} if isinstance(doc_ids, str) else doc_ids
         return self._reader.documents(None if wanted is None else set(wanted))
 
+    def sources(self) -> dict[str, str]:
+        """The `source` (or `file_path`) in the metadata of every document that has one, by document id."""
+        return self._reader.sources()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index, for example of one in memory, into a new folder. Not with `allow`."""
         self._configuration.refuse_limited("a copy holds everything")

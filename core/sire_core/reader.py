@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, IndexMissingError, SnapshotExpiredError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_FEW = 500
+"""So many documents are looked up by id; for more all are read."""
 _TRIES = 5
 _POLL = 0.01
 """Seconds between two checks whether a generation was published."""
@@ -381,13 +384,32 @@ class Reader:
         files.refresh()
         require_built(files)
         with (store := files.store).snapshot():  # documents and passages of one generation
-            documents = store.documents()
-            passages = store.chunks(documents)
+            if wanted is None or len(wanted) > _FEW:
+                documents = store.documents()
+                passages = store.chunks(documents)
+            else:
+                documents = store.documents(list(wanted))
+                passages = sorted(store.chunks_of(documents, indexed=False), key=attrgetter("position", "id"))
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
         settings = files.manifest().chunker
         chunker = SentenceChunker(**settings) if settings else None
         found = to_documents(selected, passages, self._configuration.allow)
         return [replace(document, text=joined(document.passages, chunker)) for document in found]
+
+    def sources(self) -> dict[str, str]:
+        """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
+        from sire_core.corpus.file_titles import FILE_KEYS, file_of
+
+        if self._configuration.allow is not None:  # decided by passage
+            return {document.id: file for document in self.documents(None) if (file := file_of(document.metadata))}
+        try:
+            values = self.files().store.metadata_values(FILE_KEYS)
+        except IndexMissingError:
+            values = {}
+        found = {name: file_of(dict(zip(FILE_KEYS, stored, strict=True))) for name, stored in values.items()}
+        changes = self.pending.changes().items()
+        found.update({name: "" if document is None else file_of(document.metadata) for name, document in changes})
+        return {name: file for name, file in found.items() if file}
 
     def stats(self) -> dict[str, Any]:
         """Return counts of the recipe's units as far as they are allowed, and what the index was built with."""

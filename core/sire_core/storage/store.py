@@ -151,10 +151,17 @@ class Store:
         chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
         return [chunk for _, chunk in chunks]
 
-    def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
-        """Return chunks of some documents, in no particular order."""
-        rows = self._db.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
+    def chunks_of(self, documents: Mapping[str, StoredDocument], *, indexed: bool = True) -> list[Chunk]:
+        """Return chunks of some documents, in no particular order; see `chunks` about SQLite's indexes."""
+        table = "chunks c" if indexed else "chunks c NOT INDEXED"
+        rows = self._db.read_in(f"SELECT {_CHUNK} FROM {table} WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
+
+    def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:
+        """Return the values of some metadata keys by document, in corpus order; None where a document has none."""
+        columns = ", ".join(f"json_extract(metadata, '$.{key}')" for key in keys)
+        rows = self._db.read(f"SELECT id, {columns} FROM documents ORDER BY sequence, id")
+        return {str(name): values for name, *values in rows}
 
     def corpus(self) -> StoredCorpus:
         """Return documents and chunks for a change; cached for the next one."""
