@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
+from langchain_classic.indexes import SQLRecordManager
 from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
-from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.indexing import index
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
@@ -52,13 +53,13 @@ class Library:
 
     Args:
         folder: Where the files are.
-        store: Folder of the index.
+        store: Folder of the index; the record manager's file is beside it.
     """
 
     def __init__(self, folder: Path, store: Path) -> None:
         self.loader = MarkdownFolder(folder)
         self.documents = SireRetriever.open(store, title_key=HEADINGS, k=4)
-        self.records = InMemoryRecordManager("library")
+        self.records = SQLRecordManager("library", db_url=f"sqlite:///{store.with_suffix('.records.sqlite')}")
         self.records.create_schema()
 
     def sync(self) -> dict[str, Any]:

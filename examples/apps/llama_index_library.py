@@ -2,7 +2,7 @@
 
     python llama_index_library.py FOLDER "What does the manual say about health checks?"
 
-Run it again after files have changed: only what changed is indexed. With OPENAI_API_KEY (and
+Run it again after files have changed: only what changed is indexed, and what was deleted is gone. With OPENAI_API_KEY (and
 `pip install llama-index-llms-openai`) an agent answers; without a key the passages are shown.
 """
 
@@ -42,7 +42,8 @@ class Library:
     def __init__(self, folder: Path, store: Path) -> None:
         self.folder = folder
         self.pipeline = IngestionPipeline(transformations=[MarkdownNodeParser(), SentenceSplitter(chunk_size=256)])
-        self.retriever = SireRetriever.from_documents(self.nodes(), persist_dir=store, similarity_top_k=4)
+        self.retriever = SireRetriever.from_documents([], persist_dir=store, similarity_top_k=4)
+        self.retriever.replace_all(self.nodes())
 
     def nodes(self) -> list[Any]:
         """The files as nodes; their ids do not depend on the run."""

@@ -121,6 +121,13 @@ async def test_llama_index(folder, tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["langchain_library", "llama_index_library"])
 def test_they_run_as_their_users_run_them(folder, name):
-    run = [sys.executable, str(APPS / f"{name}.py"), str(folder), QUESTION]
-    out = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    assert "[petra.md]" in out
+    def run():
+        command = [sys.executable, str(APPS / f"{name}.py"), str(folder), QUESTION]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "[petra.md]" in run()
+    (folder / "petra.md").unlink()
+    (folder / "new.md").write_text("# Varn Harbour\n\nA town where Maren Holt was born.")
+    out = run()
+    assert "[new.md]" in out
+    assert "[petra.md]" not in out

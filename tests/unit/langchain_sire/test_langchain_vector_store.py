@@ -56,7 +56,7 @@ async def test_the_store_ranks_as_the_index_itself_does(documents, recipe):
             [d.metadata["sire"]["score"] for d in expected], abs=1e-5
         )
         assert await over.ainvoke(asked.question, k=12) == found
-    assert "InMemoryVectorStore of the user" in over.index.stats()["vectors"]
+    assert "InMemoryVectorStore (yours)" in over.index.stats()["vectors"]
 
 
 def test_what_comes_back_is_ours_text_and_citations(documents, question):
@@ -164,7 +164,7 @@ async def test_our_documents_in_a_store_beside_others(documents, question):
 def test_a_store_named_on_the_retriever_is_filled_followed_and_searched(documents, question, tmp_path):
     store = InMemoryVectorStore(Hashed())
     over = SireRetriever.from_documents(documents, recipe="pagerank", path=tmp_path / "i", vector_store=store, k=5)
-    assert "InMemoryVectorStore of the user" in over.index.stats()["vectors"]
+    assert "InMemoryVectorStore (yours)" in over.index.stats()["vectors"]
     own = SireRetriever.from_documents(documents, Hashed(), recipe="pagerank", k=5)
     assert [d.id for d in over.invoke(question)] == [d.id for d in own.invoke(question)]
     gone = over.invoke(question)[0].id
