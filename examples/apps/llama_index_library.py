@@ -2,8 +2,8 @@
 
     python llama_index_library.py FOLDER "What does the manual say about health checks?"
 
-Run it again after files have changed: only what changed is indexed, and what was deleted is gone. With OPENAI_API_KEY (and
-`pip install llama-index-llms-openai`) an agent answers; without a key the passages are shown.
+Run it again after files have changed: only what changed is indexed, and what was deleted is gone. With OPENAI_API_KEY
+(and `pip install llama-index-llms-openai`) an agent answers; without a key the passages are shown.
 """
 
 from __future__ import annotations
