@@ -39,7 +39,20 @@ def test_names(ids, metadata, differing, title, cite_key, names):
     assert cited_names(ids, metadata, differing, title, cite_key) == names
 
 
-@pytest.mark.parametrize("cite_key", [7, "{open", "a}"])
+@pytest.mark.parametrize(
+    ("cite_key", "name"),
+    [
+        ("{source}, p. {page:03d}", "a.md, p. 007"),
+        ("{source:>6}: {{{page}}}", "  a.md: {7}"),
+        ("{source:03d}", "a.md"),
+        ("{source!r}", "a.md"),
+    ],
+)
+def test_templates_as_python_formats_them(cite_key, name):
+    assert cited_names(["x"], {"source": "a.md", "page": 7}, {}, "", check_cite_key(cite_key)) == [name]
+
+
+@pytest.mark.parametrize("cite_key", [7, "{open", "a}", "p. {}"])
 def test_a_cite_key_that_cannot_be_read_is_refused_at_once(cite_key):
     with pytest.raises(ConfigurationError, match="cite_key"):
         check_cite_key(cite_key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.types import Hit
 
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "gt": operator.gt,
+    "gte": operator.ge,
+}
+_FEW = 5
+"""So many values of a key are listed where the one that was asked for is missing."""
 _LISTED = 20
 _LONGEST = 100
 _COMPARED = 20_000
@@ -91,7 +101,22 @@ def _of_values(asked: Condition, values: Collection[Any]) -> list[str]:
         theirs, ours = (" and ".join(sorted(names)) for names in (held, given))
         return [f"Values of the metadata key {asked.key!r} are {theirs}, and the filter compares with {ours}."]
     texts = [value for value in values if isinstance(value, str)]
-    return _not_among(asked, texts, f"No passage has {{}} under the metadata key {asked.key!r}.")
+    said = _not_among(asked, texts, f"No passage has {{}} under the metadata key {asked.key!r}.")
+    if said and len(different := sorted(set(texts))) <= _FEW:
+        return [*said, f"Its values are {', '.join(map(_brief, different))}."]
+    return [*said, *_out_of_range(asked, values)]
+
+
+def _out_of_range(asked: Condition, values: Collection[Any]) -> list[str]:
+    """The range of the values of a key where a comparison passes none of them."""
+    passes = _COMPARISONS.get(asked.operator)
+    if passes is None or not isinstance(asked.value, (Real, str)) or (asked.operator, type(asked.value)) == ("eq", str):
+        return []
+    comparable = [value for value in values if _types(value) == _types(asked.value)]
+    if any(passes(value, asked.value) for value in comparable):
+        return []
+    lowest, highest = (_brief(end) if isinstance(end, str) else str(end) for end in (min(comparable), max(comparable)))
+    return [f"Values of the metadata key {asked.key!r} go from {lowest} to {highest}."]
 
 
 def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str]:

@@ -42,9 +42,11 @@ def check_cite_key(cite_key: str) -> str:
             f"cite_key is a metadata key or a template such as '{{source}} ({{page}})', not {cite_key!r}."
         )
     try:
-        list(Formatter().parse(cite_key))
+        keys = [key for _, key, _, _ in Formatter().parse(cite_key) if key is not None]
     except ValueError as error:
         raise ConfigurationError(f"The template cite_key={cite_key!r} cannot be read: {error}.") from error
+    if "" in keys:
+        raise ConfigurationError(f"The template cite_key={cite_key!r} has braces without a metadata key.")
     return cite_key
 
 
@@ -61,12 +63,22 @@ def cited_names(
         keys = {key for _, key, _, _ in Formatter().parse(cite_key) if key}
         known = {**metadata, "id": ", ".join(ids[:_SHOWN]), "title": metadata.get("title") or title}
         if all(known.get(key) not in (None, "") for key in keys):
-            return [re.sub(r"\{(.*?)\}", lambda match: str(known[match[1]]), cite_key)]
+            return [
+                "".join(literal + _formatted(known, key, spec) for literal, key, spec, _ in Formatter().parse(cite_key))
+            ]
     elif cite_key:
         return _values(cite_key, metadata, differing, title) or cited_names(ids, metadata, differing, title)
     if any(not _GENERATED.fullmatch(name) for name in ids):
         return ids
     return next((names for key in NAMES if (names := _values(key, metadata, differing, title))), ids)
+
+
+def _formatted(known: Mapping[str, Any], key: str | None, spec: str | None) -> str:
+    """A value as its template says; as it is where it is of another type."""
+    try:
+        return "" if key is None else format(known[key], spec or "")
+    except (TypeError, ValueError):
+        return str(known[str(key)])
 
 
 def _values(key: str, metadata: Mapping[str, Any], differing: Mapping[str, Sequence[Any]], title: str) -> list[str]:

@@ -68,8 +68,11 @@ def test_ids_that_nobody_has_are_named(caplog):
         ("source=pool.md", "No passage has 'pool.md' under the metadata key 'source'. Did you mean 'docs/pool.md'?"),
         ("source in [x, y]", "No passage has 'x' under the metadata key 'source'. No passage has 'y' under"),
         ("tags contains read", ""),
-        ("lang=english", "No passage has 'english' under the metadata key 'lang'."),
-        ("lang=en and source=docs/pool.md and n>4", ""),
+        ("lang=english", "No passage has 'english' under the metadata key 'lang'. Its values are 'en'."),
+        ("lang=en and source=docs/pool.md and n>4", "Values of the metadata key 'n' go from 1 to 1."),
+        ("n=4", "Values of the metadata key 'n' go from 1 to 1."),
+        ("lang<=de", "Values of the metadata key 'lang' go from 'en' to 'en'."),
+        ("n>0 and n!=1", ""),
     ],
 )
 def test_values_that_no_passage_has_are_named(caplog, where, hint):
