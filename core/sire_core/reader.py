@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FEW = 500
-"""So many documents are looked up by id; for more all are read."""
+"""So many documents are looked up by id in a verified file; else all are read, which shows damage."""
 _TRIES = 5
 _POLL = 0.01
 """Seconds between two checks whether a generation was published."""
@@ -384,12 +384,12 @@ class Reader:
         files.refresh()
         require_built(files)
         with (store := files.store).snapshot():  # documents and passages of one generation
-            if wanted is None or len(wanted) > _FEW:
+            if wanted is not None and len(wanted) <= _FEW and files.is_sound():
+                documents = store.documents(list(wanted))
+                passages = sorted(store.chunks_of(documents), key=attrgetter("position", "id"))
+            else:
                 documents = store.documents()
                 passages = store.chunks(documents)
-            else:
-                documents = store.documents(list(wanted))
-                passages = sorted(store.chunks_of(documents, indexed=False), key=attrgetter("position", "id"))
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
         settings = files.manifest().chunker
         chunker = SentenceChunker(**settings) if settings else None

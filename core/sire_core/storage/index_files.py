@@ -166,8 +166,15 @@ class IndexFiles:
 
     def require_sound(self) -> None:
         """Verify everything in the store, before anything is computed from it and written."""
+        self.store.require_sound(self._verified())
+
+    def is_sound(self) -> bool:
+        """Whether everything in the store is verified already, so that a part of it can be looked up."""
+        return self.store.is_sound(self._verified())
+
+    def _verified(self) -> Verified | None:
         at, *stamp = (self.folder.verified() if self.folder else []) or [0]
-        self.store.require_sound(Verified(tuple(stamp), at) if stamp else None)
+        return Verified(tuple(stamp), at) if stamp else None
 
     def counts(self, built: BuiltRecipe) -> dict[str, int]:
         """Return the number of units in a recipe's pool, by kind."""

@@ -118,6 +118,10 @@ class Store:
         """See `Verification.require`."""
         self._verification.require(known)
 
+    def is_sound(self, known: Verified | None = None) -> bool:
+        """See `Verification.holds`."""
+        return self._verification.holds(known)
+
     def require_complete(self, owners: Sequence[str]) -> None:
         """Raise if documents, chunks or units are missing; call it in a `snapshot`."""
         require_complete(self._db, DOCUMENTS)
@@ -151,10 +155,9 @@ class Store:
         chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
         return [chunk for _, chunk in chunks]
 
-    def chunks_of(self, documents: Mapping[str, StoredDocument], *, indexed: bool = True) -> list[Chunk]:
-        """Return chunks of some documents, in no particular order; see `chunks` about SQLite's indexes."""
-        table = "chunks c" if indexed else "chunks c NOT INDEXED"
-        rows = self._db.read_in(f"SELECT {_CHUNK} FROM {table} WHERE doc_id IN ({{marks}})", list(documents))
+    def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
+        """Return chunks of some documents, in no particular order."""
+        rows = self._db.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
 
     def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:

@@ -83,21 +83,23 @@ def test_a_snapshot_in_memory_is_right_or_says_that_it_expired(recipe):
                 answers(late)
 
 
-def test_documents_are_of_one_generation(tmp_path, monkeypatch):
+@pytest.mark.parametrize("reading", ["chunks", "chunks_of"])
+def test_documents_are_of_one_generation(tmp_path, monkeypatch, reading):
     """A commit between what is read of documents and of their passages."""
     old, new = (Document("d", f"{word} text.", f"{word} title", {"word": word}) for word in ("Old", "New"))
     settings = {"recipe": "flat", "embedder": HashEmbedder()}
+    with Index(tmp_path / "index", **settings) as first:
+        first.build([old])
     with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
-        writer.build([old])
-        read = Store.chunks
+        read = getattr(Store, reading)
 
         def chunks(store, *documents):
-            monkeypatch.setattr(Store, "chunks", read)
+            monkeypatch.setattr(Store, reading, read)
             writer.update([new])
             return read(store, *documents)
 
-        monkeypatch.setattr(Store, "chunks", chunks)
-        (given,) = index.documents("d")
+        monkeypatch.setattr(Store, reading, chunks)
+        (given,) = index.documents(None if reading == "chunks" else "d")
         assert (given.title, given.metadata, given.chunks) == (old.title, old.metadata, (old.text,))
         (given,) = index.documents("d")
         assert (given.title, given.metadata, given.chunks) == (new.title, new.metadata, (new.text,))
