@@ -26,6 +26,8 @@ from sire_core.corpus.files import (
 )
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.mail import read_mail
+from sire_core.corpus.man_pages import NAME as MAN_PAGE
+from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.corpus.markdown_writing import undo_escapes, undo_inline
 from sire_core.corpus.office import read_values
@@ -254,7 +256,8 @@ def read_documents(
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
     that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
     (a field `source` in the front matter of a page becomes `page_source`).
-    In text files words that a hyphen cuts at the end of a line are put together again. Markdown loses comments, front
+    In text files words that a hyphen cuts at the end of a line are put together again. Manual pages in troff (`.1`,
+    `.8.gz`, ...) are read with their sections. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
     headings. Mails (EML) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
     named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
@@ -345,6 +348,10 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
         elif suffix in CONVERTED:
             yield _convert(file, max_bytes)
+        elif MAN_PAGE.fullmatch(file.path.name):
+            check_readable(file.path, max_bytes)
+            title, text = read_man_page(file.path, max_bytes)
+            yield _with_title(file, clean_text(text), clean_text(title))
         else:
             reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
             yield Failure(
