@@ -80,6 +80,12 @@ FAULTS = {
     "half a number": lambda texts, data: change(texts, data, base64_of(b"12345")),
     "base64 of zeros": lambda texts, data: change(texts, data, base64_of(bytes(1024))),
     "one less": lambda texts, data: {"data": data[:-1]} if is_bad(texts) else None,
+    "words": lambda texts, data: change(texts, data, ["0.5"] * 256),
+    "truth values": lambda texts, data: change(texts, data, [True] * 256),
+    "too large": lambda texts, data: change(texts, data, [1e300] * 256),
+    "no JSON": lambda texts, data: HttpResponse(200, b"<html>busy") if is_bad(texts) else None,
+    "504": lambda texts, data: HttpResponse(504, b"upstream timed out") if is_bad(texts) else None,
+    "another form": lambda texts, data: [item["embedding"] for item in data] if is_bad(texts) else None,
     "error inside": lambda texts, data: {"error": {"message": "no", "code": 400}} if is_bad(texts) else None,
 }
 

@@ -107,6 +107,10 @@ FORMS = {
     "list": [{"error": {"message": "REASON", "status": "INVALID_ARGUMENT"}}],
     "errors": {"errors": [{"message": "REASON"}]},
     "json in text": {"error": {"message": '{"detail": "REASON"}'}},
+    "label and message": {"statusCode": 400, "message": "REASON", "error": "Bad Request"},
+    "error_description": {"error": "invalid_request", "error_description": "REASON"},
+    "error is true": {"error": True, "Message": "REASON"},
+    "names of its own": {"base_resp": {"status_code": 1004, "status_msg": "REASON"}},
     "plain": "REASON",
     "html": "<html><head><style>p {}</style></head><body><h1>REASON</h1>\n<hr>nginx</body></html>",
 }
@@ -127,7 +131,7 @@ async def test_the_reason_is_in_the_error(form):
 UNSUPPORTED = "guided decoding with a json schema is not available in this build"
 
 
-@pytest.mark.parametrize("status", [400, 415, 422, 500, 501])
+@pytest.mark.parametrize("status", [400, 405, 409, 415, 422, 424, 500, 501])
 @pytest.mark.parametrize("form", FORMS)
 async def test_stepping_down_from_any_form_of_error(form, status):
     body = json.loads(json.dumps(FORMS[form]).replace("REASON", UNSUPPORTED))
@@ -213,6 +217,9 @@ BROKEN = {
     "null choices": {"choices": None, "error": {"message": "upstream gave up"}},
     "no choices": {"error": "upstream gave up"},
     "null choices without a word": {"choices": None},
+    "null choices and words of its own": {"choices": None, "base_resp": {"status_msg": "upstream gave up"}},
+    "text": "upstream gave up",
+    "a list": [{"detail": "upstream gave up"}],
 }
 
 
@@ -231,30 +238,19 @@ async def test_a_broken_answer_is_asked_for_again_and_never_kept(kind):
 
 
 ENDS = {
-    "finish": stream("Dra", finish="abort"),
-    "error": stream("Dra", last={"choices": [], "error": {"message": "upstream gave up", "code": 502}}),
-    "error in choice": stream(
-        "Dra", last={"choices": [{"delta": {}, "finish_reason": "error", "error": {"message": "upstream gave up"}}]}
-    ),
-    "error as text": stream("Dra", last={"error": "upstream gave up"}),
+    "error": {"choices": [], "error": {"message": "upstream gave up", "code": 502}},
+    "error in choice": {"choices": [{"delta": {}, "finish_reason": "error", "error": {"message": "upstream gave up"}}]},
+    "error as text": {"error": "upstream gave up"},
+    "finish": {"choices": [{"delta": {}, "finish_reason": "abort"}]},
+    "an object that is an error": {"object": "error", "message": "upstream gave up", "code": 503},
+    "detail": {"detail": [{"msg": "upstream gave up"}]},
 }
 
 
 @pytest.mark.parametrize("kind", ENDS)
-async def test_streams_that_break_off(kind, request):
-    def answer(body):
-        texts = ["Dra"] if len(server.bodies) == 1 else []
-        return {
-            "finish": lambda: stream(*texts, finish="abort"),
-            "error": lambda: stream(
-                *texts, last={"choices": [], "error": {"message": "upstream gave up", "code": 502}}
-            ),
-            "error in choice": lambda: stream(
-                *texts,
-                last={"choices": [{"delta": {}, "finish_reason": "error", "error": {"message": "upstream gave up"}}]},
-            ),
-            "error as text": lambda: stream(*texts, last={"error": "upstream gave up"}),
-        }[kind]()
+async def test_streams_that_break_off(kind):
+    def answer(_):
+        return stream(*["Dra"][len(server.bodies) - 1 :], last=ENDS[kind])
 
     server = Server(answer)
     with pytest.raises(ModelError, match=r"broke off after 3 characters.*(upstream gave up|abort|error occurred)"):
@@ -279,7 +275,7 @@ async def test_good_endings(finish):
     assert (await ask(Server(lambda _: whole("Drava", finish)))).text == "Drava"
 
 
-@pytest.mark.parametrize("finish", ["content_filter", "safety", "RECITATION"])
+@pytest.mark.parametrize("finish", ["content_filter", "safety", "RECITATION", "content-filter"])
 async def test_filtered_answers_are_refusals(finish):
     with pytest.raises(RefusalError):
         await ask(Server(lambda _: whole("", finish)))
@@ -288,9 +284,18 @@ async def test_filtered_answers_are_refusals(finish):
 # --- thinking servers ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_an_answer_that_is_only_thoughts_says_where_it_is(field):
-    thoughts = {field: 'The town is Drava. {"town": "Drava"}'}
+THOUGHTS = 'The town is Drava. {"town": "Drava"}'
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((name, THOUGHTS) for name in ("reasoning_content", "reasoning", "thinking")),
+        ("reasoning_details", [{"type": "reasoning.text", "text": THOUGHTS}]),
+    ],
+)
+async def test_an_answer_that_is_only_thoughts_says_where_it_is(field, value):
+    thoughts = {field: value}
     server = Server(lambda body: stream(thoughts) if body.get("stream") else whole(None, message=thoughts))
     for how in (ask, streamed):
         with pytest.raises(ModelError, match=f"`{field}`.*enable_thinking"):
@@ -300,6 +305,23 @@ async def test_an_answer_that_is_only_thoughts_says_where_it_is(field):
     with pytest.raises(ModelError, match="only thought, up to its length limit"):
         await ask(Server(lambda _: whole("", "length", message=thoughts)))
     assert (await ask(Server(lambda _: whole("Drava", message=thoughts)))).text == "Drava"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<think>Perhaps {}</think>",
+        "Perhaps {}</think>",
+        "<seed:think>Perhaps {}</seed:think>",
+        "\u25c1think\u25b7Perhaps {}\u25c1/think\u25b7",
+        "<thought>Perhaps {}</thought>",
+        "<|channel|>analysis<|message|>Perhaps {}<|end|><|start|>assistant<|channel|>final<|message|>",
+    ],
+)
+async def test_thoughts_before_an_answer_are_no_part_of_it(before):
+    said = before.replace("{}", '{"town": "Arle"}')
+    assert (await ask(Server(lambda _: whole(f"{said}In <reasoning> Drava.")))).text == "In <reasoning> Drava."
+    assert (await ask(Server(lambda _: whole(f'{said}{{"town": "Drava"}}')), Town)).parsed == Town(town="Drava")
 
 
 # --- usage -----------------------------------------------------------------------------------------------------------

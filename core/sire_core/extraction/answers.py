@@ -27,12 +27,20 @@ _ENDS = {
 """Keys under which models return the parts of a triple."""
 _SENTENCE = ("text", "fact", "sentence", "statement", "claim", "proposition", "content")
 _NAME = ("name", "keyword", "entity", "text", "value", "title", "id")
-_BETWEEN = re.compile(r"\s*[,;\n]\s*")
+_BETWEEN = re.compile(r"[,;\n]")
+_PARTS = re.compile(r"[|,;\u2192]|->")
+_NOTHING = frozenset({"none", "null", "n/a", "-"})
+
+
+def _small(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with its keys in small letters."""
+    return {str(name).lower(): value for name, value in item.items()}
 
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
     """The first value that is a string or a number."""
-    values = (item.get(name) for name in names)
+    known = _small(item)
+    values = (known.get(name) for name in names)
     return next((value for value in values if isinstance(value, str | int | float) and str(value).strip()), None)
 
 
@@ -42,7 +50,8 @@ def _triple(item: Any) -> Any:
         parts = [_first(item, names) for names in _ENDS.values()]
         strength = item.get("strength", item.get("relationship_strength"))
         more = {} if strength is None else {"strength": strength}
-    elif isinstance(item, list):
+    elif isinstance(item, list | str):
+        item = [part.strip() for part in _PARTS.split(item.strip("()[] "))] if isinstance(item, str) else item
         parts = [part if isinstance(part, str | int | float) and str(part).strip() else None for part in item[:3]]
         more = {"strength": item[3]} if len(item) > 3 else {}
     else:
@@ -53,7 +62,7 @@ def _triple(item: Any) -> Any:
 
 
 def _whole_triples(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | str):
         value = [value]
     if not isinstance(value, list):
         leave_out(value, "not a list of triples")
@@ -72,7 +81,7 @@ def _plain_names(value: Any) -> Any:
     if value is None:
         return []
     if isinstance(value, str):
-        value = _BETWEEN.split(value)
+        value = [name for name in map(str.strip, _BETWEEN.split(value)) if name.lower() not in _NOTHING]
     if isinstance(value, Mapping):
         value = [value] if _first(value, _NAME) is not None else list(value)
     if not isinstance(value, list):
@@ -151,18 +160,21 @@ class EntitiesAnswer(LenientAnswer):
     @field_validator("entities", mode="before")
     @classmethod
     def _with_ids(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        if isinstance(value, Mapping) and isinstance(_small(value).get("name"), str):
             value = [value]
+        elif isinstance(value, Mapping) and value and all(isinstance(items, list) for items in value.values()):
+            value = [item for items in value.values() for item in items]  # by their type
         elif isinstance(value, Mapping):  # {"n1": {...}}
             entries = value.items()
             value = [
                 {"id": str(key), **(item if isinstance(item, Mapping) else {"name": item})} for key, item in entries
             ]
         if isinstance(value, str):
-            value = _BETWEEN.split(value)
+            value = [name.strip() for name in _BETWEEN.split(value)]
         if not isinstance(value, list):
             return value
-        return [_with_id(item, number) for number, item in enumerate(value, 1) if item not in (None, "", {}, [])]
+        flat = [part for item in value for part in (item if isinstance(item, list) else [item])]
+        return [_with_id(item, number) for number, item in enumerate(flat, 1) if item not in (None, "", {}, [])]
 
 
 class FactsAnswer(LenientAnswer):
@@ -295,6 +307,7 @@ def _with_text(data: Any) -> Any:
     """A statement whose sentence may have another key."""
     if not isinstance(data, Mapping) or isinstance(data.get("text"), str):
         return data
+    data = _small(data)
     text = _first(data, _SENTENCE)
     return data if text is None else {**data, "text": str(text)}
 
@@ -310,9 +323,11 @@ def _with_id(item: Any, number: int) -> Any:
     if isinstance(item, str):
         return {"id": f"n{number}", "name": item}
     if isinstance(item, Mapping):
+        item = _small(item)
         name = item.get("name") or _first(item, _NAME[1:-1])
         item_ = {**item, "name": name} if name is not None else item
-        return item_ if isinstance(item.get("id"), str | int) and item["id"] != "" else {**item_, "id": f"n{number}"}
+        has_id = isinstance(item.get("id"), str | int | float) and item["id"] != ""
+        return item_ if has_id else {**item_, "id": f"n{number}"}
     return item
 
 

@@ -17,8 +17,11 @@ _logger = logging.getLogger(__name__)
 Ask = Callable[[ModelRequest], Awaitable[Completion]]
 """Sends one request and returns the raw answer."""
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_CHANNEL_TAG = r"<\|channel\|>[\w ]{1,40}<\|message\|>|<\|(?:end|return)\|>\s*\Z"
+_TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
+"""Begins or ends what a model thinks aloud."""
+_WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
+"""Does so only where it begins an answer, which may be about such words."""
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
 _PROSE = 64
 """Room for a sentence. Who gives less asks for numbers or a name, which come first: nothing is missing."""
@@ -27,11 +30,30 @@ _EMPTY = "the model answered nothing; it is not stored and the next build asks a
 _THOUGHT = "the model only thought, up to its length limit, and answered nothing; give it more room or less to think"
 
 
-def without_thinking(text: str) -> str:
-    """What a model wrote, without the blocks in which it thought; one that opens in the prompt only ends here."""
-    said = _THINKING.sub("", text)
-    *_, last = _THOUGHT_END.split(said)
-    return last.strip()
+def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False) -> str:
+    """The text without the blocks in which a model thought.
+
+    Args:
+        text: What the model wrote.
+        opened: Whether an end without a beginning ends a block that began in the prompt; otherwise it is a stray one.
+        keep_open: Whether a block that never ends stays, since the answer may be in it.
+    """
+    word = _WORD_TAG.match(text)
+    tags = f"{_TAG}|</?{word[1]}>" if word else _TAG
+    kept: list[str] = []
+    start, begin = 0, -1
+    for tag in re.finditer(tags, text, re.IGNORECASE):
+        name = tag[0].lower()
+        if name.startswith(("<|end", "<|return")):
+            text = text[: tag.start()]
+        elif not ("/" in name or "|>final" in name):
+            begin = tag.start() if begin < 0 else begin
+        elif begin >= 0:
+            kept.append(text[start:begin])
+            start, begin = tag.end(), -1
+        elif opened:
+            kept, start = [], tag.end()
+    return "".join((*kept, text[start : begin if begin >= 0 and not keep_open else None])).strip()
 
 
 def whole_sentences(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,31 @@ _INVISIBLE = (
     r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
     r"\U000e0100-\U000e01ef"
 )
-_GLUE, _SPACE = f"[{_INVISIBLE}]{{0,16}}", rf"[\s{_INVISIBLE}]{{0,32}}"
+_ALIKE = {
+    **dict.fromkeys("\u2039\u2329\u27e8\u3008\u300a\u02c2\u1438\u227a", "<"),
+    **dict.fromkeys("\u2044\u2215\u29f5\\", "/"),
+    **dict.fromkeys("\u2223\u2502\u01c0", "|"),
+    **dict(zip("\u0430\u0501\u0442\u0455\u043e\u0435\u0456\u0440\u0441", "adtsoeipc", strict=True)),
+    "\u2800": " ",
+}
+"""Characters of other scripts that look like those of a marker; a model may read them so."""
+_UNSEEN = "\0"
+
+
+class _Seen(dict[int, str]):
+    """By code point, what a reader or a normalizing tokenizer takes a character for; one character each."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        base = "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
+        if not base or unicodedata.category(letter) == "Me" or re.match(f"[{_INVISIBLE}]", letter):
+            base = _UNSEEN
+        self[code] = _ALIKE.get(base) or _ALIKE.get(letter) or (base if base.isascii() and len(base) == 1 else letter)
+        return self[code]
+
+
+_SEEN = _Seen()
+_GLUE, _SPACE = f"{_UNSEEN}{{0,32}}", rf"[\s{_UNSEEN}]{{0,32}}"
 
 
 def _spelt(*words: str) -> str:
@@ -34,17 +59,17 @@ def _spelt(*words: str) -> str:
 
 
 _TURNS = (
-    *("s", "bos", "eos", "pad", "unk", "think", "start_of_turn", "end_of_turn", "start_of_image"),
+    *("s", "bos", "eos", "pad", "unk", "sop", "eop", "think", "start_of_turn", "end_of_turn", "start_of_image"),
     *("tool_call", "tool_response"),
 )
+_BRACKETS = ("INST", "SYSTEM_PROMPT", "AVAILABLE_TOOLS", "TOOL_CALLS", "TOOL_RESULTS", "gMASK")
 # Fence look-alikes, then the turn markers that chat templates of local servers would take for their own.
 _MARKERS = re.compile(
-    rf"([<\uff1c\ufe64\u2039\u2329\u27e8])(?={_SPACE}(?:[/\uff0f\u2044\\]{_SPACE})?"
-    rf"(?:{_spelt('data')})(?!\w))"
-    rf"|(<)(?={_GLUE}[|\uff5c])"
-    rf"|(<)(?={_GLUE}/?(?:{_spelt(*_TURNS)})>)"
-    rf"|(<)(?={_GLUE}<{_GLUE}/?{_spelt('SYS')}>{_GLUE}>)"
-    rf"|(\[)(?={_GLUE}/?{_spelt('INST')}\])",
+    rf"<(?={_SPACE}(?:/{_SPACE})?(?:{_spelt('data')})(?!\w))"
+    rf"|<(?={_GLUE}\|)"
+    rf"|<(?={_GLUE}/?(?:{_spelt(*_TURNS)})>)"
+    rf"|<(?={_GLUE}<{_GLUE}/?{_spelt('SYS')}>{_GLUE}>)"
+    rf"|\[(?={_GLUE}/?(?:{_spelt(*_BRACKETS)})\])",
     re.IGNORECASE,
 )
 _SPACED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
@@ -93,7 +118,8 @@ def neutralize(text: str) -> str:
     """
     text = _SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _SPACED.sub(" ", _DROPPED.sub("", text))
-    return _MARKERS.sub(lambda match: f"{match.group(0)} ", text)
+    places = [match.end() for match in _MARKERS.finditer(text.translate(_SEEN))]
+    return " ".join(text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True))
 
 
 def unfence(user: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import re
@@ -30,12 +31,12 @@ from sire_core.models.plain_answers import (
     loop_at,
     not_refused,
     with_both,
+    without_thinking,
 )
 from sire_core.protocols import Completion, ModelRequest, Prompt
 from sire_core.types import digest
 
 _FENCE = re.compile(r"```[ \t]*(?:[\w+-]+[ \t]*)?\r?\n(.*?)```", re.DOTALL)
-_THINKING = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _PIECES = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\\?\Z))'
@@ -44,6 +45,8 @@ _PIECES = re.compile(
     r"|(?P<word>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
+_QUOTES = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"')
+_BARE_NAME = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|(?<=[{,\s])(?P<name>[A-Za-z_]\w{0,40})(?=\s{0,20}:)', re.DOTALL)
 _ENDS_STRING = re.compile(r"\s{0,20}(?:[,:}\]]|\Z)")
 _BEGINS_JSON = re.compile(r"""[{\[]\s*["{\[]""")
 _CLOSES = {"{": "}", "[": "]"}
@@ -79,9 +82,10 @@ def tolerant_json(text: str) -> Any:
             return clean_value(_container(_loads(candidate)))
         except (ValueError, RecursionError) as error:  # noqa: PERF203 - a handful of candidates
             first = first or ValueError(str(error) or type(error).__name__)
-    if "'" in text and (quoted := _double_quoted(text)) != text:
-        with suppress(ValueError):
-            return tolerant_json(quoted)
+    for other in (_double_quoted, _plain_quotes):
+        if (quoted := other(text)) != text:
+            with suppress(ValueError):
+                return tolerant_json(quoted)
     raise first or ValueError("there is no complete JSON object in the answer")
 
 
@@ -90,25 +94,24 @@ def _candidates(text: str) -> Iterator[str]:
     yield text
     # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
     # stray one, behind the answer or in it.
-    for bare in dict.fromkeys((_without_thinking(text, opened=True), _without_thinking(text, opened=False))):
+    for bare in dict.fromkeys(without_thinking(text, opened=opened, keep_open=True) for opened in (True, False)):
         fenced = [match.group(1) for match in _FENCE.finditer(bare)]
+        yield from _one_of_parts(spans := _outermost(bare))
         yield from sorted(fenced, key=len, reverse=True)[:4]
-        yield from _outermost(bare)
+        yield from spans
 
 
-def _without_thinking(text: str, *, opened: bool) -> str:
-    """The text without its thinking blocks; one that never ends stays, since the answer may be in it."""
-    kept: list[str] = []
-    start, begin = 0, -1
-    for tag in _THINKING.finditer(text):
-        if not tag["end"]:
-            begin = tag.start() if begin < 0 else begin
-        elif begin >= 0:
-            kept.append(text[start:begin])
-            start, begin = tag.end(), -1
-        elif opened:
-            kept, start = [], tag.end()
-    return "".join((*kept, text[start:])).strip()
+def _one_of_parts(spans: Sequence[str]) -> Iterator[str]:
+    """One object of several that stand one after the other and say different things, as some models answer."""
+    parts: list[dict[str, Any]] = []
+    for span in spans if len(spans) > 1 else ():
+        with suppress(ValueError, RecursionError):
+            value = _loads(span)
+            parts += [value] if isinstance(value, dict) else []
+    if len(parts) > 1 and len(whole := {name: value for part in parts for name, value in part.items()}) == sum(
+        map(len, parts)
+    ):
+        yield json.dumps(whole)
 
 
 def _double_quoted(text: str) -> str:
@@ -133,6 +136,12 @@ def _double_quoted(text: str) -> str:
         parts.append(text[at:end])
         at = end
     return "".join(parts)
+
+
+def _plain_quotes(text: str) -> str:
+    """The text with plain quotes in the place of typographic and escaped ones, and around names of fields."""
+    text = html.unescape(text) if "&quot;" in text else text.translate(_QUOTES)
+    return _BARE_NAME.sub(lambda match: match[0] if match["name"] is None else f'"{match["name"]}"', text)
 
 
 def _loads(text: str) -> Any:
@@ -495,7 +504,7 @@ class LenientAnswer(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _tidy(cls, data: Any) -> Any:
-        data = _unwrapped(data, cls.model_fields)
+        data = _named(_unwrapped(data, cls.model_fields), cls.model_fields)
         if not isinstance(data, Mapping):
             return data
         tidy = {}
@@ -519,6 +528,7 @@ def _as_text(value: Any) -> Any:
 def _unwrapped(data: Any, fields: Mapping[str, Any]) -> Any:
     """The object that holds the fields, out of a list of objects, or out of another object."""
     for _ in range(_WRAPPERS):
+        data = [_named(part, fields) for part in data] if isinstance(data, list) else _named(data, fields)
         if (
             isinstance(data, list)
             and data
@@ -533,13 +543,28 @@ def _unwrapped(data: Any, fields: Mapping[str, Any]) -> Any:
             ]
             return {lists[0]: data} if len(lists) == 1 else data
         elif isinstance(data, Mapping) and not set(data) & set(fields):
-            inner = [value for value in data.values() if isinstance(value, Mapping | list)]
+            inner = [value for value in map(_opened, data.values()) if isinstance(value, Mapping | list)]
             if len(inner) != 1:
                 return data
             (data,) = inner
         else:
             return data
     return data
+
+
+def _named(data: Any, fields: Mapping[str, Any]) -> Any:
+    """An object whose keys are those of the fields, whatever the case of their letters."""
+    if not isinstance(data, Mapping):
+        return data
+    return {name if name in fields or name.lower() not in fields else name.lower(): data[name] for name in data}
+
+
+def _opened(value: Any) -> Any:
+    """The JSON object in a text, as the arguments of a call are sent; other values as they are."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(ValueError):
+            return tolerant_json(value)
+    return value
 
 
 def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

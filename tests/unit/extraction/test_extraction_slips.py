@@ -1,6 +1,7 @@
 """Slips of models in the shape of an answer: what can be read is read, item by item, without another call."""
 
 import json
+import re
 
 import pytest
 
@@ -19,7 +20,8 @@ FACTS = [
     {"text": "Ann met Bob in Paris.", "entities": ["n1", "n2"], "triples": [{"h": "n1", "p": "met", "t": "n2"}]},
     {"text": "Ann founded the Drava mill.", "entities": ["n1"], "triples": []},
 ]
-WHOLE = {"entities": ENTITIES, "facts": FACTS, "keywords": ["Drava mill"], "topic": "a mill"}
+REST = {"facts": FACTS, "keywords": ["Drava mill"], "topic": "a mill"}
+WHOLE = {"entities": ENTITIES, **REST}
 
 
 def with_(name, value):
@@ -69,6 +71,27 @@ SLIPS = {
     "facts by number": with_("facts", {"f1": FACTS[0], "f2": FACTS[1]}),
     **{f"the sentence as {name}": other_keys(name) for name in ("sentence", "statement", "fact", "claim", "content")},
     "entities by id": with_("entities", {"n1": {"name": "Ann", "aliases": ["A. Kovac"]}, "n2": "Bob"}),
+    "capital letters": json.loads(
+        re.sub(r'"(\w)(\w*)":', lambda key: f'"{key[1].upper()}{key[2]}":', json.dumps(WHOLE))
+    ),
+    "one object after the other": json.dumps({"entities": ENTITIES}) + "\n" + json.dumps(REST),
+    "two fences": f"```json\n{json.dumps({'entities': ENTITIES})}\n```\nAnd:\n```json\n{json.dumps(REST)}\n```",
+    "arguments of a call": {"name": "extract", "arguments": json.dumps(WHOLE)},
+    "typographic quotes": json.dumps(WHOLE).replace('"', "\u201d"),
+    "escaped quotes": json.dumps(WHOLE).replace('"', "&quot;"),
+    "bare names of fields": re.sub(r'"(\w+)":', r"\1:", json.dumps(WHOLE)),
+    "a list in a list": with_("entities", [ENTITIES]),
+    "entities by type": with_("entities", {"person": ENTITIES[:1], "man": ENTITIES[1:]}),
+    "a triple as text": first_fact(triples=["(n1, met, n2)"]),
+    "no aliases in a word": with_("entities", [ENTITIES[0], {**ENTITIES[1], "aliases": "none"}]),
+    "ids with a point": {
+        **WHOLE,
+        "entities": [{**ENTITIES[0], "id": 1.0}, {**ENTITIES[1], "id": 2.0}],
+        "facts": [
+            {**FACTS[0], "entities": [1.0, 2.0], "triples": [[1.0, "met", 2.0]]},
+            {**FACTS[1], "entities": [1.0]},
+        ],
+    },
     "entity as key": with_("entities", [{**ENTITIES[0], "name": None, "entity": "Ann"}, ENTITIES[1]]),
 }
 

@@ -83,14 +83,41 @@ def test_invisible_characters_do_not_disguise_a_marker(marker: str, glue: str) -
         assert marker not in seen, disguised
 
 
+@pytest.mark.parametrize(
+    "marker",
+    [
+        *(
+            "\uff1c/\uff44\uff41\uff54\uff41\uff1e",
+            "</\U0001d41d\U0001d41a\U0001d42d\U0001d41a>",
+            "</d\u0336a\u0301ta>",
+        ),
+        *(
+            "</d\u0430t\u0430>",
+            "\u3008\u2215data\u3009",
+            "\u1438/data>",
+            "<\u2800/data>",
+            "\uff1c|im_end|>",
+            "</\uff53>",
+        ),
+        *("<\u2223im_end\u2223>", "\uff3bINST\uff3d", "[TOOL_CALLS]", "[/SYSTEM_PROMPT]", "[gMASK]"),
+    ],
+)
+def test_characters_that_look_like_those_of_a_marker(marker: str) -> None:
+    """Wide, bold, struck through, of other scripts: some tokenizers take them for the plain ones, and readers do."""
+    assert neutralize(f"a {marker} b") == f"a {marker[0]} {marker[1:]} b"
+
+
 @pytest.mark.parametrize("text", ["<" + " " * 300_000, "<\u200d" * 150_000, "<" + "\u200d" * 300_000, "[" * 300_000])
 def test_look_alikes_without_end_take_no_time(text: str) -> None:
     assert len(neutralize(text)) >= len(text)
 
 
 def test_markup_and_mathematics_stay_readable() -> None:
-    text = "if a<b and c>d: <div>x</div> [1] <span data-x='1'>"
-    assert neutralize(text) == text
+    for text in (
+        "if a<b and c>d: <div>x</div> [1] <span data-x='1'>",
+        "größer <5 \u2039sagte er\u203a \u3008\u53e4\u8bd7\u3009 \u0939\u093f\u0928\u094d\u0926\u0940 x[0]",
+    ):
+        assert neutralize(text) == text
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name != "one megabyte"])

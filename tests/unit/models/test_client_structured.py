@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,7 @@ TEXT = json.dumps(GOOD)
         TEXT.replace('"count"', '// how many\n"count"'),
         TEXT.replace("null", "None"),
         json.dumps(TEXT),
+        re.sub(r'"(\w+)": ', r"\1: ", TEXT),
         f'<think>maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long it is"}}</think>{TEXT}',
         f'Maybe {{"title": "no, this is a longer wrong one, much longer than the true one, really, see how long"}}\n</think>\n{TEXT}',
         f"<think>a</think> then {{}} </think>{TEXT}",
@@ -66,7 +68,6 @@ def test_tolerant_json_reads_what_models_write(answer: str) -> None:
         "{" * 5000,
         "[" * 200_000,
         '{"a": "b',
-        "{a:1}",
     ],
 )
 def test_tolerant_json_never_completes_what_was_cut_off(answer: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, TimedOut
+from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, TimedOut, words_or_all
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.prompt_format import render
@@ -366,7 +366,8 @@ def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
         message = choice["message"]
         refusal, text = message.get("refusal"), message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ModelError("the response has no message; is base_url an OpenAI-compatible address?") from error
+        words = words_or_all(answer)
+        raise ModelError(f"the response has no message: {words} (is base_url an OpenAI-compatible address?)") from error
     text = joined(text)
     used = _used(answer, prompt_tokens)
     finish = finish_of(choice)

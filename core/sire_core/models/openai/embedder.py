@@ -201,7 +201,11 @@ class OpenAIEmbedder(OpenAIEndpoint):
 def _vector(raw: Any) -> FloatArray:
     if isinstance(raw, str):
         return np.frombuffer(base64.b64decode(raw, validate=True), dtype="<f4").astype(np.float32)
-    return np.asarray(raw, dtype=np.float32)
+    row = np.asarray(raw)
+    if row.dtype.kind not in "iuf":
+        raise TypeError(f"a vector is a list of numbers, not of {row.dtype}")
+    with np.errstate(over="ignore"):  # infinite numbers are refused with the text's name
+        return row.astype(np.float32)
 
 
 def _beginning(text: str, most: int) -> str:

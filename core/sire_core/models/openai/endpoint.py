@@ -25,9 +25,11 @@ from sire_core.models.openai.faults import (
     is_transient,
     redact_fault,
     retries_exhausted,
+    spoils_an_answer,
     status_of,
     truncated_error,
     why_unreachable,
+    words_or_all,
 )
 from sire_core.models.openai.responses import ResponseBounds, StreamedAnswer, require_good
 from sire_core.models.openai.retry import AdaptiveGate, RetryPolicy, retry_after
@@ -195,7 +197,7 @@ class OpenAIEndpoint:
             return
         answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
         if not isinstance(answer, dict):
-            raise BrokenResponseError("the response is not a JSON object")
+            raise BrokenResponseError(f"the response is not a JSON object: {words_or_all(answer)}")
         sent.answer = answer
         require_good(answer)
 
@@ -210,7 +212,7 @@ class OpenAIEndpoint:
                     if answer.ends_circle():
                         return  # which closes the connection, so that the server stops writing
         if not answer.ended:
-            raise BrokenResponseError("the stream ended before the answer did")
+            raise answer.broken_off()
         require_good(answer.whole() or {})
 
     async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
@@ -262,7 +264,8 @@ class OpenAIEndpoint:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if tries >= self._retry.max_retries:
             # What it cannot do, time and again, may be the form of the answer, or one of the texts.
-            if status_of(fault) == 500 and (("response_format" in body and tries) or "input" in body):
+            is_of_form = status_of(fault) == 500 and "response_format" in body and tries
+            if is_of_form or ("input" in body and spoils_an_answer(fault)):
                 raise BadRequest(fault) from fault
             raise ModelError(retries_exhausted(fault, tries + 1)) from fault
         return self._retry.delay(tries, asked, self._jitter)

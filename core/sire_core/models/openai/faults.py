@@ -15,6 +15,9 @@ from sire_core.errors import ModelError
 _REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
 """Statuses of servers that do not like the form of a request."""
 
+_NOT_OF_THE_FORM = frozenset({401, 402, 403, 407, 408, 429})
+"""Statuses that say nothing about the form of a request, whatever the words."""
+
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
 _READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
 _WRAPPED = 8
@@ -50,7 +53,7 @@ class BrokenResponseError(Exception):
     @classmethod
     def of(cls, error: object) -> BrokenResponseError:
         """The error that a response holds in the place of an answer, or beside half of one."""
-        return cls(server_words(error) or "the server failed", _code(error))
+        return cls(words_or_all(error), _code(error))
 
 
 class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
@@ -75,6 +78,10 @@ class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the 
         self.words = words_of(fault)
 
 
+_WORDS = ("error", "message", "detail", "errors", "error_message", "error_description", "msg", "reason", "title")
+"""Names of fields that hold a reason, in any case of letters."""
+
+
 def server_words(body: object) -> str:
     """The reason in the body of an error, whatever its form: OpenAI's, FastAPI's, plain text, a page of HTML."""
     if isinstance(body, str | bytes):
@@ -83,12 +90,16 @@ def server_words(body: object) -> str:
         return "; ".join(filter(None, map(server_words, body[:5])))[:_SHOWN]
     if not isinstance(body, Mapping):
         return ""
-    for name in ("error", "message", "detail", "errors", "error_message", "msg", "reason", "title"):
-        if words := server_words(body.get(name)):
-            place = body.get("loc")  # FastAPI says which field
-            named = ".".join(map(str, place)) if name == "msg" and isinstance(place, list) else ""
-            return f"{named}: {words}"[:_SHOWN] if named else words
-    return ""
+    fields = {str(name).lower(): value for name, value in body.items()}
+    found = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
+    place = fields.get("loc")  # FastAPI says which field
+    named = f"{'.'.join(map(str, place))}: " if "msg" in fields and isinstance(place, list) and found else ""
+    return f"{named}{found}"[:_SHOWN]
+
+
+def words_or_all(body: object) -> str:
+    """The reason in the body of an error; where no field of a known name has one, the whole body."""
+    return server_words(body) or (json.dumps(body, ensure_ascii=False, default=str)[:_SHOWN] if body else "")
 
 
 def _plain(text: str) -> str:
@@ -103,8 +114,12 @@ def _plain(text: str) -> str:
 
 def words_of(fault: Exception) -> str:
     """What the server said with a refusal; empty where it said nothing, or where nobody was heard."""
-    if words := server_words(getattr(fault, "body", None)):
+    if words := words_or_all(getattr(fault, "body", None)):
         return words
+    if isinstance(fault, json.JSONDecodeError):
+        return (
+            f"the response is no JSON: {_plain(fault.doc[:_SHOWN])!r}" if fault.doc.strip() else "the response is empty"
+        )
     text = str(fault)
     return "" if text.startswith("Error code:") or not status_of(fault) else _plain(text)
 
@@ -158,7 +173,7 @@ def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
     prompt is longer than the context.
     """
     status, words = status_of(fault), words_of(fault)
-    if status < 500 or status in _REQUEST_FAULTS:
+    if status < 400 or status in _REQUEST_FAULTS | _NOT_OF_THE_FORM:
         return status in _REQUEST_FAULTS
     form = "response_format" in body and FORM_WORDS.search(words) is not None
     return form or CONTEXT_WORDS.search(words) is not None
@@ -181,6 +196,12 @@ def is_transient(fault: Exception) -> bool:
     if isinstance(fault, openai.APIError):
         return type(fault) is openai.APIError
     raise fault
+
+
+def spoils_an_answer(fault: Exception) -> bool:
+    """Whether a server is there and fails at this request, or answers it with something else than an answer."""
+    is_broken = isinstance(fault, ValueError | RecursionError | BrokenResponseError) and not status_of(fault)
+    return is_broken or status_of(fault) in (500, 502, 504)
 
 
 def is_timeout(fault: Exception) -> bool:
@@ -307,10 +328,25 @@ _BEGUN = re.compile(
 
 
 def redact_fault(fault: Exception, redactor: Redactor) -> None:
-    """Remove keys from an exception of a client and those behind it: their texts get into logs."""
+    """Remove keys from an exception of a client and those behind it: their texts get into logs.
+
+    Of a refusal the whole body is noted; the official client keeps only what stands under `error`.
+    """
     for cause in _causes(fault):
         cause.args = tuple(redactor.clean(part) if isinstance(part, str) else part for part in cause.args)
-        for name in ("message", "body"):  # of the official client's
+        if (response := getattr(cause, "response", None)) is not None and hasattr(cause, "body"):
+            cause.body = _whole_body(response) or cause.body
+        for name in ("message", "body", "doc"):  # of the official client's, and of what cannot be parsed
             if getattr(cause, name, None):
                 with suppress(AttributeError):
                     setattr(cause, name, redactor.clean_value(getattr(cause, name)))
+
+
+def _whole_body(response: Any) -> Any:
+    """The body of a refusal as JSON, or as text where it is none."""
+    try:
+        return json.loads(response.content)  # which knows UTF-16 by its first bytes
+    except (ValueError, RecursionError):
+        return response.text
+    except Exception:  # noqa: BLE001 - clients differ in what they raise where nothing was read
+        return None

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sire_core.models.openai.faults import BrokenResponseError, UnacceptableResponseError
+from sire_core.models.openai.faults import (
+    BrokenResponseError,
+    UnacceptableResponseError,
+    server_words,
+    words_or_all,
+)
 from sire_core.models.plain_answers import loop_at
 
 
@@ -144,6 +149,7 @@ class StreamedAnswer:
         self._thoughts = ""  # name of the field in which the server puts what the model thinks
         self._finish = ""
         self._usage: Any = None
+        self._other: Mapping[str, Any] = {}
         self._looked_at = 0
 
     @property
@@ -151,11 +157,18 @@ class StreamedAnswer:
         """Whether the server has said how the answer ends; a stream without that was cut off."""
         return bool(self._finish)
 
+    def broken_off(self) -> BrokenResponseError:
+        """The error of a stream that has not ended as one; an event that is no part of an answer may say why."""
+        if server_words(self._other):
+            return BrokenResponseError.of(self._other)
+        return BrokenResponseError("the stream ended before the answer did")
+
     def add(self, event: Any) -> str:
         """The piece of text of an event, which may be empty."""
         if not isinstance(event, Mapping):
             return ""
         self._usage = event.get("usage") or self._usage
+        self._other = self._other if "choices" in event or "usage" in event else event
         choices = event.get("choices")
         choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
         if error := choice.get("error"):
@@ -195,21 +208,26 @@ class StreamedAnswer:
 _ENDS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"), "length"),
-    **dict.fromkeys(("content_filter", "refusal", "safety", "recitation", "prohibited_content"), "refusal"),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "safety", "recitation", "prohibited_content", "sensitive"), "refusal"
+    ),
 }
 """How an answer ends, by what servers call it; everything else broke off."""
-_THOUGHTS = ("reasoning_content", "reasoning")
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 
 
 def thoughts_of(message: Mapping[str, Any]) -> str:
     """Name of the field of a message that holds what the model thought; empty where there is none."""
-    return next((name for name in _THOUGHTS if isinstance(message.get(name), str) and message[name].strip()), "")
+    parts = message.get("content")
+    if isinstance(parts, list) and any(_mapping(part).get("type") in ("thinking", "reasoning") for part in parts):
+        return "content"
+    return next((name for name in _THOUGHTS if str(message.get(name) or "").strip()), "")
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
     """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did."""
     said = choice.get("finish_reason") or "stop"
-    known = _ENDS.get(str(said).lower())
+    known = _ENDS.get(str(said).lower().replace("-", "_"))
     if known is None:
         raise BrokenResponseError(f"the answer broke off: finish_reason is {str(said)[:60]!r}")
     return known
@@ -225,4 +243,4 @@ def require_good(answer: Mapping[str, Any]) -> None:
         raise BrokenResponseError.of(error)
     finish_of(choice)
     if "choices" in answer and choices is None:
-        raise BrokenResponseError("the response has no message: choices is null")
+        raise BrokenResponseError(f"the response has no message: {words_or_all(answer)}")
