@@ -70,7 +70,7 @@ def test_texts_questions_settings_and_hits_are_chosen(dataset, tmp_path):
         assert (row["questions"], row["dataset"]) == (4, "demo-set, untitled, odd questions")
         assert row["returns"] == "passages"
         assert row["recall"] == row["recall_passages"] == row["recall_literal"]
-        assert row["recall"]["3"] == row["recall"]["20"]  # there are three hits
+        assert list(row["recall"]) == ["2", "3"]  # there are three hits
     assert rows["pagerank"]["settings"] == {"damping": 0.3}
     assert not any("settings" in rows[name] for name in ("bm25", "hybrid", "iier"))
     assert "| pagerank damping=0.3 |" in result.stdout

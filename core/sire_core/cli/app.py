@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from sire_core.cli.arguments import GroupedCommand
 from sire_core.cli.change_commands import add, delete, forget, index, sync, update
-from sire_core.cli.choice_commands import advise, estimate, recipes
+from sire_core.cli.choice_commands import advise, estimate, questions, recipes
 from sire_core.cli.eval_command import eval_
 from sire_core.cli.folder_commands import backup, check, documents, reembed, stats
 from sire_core.cli.output import note, on_terminal, say
@@ -116,6 +116,7 @@ app.command(cls=GroupedCommand)(backup)
 app.command(cls=GroupedCommand)(check)
 app.command(cls=GroupedCommand)(recipes)
 app.command("eval", cls=GroupedCommand)(eval_)
+app.command(cls=GroupedCommand)(questions)
 app.command(cls=GroupedCommand)(train_chains)
 app.command(cls=GroupedCommand)(export_training)
 app.command(cls=GroupedCommand)(mcp)

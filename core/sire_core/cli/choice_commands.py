@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
-from sire_core.cli.output import bar, note, reporting, say, say_json
+from sire_core.cli.output import bar, check_writable, note, reporting, say, say_json, write_text
+from sire_core.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,6 +132,40 @@ def advise(
         say_json(advice.as_json())
         return
     _print_advice(advice, sources)
+
+
+def questions(
+    folder: arguments.Folder,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FILE", help="The file to write, with one JSON object per line.")
+    ] = Path("questions.jsonl"),
+    n: Annotated[int, typer.Option("-n", min=1, help="Maximum number of questions.")] = 20,
+) -> None:
+    """Write readable questions about an index, to measure it with.
+
+    The questions are about names: how two of them are connected, or what is known about one. They are made without a
+    model, show whether connected passages are found, and do not replace questions of people: edit the file and add
+    yours. If the text has too few readable names, nothing is written.
+
+    Example: sire questions my-index --to questions.jsonl, then sire eval my-index --questions questions.jsonl
+    """
+    from sire_core.explore.browse import example_questions
+
+    check_writable("--to", to)
+    with open_index(IndexOptions(folder=folder)) as index:
+        found = example_questions(index.snapshot(), n)
+    if not found:
+        raise CorpusError(
+            "No readable question can be made from this text: too few passages name what another one is about. Write "
+            'questions of your own, one a line: {"id": "q1", "question": "...", "supporting": ["ID of a document"]}.'
+        )
+    rows = [
+        {"id": f"q{number}", "question": one.text, "answers": [], "supporting": list(one.unit_ids)}
+        for number, one in enumerate(found, 1)
+    ]
+    write_text(to, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    say(f"Wrote {count(len(found), 'question')} to {to}, such as: {found[0].text}")
+    note(f"Measure with them: sire eval {folder} --questions {to}")
 
 
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:

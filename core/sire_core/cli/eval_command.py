@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnswerConfig
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.experiment import Experiment
+    from sire_core.evaluate.gate import Gate
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel, Progress
@@ -376,7 +377,7 @@ class MeasureOptions:
     def config(
         self, questions: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
     ) -> EvalConfig:
-        """The configuration of the measures; with `-k N` of a search for N hits, at the usual cut-offs and at N."""
+        """The configuration of the measures; with `-k N` of a search for N hits, at N and the usual cut-offs below."""
         from sire_core.evaluate.runner import EvalConfig
 
         usual = EvalConfig(
@@ -389,7 +390,9 @@ class MeasureOptions:
             missing=self.missing_edges,
             model=model,
         )
-        return usual if self.k is None else replace(usual, ks=tuple(sorted({*usual.ks, self.k})), depth=self.k)
+        if self.k is None:
+            return usual
+        return replace(usual, ks=(*(k for k in usual.ks if k < self.k), self.k), depth=self.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,8 +422,33 @@ class ReportOptions:
         bool, typer.Option("--wide", help="Show all columns, however wide. Default: those that fit the terminal.")
     ] = False
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows to this file.")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the rows, with every question's result, to this file."),
     ] = None
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-under",
+            metavar="METRIC@K=PERCENT",
+            help="Exit with code 1 if a recipe is below, such as recall@5=80, all@5=60, ndcg@10=70 or mrr=75. "
+            "Repeatable; the baselines do not count.",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="Exit with code 1 if a recipe's recall is below that in this file, which --json wrote earlier.",
+        ),
+    ] = None
+
+    @property
+    def gate(self) -> Gate:
+        """What the recipes have to reach."""
+        from sire_core.evaluate.gate import Gate
+
+        return Gate.read(self.fail_under or (), self.baseline)
 
     def check(
         self,
@@ -438,6 +466,7 @@ class ReportOptions:
                 "--recipes": compared.recipes,
                 "--answer": answering.answer,
                 "--plot": self.plot,
+                "a gate": self.fail_under or self.baseline,
                 "--repeats": compared.repeats > 1,
                 "--reader-only": answering.reader_only,
                 "--sentence-groups": questions.sentence_groups,
@@ -462,6 +491,7 @@ _APART = {
     ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
     ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
     ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ("--clusters", "a gate"): "--clusters looks at no recipe; leave --fail-under and --baseline out.",
     ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
     ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
 }
@@ -612,10 +642,13 @@ def eval_(
 
     Example: sire eval data/musique -r raptor,sirerag --limit 50 --json rows.json
 
+    With --fail-under or --baseline the exit code is 1 if a recipe finds less, so that a build server can tell.
+
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
     report.check(compared, asking, answering, measuring, calls.llm)
+    gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
     if (
         answering.answer is not None
@@ -627,6 +660,7 @@ def eval_(
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
     with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
         config = measuring.config(asking, answering, models.asked, calls.workers)
+        config = gate.widen(config)
         results = Results(report, ablations=compared.ablations)
         builder = None if answering.reader_only else models.builder
         with results.shown_on_failure(), reporting() as progress:
@@ -645,6 +679,11 @@ def eval_(
             tables = [replace(one, on_row=results.table()).run() for one in _tables_of(experiment, names)]
         results.say(tables)
         results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
+    failures = gate.failures([row for table in tables for row in table])
+    for failure in failures:
+        note(failure, "red")
+    if failures:
+        raise typer.Exit(1)
 
 
 def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:

@@ -13,6 +13,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.rows import EvalRow, corpus_size
+from sire_core.models.embedders import model_name
 from sire_core.recipes.published import data_set_name
 
 _LEFT_OUT = (
@@ -164,7 +165,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         values = {} if _unsearched(row) else values
         values |= {name: row.answers.get(name) for name in metrics if name in row.answers}
         pool = f"{len(row.results):,} questions, {corpus_size(row.documents, row.passages)}"
-        used = {"pool": pool, "model": row.setup.extraction, "embedder": row.setup.embedder}
+        used = {"pool": pool, "model": row.setup.extraction, "embedder": model_name(row.setup.embedder)}
         reader = row.answers.get("via", "-") if row.answers else "-"
         lines.append({"method": _label(row), "source": "ours", **_figures(metrics, values), **used, "reader": reader})
     for paper, figures in published:
@@ -272,7 +273,7 @@ def _cells(row: EvalRow, ks: Sequence[int]) -> dict[str, str]:
     }
     return {
         "recipe": _label(row),
-        "embedder": _cell(row.setup.embedder),
+        "embedder": _cell(model_name(row.setup.embedder)),
         "extraction": _cell(row.setup.extraction),
         "pool": f"{row.setup.pool:,}",
         **(dict.fromkeys(cells, "-") if _unsearched(row) else cells),

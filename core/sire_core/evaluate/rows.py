@@ -183,6 +183,17 @@ class QuestionResult:
         """R@k of the passages that a search returns, 0..1."""
         return recall_at_k(self.passages, self.wanted, k)
 
+    def as_json(self, ks: Sequence[int]) -> dict[str, Any]:
+        """The question in `sire eval --json`: recall of passages 0..100, and the first rank of a gold passage or 0."""
+        first = reciprocal_rank(self.passages, self.wanted) if self.wanted else 0.0
+        return {
+            "id": self.id,
+            **({"type": self.type} if self.type else {}),
+            "recall": {str(k): _rounded(100 * self.recall_passages(k)) if self.wanted else None for k in ks},
+            "first_rank": round(1 / first) if first else 0,
+            "found": [name for name in self.passages[: max(ks)] if name is not None],
+        }
+
     @property
     def found(self) -> tuple[Any, ...]:
         """Everything that was found, without the time that it took."""
@@ -339,6 +350,7 @@ class EvalRow:
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
             },
+            "results": [result.as_json(self.ks) for result in self.results],
         }
 
     def _grouped(self, group: Callable[[QuestionResult], str], k: int) -> dict[str, float]:

@@ -149,7 +149,15 @@ def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     return Page(tuple(rows), len(order))
 
 
-def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class ExampleQuestion:
+    """A question about names of a corpus, with the ids of the passages that it needs."""
+
+    text: str
+    unit_ids: tuple[str, ...]
+
+
+def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[ExampleQuestion]:
     """Readable questions about names of the corpus; fewer than `n`, or none, where it has few readable names.
 
     Questions that need two passages come first: a passage that is about one name mentions what another passage is
@@ -167,24 +175,25 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
     targets = owner[graph.entities]
     linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
     rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
-    questions: dict[str, None] = {}
+    found: dict[str, list[int]] = {}
     used: set[int] = set()
     for row in rows[: 20 * n].tolist():
         ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
         spelled = [names.entity(graph.entity_ids[end]) for end in ends]
-        if used.isdisjoint(ends) and all(map(_is_readable, spelled)):
-            questions[f"How is {spelled[0]} connected with {spelled[1]}?"] = None
+        if len(found) < n and used.isdisjoint(ends) and all(map(_is_readable, spelled)):
+            found[f"How is {spelled[0]} connected with {spelled[1]}?"] = [int(graph.passages[row]), int(targets[row])]
             used.update(ends)
-        if len(questions) == n:
-            return list(questions)
     few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
     for entity in few[: 20 * n].tolist():
         name = names.entity(graph.entity_ids[entity])
-        if entity not in used and _is_readable(name):
-            questions[f"What do we know about {name}?"] = None
-        if len(questions) == n:
-            break
-    return list(questions)
+        if len(found) < n and entity not in used and _is_readable(name):
+            mentions = graph.passages[np.flatnonzero(seen & (graph.entities == entity))]
+            found[f"What do we know about {name}?"] = np.unique(mentions).tolist()
+    ids = snapshot.view.ids
+    return [
+        ExampleQuestion(text, tuple(str(ids[graph.chunk_positions[passage]].decode()) for passage in passages))
+        for text, passages in found.items()
+    ]
 
 
 def _is_readable(name: str) -> bool:

@@ -293,9 +293,8 @@ class AskPage:
 
         def read() -> str:
             main = browse.entities(snapshot)
-            return views.start_html(
-                browse.example_questions(snapshot), main, len(snapshot.document_ids()), query.recipe
-            )
+            questions = [question.text for question in browse.example_questions(snapshot)]
+            return views.start_html(questions, main, len(snapshot.document_ids()), query.recipe)
 
         show_html(await asyncio.to_thread(read))
 

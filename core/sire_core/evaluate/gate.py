@@ -1,0 +1,141 @@
+"""Conditions that the rows of an evaluation have to meet, for continuous integration."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sire_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.rows import EvalRow
+    from sire_core.evaluate.runner import EvalConfig
+
+_CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")
+_METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
+    "recall": lambda row, k: row.recall_passages(k),
+    "all": lambda row, k: row.all_at(k),
+    "ndcg": lambda row, k: row.ndcg(k),
+    "mrr": lambda row, _: row.mrr(),
+}
+_ROUNDING = 0.1
+"""Rates in files are rounded to one decimal."""
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The least value of a metric of passages, 0..100; `k` is 0 for `mrr`."""
+
+    metric: str
+    k: int
+    least: float
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read a condition such as `recall@5=80`.
+
+        Raises:
+            ConfigurationError: The text is none.
+        """
+        match = _CONDITION.fullmatch(text)
+        if match is None or (match[2] is None) != (match[1] == "mrr") or match[2] == "0" or float(match[3]) > 100:
+            raise ConfigurationError(
+                f"--fail-under {text}: write METRIC@K=PERCENT, such as recall@5=80, all@5=60, ndcg@10=70, or mrr=75."
+            )
+        return cls(match[1], int(match[2] or 0), float(match[3]))
+
+    @property
+    def name(self) -> str:
+        """The metric with its cut-off."""
+        return f"{self.metric}@{self.k}" if self.k else self.metric
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What an evaluation has to reach; baselines (`bm25`, `dense`, `hybrid`) are not held to it.
+
+    Attributes:
+        conditions: Least values.
+        baseline: Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    baseline: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def read(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
+        """Read conditions, and the file of an earlier evaluation.
+
+        Raises:
+            ConfigurationError: A condition or the file cannot be read.
+        """
+        rows: object = []
+        if baseline is not None:
+            try:
+                rows = json.loads(baseline.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"--baseline {baseline}: {error}. Write it with sire eval --json.") from error
+        if not isinstance(rows, list) or not all(isinstance(row, dict) and "recall_passages" in row for row in rows):
+            raise ConfigurationError(
+                f"--baseline {baseline}: not rows of an evaluation. Write it with sire eval --json."
+            )
+        return cls(tuple(map(Condition.parse, conditions)), tuple(rows))
+
+    def widen(self, config: EvalConfig) -> EvalConfig:
+        """Add the cut-offs of the conditions to what is measured.
+
+        Raises:
+            ConfigurationError: A condition is about more hits than are searched for.
+        """
+        ks = {*config.ks, *(condition.k for condition in self.conditions if condition.k)}
+        if config.depth is not None and max(ks) > config.depth:
+            raise ConfigurationError(f"--fail-under looks at {max(ks)} hits: give -k {max(ks)} or more, or no -k.")
+        return replace(config, ks=tuple(sorted(ks)))
+
+    def failures(self, rows: Sequence[EvalRow]) -> list[str]:
+        """Say what is not met; empty if all is."""
+        from sire_core.evaluate.experiment import BASELINES
+
+        held = [row for row in rows if row.setup.recipe not in BASELINES]
+        found = [_unmet(row, condition) for row in held for condition in self.conditions]
+        if self.baseline:
+            found += [message for row in held for message in self._losses(row)]
+        return [message for message in found if message]
+
+    def _losses(self, row: EvalRow) -> list[str]:
+        """Recall that is below that of the row of the same recipe and settings."""
+        now = row.as_json()
+        key = (now["recipe"], now.get("settings", {}))
+        before = next((each for each in self.baseline if (each["recipe"], each.get("settings", {})) == key), None)
+        if before is None:
+            return [f"{row.setup.recipe}: the baseline has no row of this recipe and its settings; measure it again."]
+        if before.get("questions") != now["questions"]:
+            numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
+            return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
+        return [
+            f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
+            f"{_lost(before, now, k)}."
+            for k, value in now["recall_passages"].items()
+            if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2
+        ]
+
+
+def _unmet(row: EvalRow, condition: Condition) -> str:
+    value = _METRICS[condition.metric](row, condition.k)
+    if value is not None and value >= condition.least:
+        return ""
+    shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
+    return f"{row.setup.recipe}: {condition.name} is {shown}, below {condition.least:g}."
+
+
+def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
+    """Questions that found more before."""
+    known = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
+    worse = [result["id"] for result in now["results"] if (known.get(result["id"]) or 0.0) > result["recall"][k]]
+    more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+    return f"; worse: {', '.join(worse[:_NAMED])}{more}" if worse else ""
