@@ -17,6 +17,7 @@ from sire_core.errors import CorpusError
 
 _LEFT_OUT = frozenset("binary script style metadata tracked-changes sequence-decls forms".split())
 _HEADINGS = frozenset("title head heading subtitle".split())
+_TITLES = ("book-title", "article-title", "doctitle")
 _PROSE = frozenset(
     "p para paragraph simpara text-author li item listitem line l v note quote abstract body div sec section sect1 "
     "sect2 sect3 chapter article book row entry td th cell description summary content text subtitle title".split()
@@ -42,9 +43,7 @@ def _root(raw: bytes) -> ET.Element:
 def read_xml(path: Path) -> tuple[str, str]:
     """Title and Markdown of an XML file, such as FictionBook. Values of data elements are written as `price: 44.95`."""
     root = _root(path.read_bytes())
-    titles = [
-        _words(element) for element in root.iter() if _name(element) in ("book-title", "article-title", "doctitle")
-    ]
+    titles = [_words(element) for element in root.iter() if _name(element) in _TITLES]
     return first_title(*titles[:1]), "\n\n".join(_blocks(root))
 
 
@@ -64,7 +63,11 @@ def _blocks(root: ET.Element) -> Iterator[str]:
         elif mixed or not len(element):
             words = plain_text(_words(element))
             if words:
-                yield words if mixed or name in _PROSE else f"{element.tag.rpartition('}')[2]}: {words}"
+                yield (
+                    words
+                    if mixed or name in _PROSE or name in _TITLES
+                    else f"{element.tag.rpartition('}')[2]}: {words}"
+                )
         else:
             below = depth + (name in _SECTIONS)
             stack += [(child, below) for child in reversed(element)]
