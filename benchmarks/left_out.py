@@ -7,10 +7,12 @@ weights that ship. The last column is what the left-out weights gain over the be
 95 % interval of paired bootstrap. The other weights of `sire` were learned on encyclopaedias and on `cloud` by
 `evidence_weights.py`, on none of the others.
 
-    python benchmarks/left_out.py [--embedder NAME] [--learn] [SET[@CHUNKS] ...]
+    python benchmarks/left_out.py [--embedder NAME] [--rerank MODEL] [--learn] [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
-folder are left out together. `--learn` prints the weights that all sets give, and judges nothing.
+folder are left out together. `--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits read
+again by that model; the gain is over the best of all other rows then. `--learn` prints the weights that all sets give,
+and judges nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from sire_core.evaluate.rows import passages_by_need
 from sire_core.evaluate.runner import EvalConfig
 from sire_core.models.lexical_embedder import is_lexical
 from sire_core.models.sync import run_sync
+from sire_core.recipes import recipe_by_name
 from sire_core.recipes.sire import weights as shipped
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, QueryFeatures
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
+    from sire_core.protocols import Recipe
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
 SETS = ("ops", "frameworks", "manuals", "web", "cloud")
@@ -160,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--embedder", default=None)
+    parser.add_argument("--rerank", default=None)
     parser.add_argument("--learn", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
@@ -169,10 +174,10 @@ def main() -> None:
             folder, _, chunks = name.partition("@")
             datasets[name] = load_dataset(DATA / folder, chunks or None)
 
-            def rows(name: str, baselines: Sequence[str] = ()) -> list[EvalRow]:
+            def rows(name: str, baselines: Sequence[str] = (), recipe: Recipe | str = "sire") -> list[EvalRow]:
                 return Experiment(
                     datasets[name],
-                    recipes=["sire"],
+                    recipes=[recipe],
                     baselines=baselines,
                     embedder=options.embedder,
                     folder=Path(work) / name,
@@ -189,15 +194,24 @@ def main() -> None:
             print(learn([example for found in learned_from.values() for example in found], features))
             return
         print("R@5, odd-numbered questions: all (one document / several)\n")
-        print("| set | BM25 | vectors | hybrid | `sire`, weights of the other sets | as shipped | gain | on several |")
-        print("|---|---|---|---|---|---|---|---|")
+        again = {"rerank": "cross_encoder", "cross_encoder": options.rerank} if options.rerank else None
+        heads = ["set", "BM25", "vectors", "hybrid", "`sire`, weights of the other sets", "as shipped"]
+        heads += ["hybrid, read again", "`sire`, read again"] if again else []
+        print(f"| {' | '.join(heads)} | gain | on several |\n|{'---|' * (len(heads) + 2)}")
         for name in options.sets:
             others = [n for n in options.sets if n.partition("@")[0] != name.partition("@")[0]]
-            with with_weights(learn([example for n in others for example in learned_from[n]], features)):
+            weights = learn([example for n in others for example in learned_from[n]], features)
+            with with_weights(weights):
                 left_out = recalls(rows(name)[-1])
             found = [judged[name][recipe] for recipe in BASELINES]
+            shown = [*found, left_out, judged[name]["sire"]]
+            if again:
+                found = [*shown, recalls(rows(name, recipe=recipe_by_name("flat", ranker="hybrid", **again))[-1])]
+                with with_weights(weights):
+                    left_out = recalls(rows(name, recipe=recipe_by_name("sire", **again))[-1])
+                shown = [*found, left_out]
             best = [max(found, key=lambda row: np.nanmean(row[part]))[part] for part in (0, 2)]
-            cells = [*map(means, [*found, left_out, judged[name]["sire"]])]
+            cells = [*map(means, shown)]
             cells += [gain(left_out[part], row) for part, row in zip((0, 2), best, strict=True)]
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
 

@@ -1,4 +1,4 @@
-"""Cross-encoders: models that read a question and a text together and score how well the text answers."""
+"""Models that read texts again for a question and score how well each answers: cross-encoders, late interaction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.model_files import hub_options, local_folder, split_options
 from sire_core.models.onnx_model import OnnxModel
@@ -105,6 +106,31 @@ class OnnxCrossEncoder(CrossEncoder):
         return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
+class OnnxLateInteraction(OnnxCrossEncoder):
+    """A model of late interaction (ColBERT) in the ONNX format: question and text are read apart, token by token.
+
+    A text scores the mean, over the tokens of the question, of the largest cosine with any of its own.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Depends on the model's files, not on where their folder lies."""
+        return super().fingerprint.replace("onnx:", "colbert:", 1)
+
+    def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
+        graph = self._model.load()
+        output = next((name for name, shape in graph.outputs.items() if len(shape) == 3), "")
+        if not output:
+            raise ConfigurationError(f"The graph in {graph.folder} answers no vectors of tokens: no ColBERT model.")
+
+        def tokens(text: str, mark: list[int]) -> FloatArray:
+            return unit_rows(graph.run(graph.encoded(text, marks=len(mark)), output, mark))
+
+        asked, mark = tokens(question, graph.first_known("[Q]", "[unused0]")), graph.first_known("[D]", "[unused1]")
+        best = self._model.map(lambda text: (asked @ tokens(text, mark).T).max(axis=1).mean(), texts)
+        return np.array(best, dtype=np.float32)
+
+
 class SentenceTransformerCrossEncoder(CrossEncoder):
     """A cross-encoder of the sentence-transformers library (extra `rerank`)."""
 
@@ -147,21 +173,25 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
             raise ConfigurationError(f"The cross-encoder {self._name!r} cannot be loaded: {error}") from error
 
 
+_ONNX = {"onnx": OnnxCrossEncoder, "colbert": OnnxLateInteraction}
+
+
 @lru_cache(maxsize=4)
 def load_cross_encoder(spec: str) -> CrossEncoder:
     """Create the cross-encoder that a setting names; the same spec gives the same object.
 
     Args:
-        spec: `onnx:NAME_OR_FOLDER`, with `?max_length=256` if it is to read less than it can, or a name or folder of
-            a model for sentence-transformers (`st:` may precede it).
+        spec: `onnx:NAME_OR_FOLDER`, or `colbert:NAME_OR_FOLDER` for late interaction, with `?max_length=256` if it
+            is to read less than it can, or a name or folder of a model for sentence-transformers (`st:` may precede
+            it).
 
     Raises:
         ConfigurationError: The spec is empty, or names something that does not exist.
     """
     form, _, rest = spec.partition(":")
-    if form == "onnx" and rest:
+    if form in _ONNX and rest:
         name, options = split_options(rest, max_length=int)
-        return OnnxCrossEncoder(name, **options)
+        return _ONNX[form](name, **options)
     name = rest if form == "st" else spec
     if not name:
         raise ConfigurationError("Name the cross-encoder: onnx:NAME_OR_FOLDER, or a folder or name such as org/model.")

@@ -147,20 +147,30 @@ class OnnxGraph:
         found.truncate(limit or self.max_length)
         return found
 
-    def encoded(self, text: str, question: Any | None = None) -> Any:
-        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole."""
-        taken = self._tokenizer.num_special_tokens_to_add(question is not None)
+    def encoded(self, text: str, question: Any | None = None, *, marks: int = 0) -> Any:
+        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole.
+
+        `marks` more tokens have room.
+        """
+        taken = marks + self._tokenizer.num_special_tokens_to_add(question is not None)
         room = self.max_length - taken - (0 if question is None else len(question))
         tokens = self.tokens(text, max(room, 1))
         return self._tokenizer.post_process(*((tokens,) if question is None else (question, tokens)))
 
-    def run(self, encoding: Any, output: str) -> FloatArray:
-        """Run the graph.
+    def first_known(self, *tokens: str) -> list[int]:
+        """The number of the first of some tokens that the tokenizer knows; none if it knows none."""
+        numbers = map(self._tokenizer.token_to_id, tokens)
+        return [number for number in numbers if number is not None][:1]
+
+    def run(self, encoding: Any, output: str, mark: Sequence[int] = ()) -> FloatArray:
+        """Run the graph; `mark` stands behind the first token.
 
         Returns:
             The output, float32, without the axis of the batch.
         """
-        columns = (encoding.ids, encoding.attention_mask, encoding.type_ids, range(len(encoding.ids)))
+        ids = [*encoding.ids[:1], *mark, *encoding.ids[1:]]
+        types = [*encoding.type_ids[:1], *(0 for _ in mark), *encoding.type_ids[1:]]
+        columns = (ids, [1] * len(ids), types, range(len(ids)))
         given = dict(zip(_INPUTS, columns, strict=True))
         inputs = {name: np.array([given[name]], dtype=kind) for name, kind in self._inputs.items()}
         return np.asarray(self._session.run([output], inputs)[0][0], dtype=np.float32)

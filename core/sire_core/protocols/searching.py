@@ -202,6 +202,17 @@ class Ranking(Protocol):
         """Why a position is where it is."""
 
 
+@runtime_checkable
+class ReadableRanking(Protocol):
+    """A ranking that knows how a model should read its first hits again."""
+
+    def reading(self, positions: IntArray) -> tuple[NDArray[np.float64], list[str]]:
+        """How much a model's judgement counts at each position, 1 as usual; and the sentence that leads to each.
+
+        Where nothing leads, the sentence is empty.
+        """
+
+
 class Ranker(Protocol):
     """Orders the pool for a question. Holds settings only, never the state of a query."""
 

@@ -25,8 +25,10 @@ class RerankSettings:
         rerank_weight: Weight of the cross-encoder beside the ranking's own scores, both as standard scores among the
             passages that it reads. A large one leaves the order to the cross-encoder, which buries what only a link
             explains.
-        cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
-            sentence-transformers (extra `rerank`).
+        rerank_characters: Characters of each passage that it reads: the sentences that share most with the question.
+            0 for whole passages.
+        cross_encoder: The model: `colbert:NAME_OR_FOLDER` (late interaction) or `onnx:NAME_OR_FOLDER` (extra `onnx`),
+            or name or folder of a cross-encoder for sentence-transformers (extra `rerank`).
 
     Raises:
         ConfigurationError: A setting is not allowed, or has no effect.
@@ -38,13 +40,14 @@ class RerankSettings:
     rerank_model: str = ""
     rerank_ms: int = setting(0, low=0)
     rerank_weight: float = setting(0.5, above=0)
+    rerank_characters: int = setting(500, low=0)
     cross_encoder: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
         beside = f"rerank={self.rerank!r}"
         if self.rerank != "cross_encoder":
-            refuse_unused(self, beside, ("cross_encoder", "rerank_ms", "rerank_weight"))
+            refuse_unused(self, beside, ("cross_encoder", "rerank_ms", "rerank_weight", "rerank_characters"))
         if self.rerank != "model":
             refuse_unused(self, beside, ("rerank_model", "rerank_named"))
         if self.rerank == "none":
@@ -55,7 +58,8 @@ class RerankSettings:
         from sire_core.search.selectors.rerank import CrossEncoderRerank, Rerank
 
         if self.rerank == "cross_encoder":
-            return (CrossEncoderRerank(self.cross_encoder, self.rerank_pool, self.rerank_ms, self.rerank_weight),)
+            settings = (self.rerank_pool, self.rerank_ms, self.rerank_weight, self.rerank_characters)
+            return (CrossEncoderRerank(self.cross_encoder, *settings),)
         if self.rerank == "model":
             chosen = self.rerank != type(self).__dataclass_fields__["rerank"].default
             return (Rerank(self.rerank_pool, self.rerank_named, self.rerank_model, required=chosen),)

@@ -15,7 +15,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import OnnxCrossEncoder, load_cross_encoder
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.hash_embedder import HashEmbedder
-from support.tiny_onnx import write_tiny_cross_encoder
+from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 QUESTION = "Who directed The Long Tide?"
 WORTH = {"film": 4.0, "painter": 2.0, "harbor": 1.0}
@@ -109,7 +109,55 @@ def test_as_a_rerank_of_a_search(folder, tmp_path, recipe):
         assert "of 20 hits in 1 ms" in some[0].path[-1].note
 
 
-@pytest.mark.parametrize("settings", [{"rerank_ms": 5}, {"rerank": "model", "rerank_ms": 5}, {"rerank_ms": -1}])
+def test_late_interaction_finds_for_every_token_of_the_question_the_nearest_of_the_text(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    words = {"film": [1.0, 0.0], "tide": [0.0, 1.0], "sea": [0.6, 0.8]}
+    encoder = load_cross_encoder(f"colbert:{write_tiny_embedder(tmp_path / 'plain', words)}")
+    sea = np.tanh([1.2, 1.6])
+    nearest = sea[1] / np.linalg.norm(sea)  # of tide; the tokens before and behind a text are alike
+    assert encoder.scores("film tide", ["film sea", "film tide"]) == pytest.approx([(3 + nearest) / 4, 1.0], abs=1e-6)
+    marks = {"[unused0]": [-1.0, 0.0], "[unused1]": [-1.0, 0.0]}
+    marked = load_cross_encoder(f"colbert:{write_tiny_embedder(tmp_path / 'marked', words | marks)}")
+    assert marked.scores("film tide", ["film sea"]) == pytest.approx([(4 + nearest) / 5], abs=1e-6)
+    assert marked.fingerprint.startswith("colbert:marked:")
+    full = load_cross_encoder(f"colbert:{tmp_path / 'marked'}?max_length=6")
+    assert full.scores("film", ["tide tide tide sea"]) == full.scores("film", ["tide tide tide"])
+    pair = write_tiny_cross_encoder(tmp_path / "pair", WORTH)
+    with pytest.raises(ConfigurationError, match="answers no vectors of tokens"):
+        load_cross_encoder(f"colbert:{pair}").scores("film", ["film"])
+
+
+def test_the_sentences_that_answer_are_read_not_the_beginning(folder):
+    filler = " ".join(f"Mill {i} grinds corn for the village beside it." for i in range(30))
+    corpus = [Document("long", f"{filler} The painter of the harbor mural was Mira Vale. {filler}"), *CORPUS[1:]]
+    rerank = {"rerank": "cross_encoder", "cross_encoder": f"onnx:{folder}", "rerank_weight": 1000.0}
+    for characters, first in ((60, "long"), (0, "anna")):
+        with Index(
+            recipe=recipe_by_name("flat", ranker="bm25", **rerank, rerank_characters=characters),
+            embedder=HashEmbedder(),
+            chunker=None,
+        ) as index:
+            index.build(corpus)
+            assert index.search("the painter of the harbor mural", 5)[0].doc_ids == (first,)
+
+
+def test_what_a_sentence_leads_to_is_read_with_it(folder):
+    corpus = [
+        Document("film", "The painter of The Long Tide is Mira Vale.", "The Long Tide"),
+        Document("mira", "She was born in Elmstead.", "Mira Vale"),
+        *CORPUS[2:],
+    ]
+    rerank = {"rerank": "cross_encoder", "cross_encoder": f"onnx:{folder}", "rerank_weight": 1000.0}
+    with Index(recipe=recipe_by_name("sire", **rerank), embedder=HashEmbedder(), chunker=None) as index:
+        index.build(corpus)
+        hits = index.search("Where was the painter of The Long Tide born?", 3)
+    assert {hit.doc_ids for hit in hits[:2]} == {("film",), ("mira",)}  # "painter" is worth more than "harbor"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rerank_ms": 5}, {"rerank_characters": 5}, {"rerank": "model", "rerank_ms": 5}, {"rerank_ms": -1}]
+)
 def test_a_budget_that_has_no_effect_is_refused(settings):
     with pytest.raises(ConfigurationError):
         recipe_by_name("sire", **settings)
@@ -156,15 +204,18 @@ def test_eight_bit_files_are_preferred(folder):
     assert OnnxCrossEncoder(folder).scores("film", [""]).tolist() == [4.0]
 
 
-def test_a_real_model_knows_what_answers():
-    """The scores that the model's card states, with 8-bit weights."""
+@pytest.mark.parametrize(
+    ("spec", "name", "worth"), [("onnx", "reranker_en", [9.22, -11.1]), ("colbert", "colbert", [0.910, 0.745])]
+)
+def test_a_real_model_knows_what_answers(spec, name, worth):
+    """The scores that the cross-encoder's card states, and those of answerai-colbert-small-v1, with 8-bit weights."""
     pytest.importorskip("onnxruntime")
-    folder = Path(os.environ.get("SIRE_MODELS", "/nowhere")) / "reranker_en"
+    folder = Path(os.environ.get("SIRE_MODELS", "/nowhere")) / name
     if not folder.is_dir():
-        pytest.skip("SIRE_MODELS names no folder with ms-marco-MiniLM-L-12-v2 as reranker_en")
+        pytest.skip(f"SIRE_MODELS names no folder with a model as {name}")
     texts = [
         "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers.",
         "New York City is famous for the Metropolitan Museum of Art.",
     ]
-    found = OnnxCrossEncoder(folder).scores("How many people live in Berlin?", texts)
-    assert found == pytest.approx([9.22, -11.1], abs=0.4)
+    found = load_cross_encoder(f"{spec}:{folder}").scores("How many people live in Berlin?", texts)
+    assert found == pytest.approx(worth, rel=0.04)

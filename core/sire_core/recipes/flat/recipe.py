@@ -7,6 +7,7 @@ from typing import Any
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
 from sire_core.recipes.registry import register
+from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings
 
 
@@ -15,18 +16,19 @@ def flat(**settings: Any) -> Recipe:
     """Passages and vectors only.
 
     Args:
-        **settings: Those of `PoolRanker`.
+        **settings: Those of `PoolRanker` and `RerankSettings`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
     """
-    chosen = ResolvedSettings(settings, Component(PoolRanker))
+    chosen = ResolvedSettings(settings, Component(PoolRanker), Component(RerankSettings))
     return Recipe(
         name="flat",
         summary="passages only, ranked by vector, BM25 or both",
         paper="baseline",
         organizers=(),
         ranker=chosen.make(PoolRanker).make(),
+        selectors=chosen.make(RerankSettings).selectors(),
         config=chosen.config,
         texts=chosen.texts,
     )

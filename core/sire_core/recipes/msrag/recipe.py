@@ -24,6 +24,7 @@ class MsragContext(RerankSettings):
         rerank_ms: Milliseconds that the cross-encoder may read: as many of the first passages as fit. 0 for all of
             `rerank_pool`.
         rerank_weight: Weight of the cross-encoder beside the ranking's own scores; see `RerankSettings`.
+        rerank_characters: Characters of each passage that it reads; see `RerankSettings`.
         cross_encoder: The cross-encoder: `onnx:NAME_OR_FOLDER` (extra `onnx`), or name or folder of one for
             sentence-transformers (extra `rerank`).
         summaries: When a language model summarises an entity or relation, for answers only: `lazy`, when it is used in

@@ -391,6 +391,7 @@ class QueryFeatures:
     Attributes:
         unit: What 1 in the scores of parts of documents is on the scale of the others; see `alone`.
         known: Share of the question whose words the passages have; at least the rarity of a name in both.
+        unsure: How unsure it is that the question names what a passage is about, 0..1.
 
     Args:
         question: The question.
@@ -435,7 +436,7 @@ class QueryFeatures:
             ranks[np.searchsorted(fused, order)] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
         self._fused = FewScores.of(fused, ranks)
         sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
-        self._unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
+        self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
         self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest.at(self.candidates).max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
@@ -474,7 +475,7 @@ class QueryFeatures:
             texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
         )
         alone = np.array(found).T
-        return np.concatenate([alone, self._unsure * alone], axis=1)
+        return np.concatenate([alone, self.unsure * alone], axis=1)
 
     def alone(self, passages: Ints, own: Floats, weights: Weights) -> Floats:
         """Scores of passages by their own evidence, `[len(passages)]`.

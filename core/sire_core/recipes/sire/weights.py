@@ -151,7 +151,7 @@ class DocumentWeights:
     own: NDArray[np.float64]
     path: float = 6.7
     step: float = 3.7
-    repeat: float = 0.3
+    repeat: float = 0.5
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """What steps with some features add to the passages they lead to, `[steps]`."""

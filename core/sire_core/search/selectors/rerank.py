@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.voting import parse_order
 from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.models.prompt_format import numbered
-from sire_core.protocols import Prompt
+from sire_core.protocols import Prompt, ReadableRanking
 from sire_core.search.ranking import answer_or_reason
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, View
+    from sire_core.types import Unit
 
 _INSTRUCTIONS = (
     "The data holds a question and numbered passages. Name the {named} passages that together help most to answer the "
@@ -136,8 +138,11 @@ class CrossEncoderRerank:
     A cross-encoder knows nothing of the other passages: alone, it buries what only a link explains.
 
     Attributes:
-        model: `onnx:NAME_OR_FOLDER`, or folder or name for sentence-transformers; see `load_cross_encoder`.
+        model: `colbert:NAME_OR_FOLDER` or `onnx:NAME_OR_FOLDER`, or folder or name for sentence-transformers; see
+            `load_cross_encoder`.
         pool: How many of the first hits the model reads; the order beyond them stays.
+        characters: How much of each it reads: the title, and the sentences that share most with the question, in
+            their order. 0 for whole passages.
         milliseconds: Time for reading: as many of these hits as fit, the first first. 0 for all.
         weight: Of the cross-encoder beside the ranking, both as standard scores among the hits that were read.
     """
@@ -146,6 +151,7 @@ class CrossEncoderRerank:
     pool: int = setting(20, low=1)
     milliseconds: int = setting(0, low=0)
     weight: float = setting(0.5, above=0)
+    characters: int = setting(500, low=0)
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -163,20 +169,29 @@ class CrossEncoderRerank:
         positions, scores = await ranking.top(self.pool)
         if len(positions) < 2:
             return ranking
-        texts = [unit.index_text for unit in view.units(positions)]
-        found = await asyncio.to_thread(self._scores, query, texts)
+        weights, leads = np.ones(len(positions)), [""] * len(positions)
+        if isinstance(ranking, ReadableRanking):
+            weights, leads = ranking.reading(positions)
+        found = await asyncio.to_thread(self._scores, query, view.units(positions), leads)
         read, own = positions[: len(found)], scores[: len(found)]
-        order = np.argsort(-(_standard(own) + self.weight * _standard(found)), kind="stable")
+        judged = self.weight * weights[: len(found)] * _standard(found)
+        order = np.argsort(-(_standard(own) + judged), kind="stable")
         judge = "cross-encoder"
         if len(found) < len(positions):
             judge = f"cross-encoder, which read {len(found)} of {len(positions)} hits in {self.milliseconds} ms,"
         return Reordered(ranking, read[order], own, judge)
 
-    def _scores(self, query: str, texts: Sequence[str]) -> FloatArray:
+    def _scores(self, query: str, units: Sequence[Unit], leads: Sequence[str]) -> FloatArray:
         encoder = load_cross_encoder(str(self.model))
+        texts = [f"{lead}\n{self._read(unit, query)}".lstrip() for unit, lead in zip(units, leads, strict=True)]
         if self.milliseconds:
             return encoder.scores_within(query, texts, self.milliseconds)
         return encoder.scores(query, texts)
+
+    def _read(self, unit: Unit, query: str) -> str:
+        if not self.characters or len(unit.text) <= self.characters:
+            return unit.index_text
+        return replace(unit, text=snippet(unit.text, query, self.characters)).index_text
 
 
 def _standard(scores: FloatArray) -> NDArray[np.float64]:
