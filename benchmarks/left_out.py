@@ -7,7 +7,7 @@ weights that ship. The last column is what the left-out weights gain over the be
 95 % interval of paired bootstrap. The other weights of `sire` were learned on encyclopaedias and on `cloud` by
 `evidence_weights.py`, on none of the others.
 
-    python benchmarks/left_out.py [--embedder NAME] [--rerank MODEL] [--learn] [SET[@CHUNKS] ...]
+    python benchmarks/left_out.py [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn] [SET[@CHUNKS] ...]
 
 A set is a folder of SIRE_DATA; `@langchain` and `@llama-index` cut its files by the framework's splitters. Sets of one
 folder are left out together. `--rerank colbert:FOLDER` adds hybrid search and `sire` with their first 20 hits read
@@ -165,9 +165,11 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--embedder", default=None)
     parser.add_argument("--rerank", default=None)
+    parser.add_argument("--work", default=None, help="a folder that keeps the indexes, so that another run is short")
     parser.add_argument("--learn", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as temporary:
+        work = options.work or temporary
         datasets, learned_from, judged = {}, {}, {}
         features: tuple[str, ...] = FEATURES
         for name in options.sets:
