@@ -70,6 +70,12 @@ def langchain_index():
     return documents
 
 
+def test_sample_values_of_long_texts_are_cut_within_their_quotes():
+    retriever = langchain_sire.SireRetriever.from_texts(["Ada."], metadatas=[{"source": "folder/" * 20}])
+    told = langchain_sire.create_sire_tool(retriever).args_schema.model_json_schema()["properties"]["filter"]
+    assert 'source ("folder/folder/folder/folder/folder/folde...", ...).' in told["description"]
+
+
 def test_agents_of_langchain_read_files_and_keys(langchain_index):
     tool = langchain_sire.create_sire_tool(langchain_index)
     assert tool.invoke({"query": "Petra Quillon", "k": 1}).startswith("[a.md] ")

@@ -120,12 +120,18 @@ def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any
             if not key.startswith("sire_"):
                 samples = values.setdefault(key, {})
                 if len(samples) < _SAMPLES and isinstance(value, (str, int, float)):
-                    samples[json.dumps(value, ensure_ascii=False)[:_LONGEST]] = None
+                    samples[_sample(value)] = None
     if not values:
         return schema
     keys = [f"{key} ({', '.join(samples)}, ...)" if samples else key for key, samples in sorted(values.items())]
     field = Field(default=None, description=f"{_CONDITIONS} Metadata keys here: {'; '.join(keys[:_KEYS])}.")
     return create_model(schema.__name__, __base__=schema, __doc__=schema.__doc__, filter=(Filter, field))
+
+
+def _sample(value: Any) -> str:
+    """A metadata value as JSON; the beginning of a long text."""
+    cut = isinstance(value, str) and len(value) > _LONGEST
+    return json.dumps(f"{value[:_LONGEST]}..." if cut else value, ensure_ascii=False)
 
 
 def search_arguments(index: Index, visible: filters.Filter | None) -> type[BaseModel]:
