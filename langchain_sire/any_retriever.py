@@ -9,8 +9,9 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from langchain_sire.callbacks import call, inner_config
+from langchain_sire.callbacks import inner_config
 from langchain_sire.documents import hit_to_langchain
+from sire_core.models.sync import call
 from sire_core.reason import RetrieverSource
 from sire_core.reason.searchers import ForeignHit, foreign_hit
 from sire_core.types import Hit, digest

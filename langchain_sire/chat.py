@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Union
@@ -14,14 +14,14 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
 from pydantic import BaseModel
 
-from langchain_sire.callbacks import call, inner_config
+from langchain_sire.callbacks import inner_config
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.base import CheckedModel, check_language_model, cut_at
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
-from sire_core.models.sync import iterate_in_thread, serves_sync_call
+from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, UsageSink
 from sire_core.protocols import Completion, ModelRequest
@@ -321,32 +321,22 @@ def _streaming_part(chain: Runnable[Any, Any]) -> Runnable[Any, Any] | None:
 async def _chat_pieces(
     chat: Runnable[Any, Any], messages: list[BaseMessage], arguments: dict[str, Any]
 ) -> AsyncGenerator[Union[str, AIMessage], None]:
-    """Ask a chat model the way its caller came; see `langchain_sire.callbacks.call`."""
+    """Ask a chat model the way its caller came; see `call_streaming`."""
     config = inner_config()
 
     def sync() -> Generator[Any, None, None]:
         yield from chat.stream(messages, config, **arguments)
 
-    parts = iterate_in_thread(sync) if serves_sync_call() else _native(chat, messages, config, arguments)
+    async def native() -> AsyncIterator[Any]:
+        return chat.astream(messages, config, **arguments)
+
     whole: Any = None
-    async with aclosing(parts) as walk:
+    async with aclosing(call_streaming(sync, native)) as walk:
         async for part in walk:
             whole = part if whole is None else whole + part
             if piece := _text(part):
                 yield piece
     yield whole
-
-
-async def _native(
-    chat: Runnable[Any, Any], messages: list[BaseMessage], config: Any, arguments: dict[str, Any]
-) -> AsyncGenerator[Any, None]:
-    chunks = chat.astream(messages, config, **arguments)
-    try:
-        async for chunk in chunks:
-            yield chunk
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
 
 
 def _text(part: Any) -> str:

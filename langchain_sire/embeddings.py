@@ -11,10 +11,10 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sire.callbacks import call
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import answer_text, resolve_embedder
 from sire_core.models.framework_embedder import FrameworkEmbedder
+from sire_core.models.sync import call
 from sire_core.models.vector_checks import TextError
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sire.callbacks import call
 from langchain_sire.documents import pool_document
 from sire_core.errors import ConfigurationError
 from sire_core.filters.conditions import asks_for_fields
-from sire_core.models.sync import in_thread
+from sire_core.models.sync import call, in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat

@@ -14,11 +14,12 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageR
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 
-from llama_index_sire.calls import call, call_streaming, overrides
+from llama_index_sire.calls import overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint
+from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from sire_core.errors import SireError
@@ -56,6 +56,46 @@ def serves_sync_call() -> bool:
     """
     bridge = _current
     return bridge is not None and bridge.thread is threading.current_thread()
+
+
+async def call(sync: Callable[..., T], native: Callable[..., Awaitable[T]], *args: Any, is_async: bool = True) -> T:
+    """Call an object of a framework the way its caller came.
+
+    A sync call of ours uses the object's sync method in a worker thread: its async connections belong to the loop of
+    the user. An async call uses the async method, unless `is_async` says that this only calls the sync one on the loop.
+    """
+    if serves_sync_call() or not is_async:
+        with contextlib.suppress(NotImplementedError):  # a class that is async only; one that is neither raises below
+            return await in_thread(sync, *args)
+    return await native(*args)
+
+
+async def call_streaming(
+    sync: Callable[[], Generator[T, None, None]],
+    native: Callable[[], Awaitable[AsyncIterator[T]]],
+    *,
+    is_async: bool = True,
+) -> AsyncGenerator[T, None]:
+    """`call` for methods that give one thing after the other."""
+    if serves_sync_call() or not is_async:
+        begun = False
+        try:
+            async with contextlib.aclosing(iterate_in_thread(sync)) as walk:
+                async for item in walk:
+                    begun = True
+                    yield item
+        except NotImplementedError:
+            if begun:
+                raise
+        else:
+            return
+    items = await native()
+    try:
+        async for item in items:
+            yield item
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()
 
 
 class _Call(Generic[T]):
