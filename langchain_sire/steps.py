@@ -15,22 +15,28 @@ from langchain_sire.callbacks import child_runs
 from sire_core.errors import QueryError
 from sire_core.reason import Answer, AnswerPiece, ReasoningStep, Retrieved, iterate_sync
 from sire_core.reason.steps import NextSearch, plain_answer, plain_step
+from sire_core.search.history import standalone_question
 
 _KEYS = ("question", "input", "query")
 
 
 def question_of(value: object) -> str:
-    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`."""
+    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
+
+    With a `chat_history` in the mapping, a follow-up question gets the names and words that it refers to.
+    """
+    history: Any = ()
     if isinstance(value, Mapping):
         question = next((value[key] for key in _KEYS if key in value), None)
         if question is None:
             raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _KEYS))}.")
+        history = value.get("chat_history") or ()
         value = question
     if not isinstance(value, str):
         raise QueryError(f"The question is a {type(value).__name__}, not a text.")
     if not value.strip():
         raise QueryError("The query is empty.")
-    return value
+    return standalone_question(value, history) if history else value
 
 
 def step_to_dict(step: ReasoningStep) -> dict[str, Any]:

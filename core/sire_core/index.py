@@ -366,7 +366,15 @@ class Index:
         return await self._writer.reembed(Path(path), embedder)
 
     @explains_settings
-    def search(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> list[Hit]:
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        history: Sequence[Any] = (),
+    ) -> list[Hit]:
         """Find evidence for a question.
 
         Args:
@@ -378,19 +386,32 @@ class Index:
                 passages match.
             returns: "passages" returns distinct passages of the documents; a derived unit is replaced by its source
                 passages. "units" returns summaries, aggregates and reports, too.
+            history: Earlier turns of the conversation, oldest first: texts, or pairs of a role and a text. Names and
+                words that a follow-up question refers to are searched for with it; see
+                `sire_core.search.history.standalone_question`, and `rewrite_question` there for a model.
 
         Raises:
-            QueryError: Empty question or k below one.
+            QueryError: Empty question, k below one, or the history cannot be read.
             ConfigurationError: The filter is invalid, or the recipe was not built in this folder.
             EmbedderMismatchError: The index was built with another embedder.
         """
-        return run_sync(self.asearch(query, k, filter=filter, returns=returns))
+        return run_sync(self.asearch(query, k, filter=filter, returns=returns, history=history))
 
     @explains_settings
     async def asearch(
-        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        history: Sequence[Any] = (),
     ) -> list[Hit]:
         """See `search`."""
+        if history:
+            from sire_core.search.history import standalone_question
+
+            query = standalone_question(query, history)
         hits = await self._search(filter, lambda snapshot: snapshot.asearch(query, k, returns=returns), pinned=False)
         if not hits and (hint := await self.afilter_hint(filter)):
             _logger.warning(hint)

@@ -94,6 +94,26 @@ class FetchArguments(BaseModel):
     length: int = Field(default=20_000, ge=1, le=100_000, description="How many characters to return at most.")
 
 
+class OpenArguments(BaseModel):
+    """Arguments of `open`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    doc_id: str = Field(min_length=1, description="A document, as results name it in brackets.")
+    start: int = Field(default=1, ge=1, description="Number of the first passage to list; see next_start.")
+
+
+class NeighborsArguments(BaseModel):
+    """Arguments of `neighbors`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    doc_id: str = Field(min_length=1, description="A document, as results name it in brackets.")
+    passage: int | str = Field(description="Number of a passage, as `open` lists it, or the id of a result.")
+    before: int = Field(default=1, ge=0, le=20, description="How many passages before it.")
+    after: int = Field(default=1, ge=0, le=20, description="How many passages after it.")
+
+
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
 

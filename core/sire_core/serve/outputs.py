@@ -277,3 +277,31 @@ class FetchOutput(BaseModel):
     start: int
     length: int = Field(description="Characters of the whole document.")
     next_start: Union[int, None] = Field(description="Where the next part begins; null at the end.")
+
+
+class PassageOutput(BaseModel):
+    """A passage of a document; `number` counts them from 1, in their order."""
+
+    number: int
+    id: str
+    title: str
+    text: str
+
+
+class OpenOutput(BaseModel):
+    """The outline of a document: its passages with their titles and first words."""
+
+    doc_id: str
+    title: str
+    metadata: dict[str, Any]
+    passages: list[PassageOutput]
+    total: int = Field(description="Passages of the whole document.")
+    next_start: Union[int, None] = Field(description="Number of the next passage that is not listed; null at the end.")
+
+
+class NeighborsOutput(BaseModel):
+    """A passage with those around it, whole."""
+
+    doc_id: str
+    passages: list[PassageOutput]
+    total: int = Field(description="Passages of the whole document.")

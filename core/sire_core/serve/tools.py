@@ -1,20 +1,22 @@
-"""Tools of agents: search, ask, explain, fetch; independent of the protocol."""
+"""Tools of agents: search, ask, explain, fetch, open, neighbors; independent of the protocol."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, shorten
 from sire_core.errors import QueryError
 from sire_core.models.usage import limits_of
 from sire_core.serve.arguments import (
     AskArguments,
     ExplainArguments,
     FetchArguments,
+    NeighborsArguments,
+    OpenArguments,
     SearchArguments,
     read_arguments,
     with_known_keys,
@@ -25,6 +27,9 @@ from sire_core.serve.outputs import (
     ExplainOutput,
     FetchOutput,
     HitOutput,
+    NeighborsOutput,
+    OpenOutput,
+    PassageOutput,
     SearchOutput,
     answer_text,
     check_cite_key,
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.calls import ReasoningLimits
     from sire_core.reason.steps import Answer, ReasoningStep
-    from sire_core.types import Document
+    from sire_core.types import Document, Unit
 
 Tell = Callable[[str], Awaitable[None]]
 """Reports progress in a sentence during a long call."""
@@ -50,6 +55,12 @@ _USUAL = 10
 
 _KEYS = 30
 """Maximum metadata keys in the instructions."""
+
+_OUTLINE = 200
+"""Maximum passages in an outline."""
+
+_FIRST_WORDS = 80
+"""Characters of a passage in an outline."""
 
 _COMPARED = 20_000
 """Maximum ids that an unknown id is compared with."""
@@ -110,6 +121,8 @@ class IndexTools:
             "ask": self._ask,
             "explain": self._explain,
             "fetch": self._fetch,
+            "open": self._open,
+            "neighbors": self._neighbors,
         }
 
     def specs(self) -> list[ToolSpec]:
@@ -153,6 +166,21 @@ class IndexTools:
                 "Gives a document as it was indexed, whole or in parts, by the id that results name in brackets.",
                 FetchArguments,
                 FetchOutput,
+            ),
+            ToolSpec(
+                "open",
+                "Open a document",
+                "Lists the passages of a document in their order, numbered, each with its section and first words: the "
+                "outline of a long document, from which to read on with neighbors.",
+                OpenArguments,
+                OpenOutput,
+            ),
+            ToolSpec(
+                "neighbors",
+                "Read around a passage",
+                "Gives a passage whole with the passages before and after it in its document.",
+                NeighborsArguments,
+                NeighborsOutput,
             ),
         ]
 
@@ -248,6 +276,52 @@ class IndexTools:
         head = f"[{document.id}] {document.title}".rstrip()
         return ToolResult(f"{head}\n\n{part}{more}", output)
 
+    async def _open(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+        query = read_arguments(OpenArguments, arguments)
+        document, units = await self._passages(query.doc_id)
+        end = query.start - 1 + _OUTLINE
+        passages = _numbered(units)[query.start - 1 : end]
+        outline = [each.model_copy(update={"text": shorten(each.text, _FIRST_WORDS)}) for each in passages]
+        output = OpenOutput(
+            doc_id=document.id,
+            title=document.title,
+            metadata=dict(document.metadata),
+            passages=outline,
+            total=len(units),
+            next_start=end + 1 if end < len(units) else None,
+        )
+        more = f"\n(Goes on: start={end + 1}, {len(units) - end:,} more.)" if output.next_start else ""
+        lines = "\n".join(f"{each.number}. {each.title}: {each.text}".replace(". : ", ". ") for each in outline)
+        head = f"[{document.id}] {document.title}".rstrip()
+        return ToolResult(f"{head}, {count(len(units), 'passage')}\n\n{lines}{more}", output)
+
+    async def _neighbors(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
+        query = read_arguments(NeighborsArguments, arguments)
+        document, units = await self._passages(query.doc_id)
+        passages = _numbered(units)
+        named = str(query.passage)
+        place = next((n for n, each in enumerate(passages) if named in (str(each.number), each.id)), None)
+        if place is None:
+            numbers = f"it has the numbers 1 to {len(passages)}, which `open` lists"
+            raise QueryError(f"{document.id!r} has no passage {named!r}: {numbers}.")
+        shown = passages[max(0, place - query.before) : place + query.after + 1]
+        text = "\n\n".join(f"{each.number}. {each.title}\n{each.text}" for each in shown)
+        return ToolResult(
+            f"[{document.id}] passages {shown[0].number} to {shown[-1].number} of {len(passages)}\n\n{text}",
+            NeighborsOutput(doc_id=document.id, passages=shown, total=len(passages)),
+        )
+
+    async def _passages(self, doc_id: str) -> tuple[Document, list[Unit]]:
+        """A document and its passages in their order; those of all documents that results call so."""
+        from sire_core.explore.browse import document_units
+
+        documents = self._index.documents([doc_id]) or self._cited_as(doc_id)
+        snapshot = await self._index.asnapshot()
+        units = [unit for document in documents for unit in document_units(snapshot, document.id)]
+        if not units:
+            raise QueryError(self._no_document(doc_id))
+        return documents[0], units
+
     def _cited_as(self, name: str) -> list[Document]:
         """Documents with this name in results: the passages of a file that was split."""
         documents = self._index.documents()
@@ -270,6 +344,13 @@ class IndexTools:
         known = self._index.snapshot().document_ids()
         similar = difflib.get_close_matches(doc_id, known[:_COMPARED], n=3)
         return f"There is no document {doc_id!r}." + (f" Similar ids: {', '.join(similar)}." if similar else "")
+
+
+def _numbered(units: Sequence[Unit]) -> list[PassageOutput]:
+    return [
+        PassageOutput(number=number, id=unit.id, title=unit.title, text=unit.text)
+        for number, unit in enumerate(units, 1)
+    ]
 
 
 def _least(*bounds: Any) -> Any:

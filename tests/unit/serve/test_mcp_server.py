@@ -49,7 +49,7 @@ def text_of(result):
 async def test_the_tools_explain_themselves(index):
     async with Client(make_server(index)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["search", "ask", "explain", "fetch"]
+    assert list(tools) == ["search", "ask", "explain", "fetch", "open", "neighbors"]
     for tool in tools.values():
         assert len(tool.description) > 60
         assert tool.annotations.read_only_hint
@@ -65,6 +65,8 @@ async def test_the_tools_explain_themselves(index):
         "ask": "note",
         "explain": "explanation",
         "fetch": "next_start",
+        "open": "next_start",
+        "neighbors": "total",
     }
     assert tools["ask"].input_schema["properties"]["via"]["enum"] == ["single", "ircot", "self-ask"]
     assert "no language model is configured" in tools["ask"].description
@@ -104,7 +106,8 @@ async def test_filters_hold(call, where):
 
 async def test_nothing_found_is_no_error(call):
     result = await call("search", {"query": "Ada Holm", "filter": "year=3"})
-    assert (text_of(result), result.is_error) == ("Nothing was found.", False)
+    hint = "Values of the metadata key 'year' go from 1901 to 1950."
+    assert (text_of(result), result.is_error) == (f"Nothing was found. {hint}", False)
     hint = "No passage has the metadata key 'yeer'; did you mean 'year'? The keys are lang, year; "
     hint += "doc_id, passage_id and title can be filtered on, too."
     result = await call("search", {"query": "Ada Holm", "filter": "yeer=1930"})
@@ -120,6 +123,46 @@ async def test_ask_without_a_model_quotes_the_sentences_that_answer(call):
     assert output["doc_ids"][0] == "m-1"
     everything = " ".join(hit["text"] for hit in output["hits"])
     assert all(sentence in everything for sentence in re.split(r" \[\d+\] ?", output["answer"]))
+
+
+@pytest.fixture
+def sections():
+    text = "# Guide\n\n" + "\n\n".join(f"## Part {n}\n\n{f'Sentence {n} is about lamps. ' * 60}" for n in range(1, 5))
+    with Index(recipe="flat") as index:
+        index.build([Document("guide.md", text, "Guide", {"year": 1990}), *DOCUMENTS])
+        yield index
+
+
+async def test_an_outline_and_the_passages_around_one(sections):
+    async with Client(make_server(sections)) as client:
+        outline = (await client.call_tool("open", {"doc_id": "guide.md"})).structured_content
+        passages = outline["passages"]
+        assert [each["number"] for each in passages] == list(range(1, outline["total"] + 1))
+        assert (outline["title"], outline["metadata"], outline["next_start"]) == ("Guide", {"year": 1990}, None)
+        assert "Part 4" in passages[-1]["title"]
+        assert all(len(each["text"]) <= 84 for each in passages)
+        found = await client.call_tool("search", {"query": "Sentence 3", "k": 1, "filter": "year=1990"})
+        [hit] = found.structured_content["hits"]
+        around = await client.call_tool("neighbors", {"doc_id": "guide.md", "passage": hit["id"], "before": 2})
+        shown = around.structured_content["passages"]
+        [place] = [n for n, each in enumerate(passages) if each["id"] == hit["id"]]
+        assert [each["id"] for each in shown] == [each["id"] for each in passages[max(0, place - 2) : place + 2]]
+        assert hit["text"] in [each["text"] for each in shown]
+        assert text_of(around).startswith(f"[guide.md] passages {shown[0]['number']} to ")
+        first = await client.call_tool("neighbors", {"doc_id": "guide.md", "passage": 1, "after": 0})
+        assert [each["number"] for each in first.structured_content["passages"]] == [1]
+
+
+async def test_passages_that_an_agent_may_not_see_are_not_shown(tmp_path):
+    with Index(tmp_path / "ix", recipe="flat") as index:
+        index.build(DOCUMENTS)
+    with Index(tmp_path / "ix", allow="year<1940") as allowed:
+        async with Client(make_server(allowed)) as client:
+            for name, more in (("open", {}), ("neighbors", {"passage": 1})):
+                assert not (await client.call_tool(name, {"doc_id": "m-1", **more})).is_error
+                result = await client.call_tool(name, {"doc_id": "m-3", **more})
+                assert result.is_error
+                assert "There is no document 'm-3'" in text_of(result)
 
 
 async def test_explain_gives_reasons(call, index):
@@ -139,7 +182,9 @@ async def test_explain_gives_reasons(call, index):
         ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
-        ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch."),
+        ("neighbors", {"doc_id": "m-1", "passage": 7}, "'m-1' has no passage '7': it has the numbers 1 to 1"),
+        ("open", {"doc_id": "m-9"}, "There is no document 'm-9'."),
+        ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch, open, neighbors."),
     ],
 )
 async def test_mistakes_are_tool_errors_in_our_words(call, name, given, message):

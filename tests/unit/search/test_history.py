@@ -1,0 +1,65 @@
+"""Follow-up questions of a conversation."""
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.errors import QueryError
+from sire_core.search.history import rewrite_question, standalone_question
+from sire_core.testing.scripted_model import ScriptedModel
+
+DOCUMENTS = [
+    Document("wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle.", "Northern Wren"),
+    Document("tern", "The Southern Tern sank in the fog of 1902. Her boiler came from Port Ansel.", "Southern Tern"),
+    Document("gull", "The Grey Gull carried coal until she was sold. Her boiler was never repaired.", "Grey Gull"),
+]
+FIRST = "When did the Southern Tern sink?"
+
+
+def test_a_follow_up_gets_the_names_of_the_last_turn():
+    assert standalone_question("Where did her boiler come from?", [FIRST]).endswith("(Southern Tern sink)")
+    assert "Southern Tern" in standalone_question("And why?", ["Who built the Grey Gull?", FIRST])
+    assert "Grey" not in standalone_question("And why?", ["Who built the Grey Gull?", FIRST])
+
+
+def test_a_question_that_stands_alone_stays():
+    question = "How long was the Grey Gull used for carrying coal?"
+    assert standalone_question(question, [FIRST]) == question
+    assert standalone_question("And why?", []) == "And why?"
+
+
+class Message:
+    def __init__(self, type, content):  # noqa: A002 - LangChain's name
+        self.type, self.content = type, content
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [FIRST, "Who owned it?"],
+        [("user", FIRST), ("assistant", "In 1902, as the Grey Gull did not.")],
+        [{"role": "user", "content": FIRST}, {"role": "assistant", "content": "In 1902. Ask about the Grey Gull."}],
+        [Message("human", FIRST), Message("ai", "In 1902, unlike the Grey Gull.")],
+    ],
+    ids=["texts", "pairs", "mappings", "messages"],
+)
+def test_search_takes_the_history_of_applications(history):
+    with Index(recipe="flat") as index:
+        index.build(DOCUMENTS)
+        hits = index.search("Where did her boiler come from?", 1, history=history)
+    assert [hit.doc_ids for hit in hits] == [("tern",)]
+
+
+@pytest.mark.parametrize("history", ["text", 3, [3], [{"role": "user"}], [("user", None)]])
+def test_what_is_no_history_is_refused(history):
+    with Index(recipe="flat") as index:
+        index.build(DOCUMENTS)
+        with pytest.raises(QueryError, match="history"):
+            index.search("Why?", history=history)
+
+
+async def test_a_model_rewrites_with_both_sides_of_the_conversation():
+    model = ScriptedModel(['{"question": "Where did the boiler of the Southern Tern come from?"}'])
+    history = [("user", FIRST), ("assistant", "In 1902.")]
+    rewritten = await rewrite_question("Where did her boiler come from?", history, model)
+    assert rewritten == "Where did the boiler of the Southern Tern come from?"
+    assert await rewrite_question("Why?", [], model) == "Why?"
