@@ -1,6 +1,7 @@
 """`sire eval` with a model: what was paid for is kept, one limit bounds everything, and no figure comes of a limit."""
 
 import json
+import re
 import shlex
 from collections import Counter
 
@@ -92,6 +93,27 @@ def test_what_a_stopped_evaluation_paid_for_is_kept_and_the_next_one_goes_on(dat
     again = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [row["answers"]["calls"] for row in again] == [1] * 4
     assert not any("TPQ" in row["answers"] for row in again)  # nobody was asked: there is no time to tell
+
+
+def test_answers_have_a_price_before_they_start_and_it_holds(dataset, server, tmp_path):
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"prices": {"m": [1000, 2000]}}')
+    words = ("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
+    words += ("--reader-only", "--json", tmp_path / "r.json", "--answers", tmp_path / "a.jsonl")
+    said = " ".join(run(*words, "--prices", prices).stderr.split())
+    told = re.search(r"Answers: ([\d,]+) calls, ([\d,]+) to ([\d,]+) input tokens, .*, \$([\d.]+) to \$([\d.]+),", said)
+    calls, low, high, cheapest, dearest = (float(found.replace(",", "")) for found in told.groups())
+    asked = len(server.log)
+    assert asked <= calls == 16  # three baselines and flat, four questions each; equal prompts are asked once
+    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    used = sum(row["answers"]["tokens"] * row["questions"] for row in rows)
+    assert low <= used <= high + 16 * 200
+    assert cheapest <= used / 1000 <= dearest
+    assert "price unknown" in run(*words).stderr
+    assert len(server.log) == asked  # all of them were stored
+    table = run(*words).stdout
+    assert re.search(r"\[\d+\.\d, \d+\.\d\]", table)  # intervals
+    assert "--prices needs --llm" in run("eval", dataset, "-r", "flat", "--prices", prices, code=1).stderr
 
 
 def test_a_temporary_folder_goes_when_the_evaluation_ends(dataset, server, tmp_path, monkeypatch):

@@ -83,10 +83,7 @@ class Estimate:
                 "extracted again. What is stored stays, for builds with that model."
             )
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
-            lines.append(
-                f"{name:>10}: {_range(cost.calls, 'call')}, {_range(cost.input_tokens, 'input token')}, "
-                f"{_range(cost.output_tokens, 'output token')}, {_price(cost)}"
-            )
+            lines.append(f"{name:>10}: {cost.describe()}")
         return "\n".join(lines)
 
 
@@ -222,20 +219,6 @@ def _organizing(asked: StageUsage | None, step: int) -> CostRange:
         (round(low * asked.input_tokens), round(high * asked.input_tokens)),
         (round(low * asked.calls) * _ANSWER[0], round(high * asked.calls) * _ANSWER[1]),
     )
-
-
-def _range(pair: tuple[int, int], noun: str) -> str:
-    low, high = pair
-    return count(high, noun) if low == high else f"{low:,} to {count(high, noun)}"
-
-
-def _price(cost: CostRange) -> str:
-    if cost.price is None:
-        return "price unknown"
-    low, high = cost.price
-    if 0 < high < 0.005:
-        return "under $0.01"
-    return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"
 
 
 _MAX_CHANGED, _MAX_UNCHANGED = 1000, 400

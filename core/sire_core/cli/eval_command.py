@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.gate import Gate
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
+    from sire_core.models.prices import Price
     from sire_core.protocols import LanguageModel, Progress
 
 
@@ -531,21 +532,26 @@ class Results:
         self._ablations = ablations
         self._started: list[list[EvalRow]] = []
 
-    def begin(self, dataset: DataSet, recipes: int, config: EvalConfig, *, cut: bool = False) -> None:
-        """Say on stderr what is measured on what."""
+    def begin(self, dataset: DataSet, rows: int, config: EvalConfig, price: Price | None, *, cut: bool = False) -> None:
+        """Say on stderr what is measured on what, and what answers cost."""
         from sire_core.evaluate.charts import check_chart
-        from sire_core.evaluate.experiment import BASELINES
         from sire_core.evaluate.report import check_comparison
         from sire_core.evaluate.rows import corpus_size
 
         measurable = dataset.sample(config.limit, config.seed).measurable
         if self._shown.plot is not None and measurable:
-            check_chart(len(BASELINES) + recipes, with_gold=any(question.has_gold for question in measurable))
+            check_chart(rows, with_gold=any(question.has_gold for question in measurable))
         if self._shown.compare:
             check_comparison(dataset.name)
         sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
         note(f"{dataset.name}: {size}, {sample}.")
+        if config.answer is not None:
+            from sire_core.evaluate.answer_eval import answer_cost
+
+            asked = sum(bool(question.answers) for question in measurable)
+            cost = answer_cost(dataset, asked, rows, config.answer).priced(price)
+            note(f"Answers: {cost.describe()}, less what is stored already. --max-calls and --max-tokens bound it.")
         if dataset.unread:
             first = "; ".join(f"{failure.where}: {failure.reason}" for failure in dataset.unread[:1])
             note(f"{count(len(dataset.unread), 'file')} skipped, such as {first}", "yellow")
@@ -670,7 +676,8 @@ def eval_(
                 _say_clusters(dataset, compared, models.asked, report.json_file, progress)
                 return
             cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
-            results.begin(dataset, len(names), config, cut=cut)
+            rows = _row_count(names, ablations=compared.ablations)
+            results.begin(dataset, rows, config, calls.price(), cut=cut)
             dataset = _grouped(dataset, asking, models.asked, progress)
             experiment = compared.experiment(dataset, models, calls, builder)
             experiment = replace(
@@ -697,6 +704,14 @@ def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -
 
         plan_rows(names, compared.values, ablations=compared.ablations, log=lambda _: None)
     return names
+
+
+def _row_count(names: Sequence[str], *, ablations: bool) -> int:
+    """Rows that are measured at most; with ablations every table has two baselines."""
+    from sire_core.evaluate.experiment import BASELINES
+    from sire_core.recipes.published import ablations_of
+
+    return sum(2 + len(ablations_of(name)) for name in names) if ablations else len(BASELINES) + len(names)
 
 
 def _dataset(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> DataSet:

@@ -50,6 +50,15 @@ class ModelOptions:
     max_tokens: arguments.MaxTokens = None
     workers: arguments.Workers = 8
     model_timeout: arguments.ModelTimeout = None
+    prices: arguments.Prices = None
+
+    def price(self) -> Price | None:
+        """The model's price, from a table of the user's or the packaged one; None if it is in neither."""
+        from sire_core.models.prices import load_prices, price_of
+
+        if self.llm is None:
+            return None
+        return find_price(self.llm, self.prices) or price_of(self.llm, load_prices())
 
     def model(self, *, is_used: bool = True) -> OpenAIChat | None:
         """The model; None without `--llm`. The limits hold for all that it is asked."""
@@ -61,6 +70,7 @@ class ModelOptions:
                 "--max-calls": self.max_calls,
                 "--max-tokens": self.max_tokens,
                 "--model-timeout": self.model_timeout,
+                "--prices": self.prices,
             }
             _refuse(values)
             return None
@@ -88,13 +98,11 @@ class SpendingOptions(ModelOptions):
 
     group: ClassVar[str] = "Model"
 
-    prices: arguments.Prices = None
     yes: arguments.Yes = False
 
     def approval(self) -> Callable[[Index, Sequence[Document]], bool] | None:
         """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid."""
         if self.llm is None:
-            _refuse({"--prices": self.prices})
             return None
         return partial(approve_cost, price=find_price(self.llm, self.prices), yes=self.yes)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
+    from sire_core.models.prices import CostRange
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, StopReason
     from sire_core.types import Document, Hit
@@ -293,6 +294,38 @@ async def answer_questions(
         return await _answer(index, question, config, documents, closed=closed)
 
     return tuple(await map_all(one, questions, config.workers, partial(say, "answers")))
+
+
+_PROMPT_TOKENS = 150
+"""Instructions and question of a reader's prompt, roughly."""
+_ANSWER_TOKENS = (5, 200)
+"""Of an answer or a step: a name, and the most that a short answer may have."""
+_MOST_CALLS = {"ircot": 11, "self-ask": 9}
+"""Calls of a question with as many steps as its longest flavor allows, and the answer."""
+_PASSAGE = 512
+"""Most tokens of a passage that an index cuts."""
+
+
+def answer_cost(dataset: DataSet, questions: int, rows: int, config: AnswerConfig) -> CostRange:
+    """Estimate what answering questions in some rows asks of the model: calls, tokens; asks it nothing.
+
+    From one call per question to one per step and one for the answer; from prompts of half the usual length of `k`
+    passages to twice that, at most `reader.tokens`. Derived units, notes and judges are not counted.
+    """
+    from sire_core.models.prices import CostRange
+    from sire_core.models.usage import estimate_tokens
+
+    calls = (rows * questions, rows * questions * _MOST_CALLS.get(config.via, 1))
+    texts = [passage.text for document in dataset.documents for passage in document.passages]
+    texts = texts or [document.text for document in dataset.documents]
+    sizes = [min(_PASSAGE, estimate_tokens(text)) for text in texts[:: max(1, len(texts) // 1000)]]
+    size = 0 if config.via == CLOSED_BOOK or not sizes else min(config.k, len(texts)) * sum(sizes) // len(sizes)
+    high = min(2 * size, config.reader.tokens or 2 * size)
+    return CostRange(
+        calls,
+        (calls[0] * (_PROMPT_TOKENS + min(size // 2, high)), calls[1] * (_PROMPT_TOKENS + high)),
+        (calls[0] * _ANSWER_TOKENS[0], calls[1] * _ANSWER_TOKENS[1]),
+    )
 
 
 def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 
 if TYPE_CHECKING:
@@ -65,6 +66,25 @@ class CostRange:
             (self.input_tokens[side] * price.input + self.output_tokens[side] * price.output) / 1e6 for side in (0, 1)
         )
         return CostRange(self.calls, self.input_tokens, self.output_tokens, (low, high))
+
+    def describe(self) -> str:
+        """Calls, tokens and price in one line."""
+        parts = (self.calls, "call"), (self.input_tokens, "input token"), (self.output_tokens, "output token")
+        return ", ".join([*(_range(pair, noun) for pair, noun in parts), _dollars(self.price)])
+
+
+def _range(pair: tuple[int, int], noun: str) -> str:
+    low, high = pair
+    return count(high, noun) if low == high else f"{low:,} to {count(high, noun)}"
+
+
+def _dollars(price: tuple[float, float] | None) -> str:
+    if price is None:
+        return "price unknown"
+    low, high = price
+    if 0 < high < 0.005:
+        return "under $0.01"
+    return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"
 
 
 def load_prices(path: str | Path | None = None) -> dict[str, Price]:
