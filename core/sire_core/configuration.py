@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.models.usage import UsageLimits, limits_of
+from sire_core.progress import ProgressLike, progress_of
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.filters import Filter
-    from sire_core.models.usage import UsageLimits
     from sire_core.protocols import (
         Embedder,
         Extractor,
@@ -51,6 +54,29 @@ class Configuration:
     runner: Runner | str | None = None
     wrap_model: WrapModel | None = None
     strict_metadata: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        path: str | os.PathLike[str] | None,
+        progress: ProgressLike,
+        limits: UsageLimits | Mapping[str, int] | None,
+        mirrors: Sequence[Mirror],
+        store: UnitStore | None,
+        allow: FilterLike,
+        **others: Any,
+    ) -> Configuration:
+        """Return the configuration that the arguments of `Index` describe."""
+        return cls(
+            path=None if path is None else Path(path),
+            progress=progress_of(progress),
+            limits=None if limits is None else limits_of(limits, UsageLimits),
+            mirrors=(*mirrors, *([store] if store is not None else [])),
+            store=store,
+            allow=parse_filter(allow),
+            **others,
+        )
 
     def __post_init__(self) -> None:
         if self.workers < 1:

@@ -15,8 +15,6 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.index_keywords import explains_settings
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import UsageLimits, limits_of
-from sire_core.progress import ProgressLike, progress_of
 from sire_core.reader import Reader
 from sire_core.types import BuildReport, Document, Failure, Hit
 
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.explore.query_result import QueryResult
     from sire_core.models.prices import Price
+    from sire_core.models.usage import UsageLimits
+    from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.search.view import PoolView
@@ -37,9 +37,8 @@ class Index:
     """One corpus, indexed by one or more recipes, in a folder or in memory.
 
     Creating an `Index` does no I/O and calls no model. Methods that build, change or search have an async version with
-    the prefix `a`; the sync versions run it on an event loop of the package, so they also work in notebooks and
-    servers. Reading an index that was not built raises `IndexMissingError`; a change while another process writes to
-    the folder raises `IndexLockedError`.
+    the prefix `a`; the sync versions also work in notebooks and servers. Reading an index that was not built raises
+    `IndexMissingError`; a change while another process writes to the folder raises `IndexLockedError`.
 
     Args:
         path: The folder; None keeps the index in memory.
@@ -47,8 +46,7 @@ class Index:
             recipe of its first search, even if another recipe is built in the folder later.
         language_model: Extracts and summarises; None works without a model.
         embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
-            ...); None means what the folder was built with, or the default embedder, which needs no download, for a
-            first build.
+            ...); None means that of the folder, or for a first build the default one, which needs no download.
         extractor: Makes extraction records; None chooses one according to `language_model`.
         chunker: Splits documents into passages, by default at sentence boundaries; with None a document is a passage.
         seed: Random seed.
@@ -56,23 +54,19 @@ class Index:
         max_failure_ratio: Share of failed passages or summaries above which a build stops.
         progress: Called as `progress(stage, done, total)`; True draws progress bars on terminals.
         limits: Maximum model calls and tokens of one build: `UsageLimits(max_calls=..., max_tokens=...)`, or a mapping.
-        extraction: How a model extracts: `joint` makes one call per passage; `native` extracts as in the recipe's paper
-            (`Recipe.native`; `sire` as SiReRAG, the walks as MS-RAG); `model+rules` asks for facts about
-            the names that rules find and adds what the rules extract, for models that leave much out. None is `joint`,
-            and `native` for a recipe with a preset of its paper.
+        extraction: How a model extracts: `joint`, one call per passage; `native`, as in the recipe's paper
+            (`Recipe.native`); `model+rules`, for models that leave much out: facts about the names that rules find,
+            and what the rules extract. None is `joint`, and `native` for a recipe with a preset of its paper.
         mirrors: Your vector stores that are updated with every change; see `sire_core.protocols.Mirror`.
-        store: A database of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that is updated with every change and does
-            the nearest-neighbour search instead of the built-in scan.
+        store: A mirror of `sire_core.stores` (PostgreSQL, Qdrant, LanceDB) that also does the nearest-neighbour search.
         lock_timeout: Seconds that a change waits for another writer before it raises `IndexLockedError`.
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
             and `stats`, and no argument can widen it. Changes are not restricted; see `delete`.
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
-            on the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`. The
-            resulting index is the same.
+            the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
         strict_metadata: Refuse documents whose metadata has values that JSON does not have. By default these are stored
-            in a form that filters compare: dates and times as ISO texts, paths and UUIDs as texts, decimals as numbers,
-            sets as lists, enumerations as their values, NaN as null.
+            as filters compare them: dates as ISO texts, decimals as numbers, sets as lists, NaN as null, and so on.
     """
 
     @explains_settings
@@ -99,28 +93,9 @@ class Index:
         wrap_model: WrapModel | None = None,
         strict_metadata: bool = False,
     ) -> None:
-        configuration = Configuration(
-            path=None if path is None else Path(path),
-            recipe=recipe,
-            language_model=language_model,
-            embedder=embedder,
-            extractor=extractor,
-            chunker=chunker,
-            seed=seed,
-            workers=workers,
-            max_failure_ratio=max_failure_ratio,
-            progress=progress_of(progress),
-            limits=None if limits is None else limits_of(limits, UsageLimits),
-            extraction=extraction,
-            mirrors=(*mirrors, *([store] if store is not None else [])),
-            store=store,
-            lock_timeout=lock_timeout,
-            allow=parse_filter(allow),
-            runner=runner,
-            wrap_model=wrap_model,
-            strict_metadata=strict_metadata,
-        )
-        self._open(configuration)
+        arguments = dict(locals())
+        del arguments["self"]
+        self._open(Configuration.of(**arguments))
 
     def _open(self, configuration: Configuration, shared: Reader | None = None) -> None:
         self._configuration = configuration
@@ -260,11 +235,7 @@ class Index:
         """Store changes now and index them together before the next search by any process; return the documents' ids.
 
         Changes are on disk when this returns, if the index has a folder. The first documents of a new folder are
-        indexed at once, with the recipe and the embedder of this object.
-
-        Args:
-            documents: New documents, and those that replace others with the same id.
-            delete: Ids of documents to delete; unknown ids are ignored.
+        indexed at once. Documents replace others with the same id; unknown ids in `delete` are ignored.
         """
         return run_sync(self.adefer(documents, delete=delete))
 
@@ -283,8 +254,8 @@ class Index:
     def delete_passages(self, passage_ids: Iterable[str]) -> BuildReport:
         """Remove single passages by the ids they were added with, and everything derived from them.
 
-        A document without any remaining passage is removed, too. Unknown ids and passages that `allow` hides are
-        ignored. `CorpusError` if the index itself split the passage from a document, whose update would restore it.
+        Removes documents without any remaining passage. Ignores unknown ids and passages that `allow` hides.
+        `CorpusError` if the index itself split the passage from a document, whose update would restore it.
         """
         return run_sync(self.adelete_passages(passage_ids))
 
@@ -295,9 +266,8 @@ class Index:
     def forget(self, doc_ids: Iterable[str]) -> BuildReport:
         """Ask the models about some documents again: for answers that are valid and bad, which would stay for ever.
 
-        Deletes the extractions of these documents, and all answers that were made from them among others, then makes
-        them again, and everything derived from them. Of summaries and reports nothing else is asked for. Documents
-        stay, and can be searched meanwhile; what fails, or is interrupted, is asked for by the next change.
+        Deletes and repeats the extractions of these documents, all answers that were made from them among others, and
+        everything derived. Documents can be searched meanwhile; what fails is asked for again by the next change.
 
         Raises:
             CorpusError: An id is unknown; nothing was deleted.
@@ -328,8 +298,8 @@ class Index:
     def push(self, *, full: bool = False) -> dict[str, int]:
         """Send mirrors what they missed after a crash or while unreachable. Returns the units sent, by mirror.
 
-        Every change does this, too. A new mirror receives everything, and so does every mirror with `full`. An error of
-        a vector store is raised as it is; nothing is lost, and the next `push` tries again.
+        Every change does this, too. New mirrors receive everything; with `full` all do. An error of a vector store is
+        raised as it is; the next `push` tries again.
         """
         return run_sync(self.apush(full=full))
 
@@ -340,8 +310,8 @@ class Index:
     def estimate(self, documents: Iterable[Document], price: Price | None = None) -> Estimate:
         """Estimate the model calls of `build(documents)`, without making any.
 
-        The number of calls for extraction is exact, without those already stored; for summaries it is a range,
-        estimated by a trial build without a model. Without `price` the included price table is used.
+        The number of calls for extraction is exact, that for summaries a range, from a trial build without a model.
+        Without `price` the included price table is used.
         """
         return run_sync(self.aestimate(documents, price))
 
@@ -378,14 +348,11 @@ class Index:
         """Find evidence for a question.
 
         Args:
-            query: The question. Search time grows linearly with its length. For long texts, some recipes compare only
-                the first 64 different words or names that occur in the corpus, in addition to the vector of the whole
-                text.
+            query: The question. Search time grows linearly with its length. Of long texts, some recipes compare the
+                vector of the whole text and only the first 64 different words or names that occur in the corpus.
             k: Number of passages or units; fewer are returned only if fewer match the filter.
-            filter: On the metadata of passages; see `parse_filter`. A derived unit matches only if all its source
-                passages match.
-            returns: "passages" returns distinct passages of the documents; a derived unit is replaced by its source
-                passages. "units" returns summaries, aggregates and reports, too.
+            filter: On the metadata of passages; see `parse_filter`. A derived unit matches if all its sources match.
+            returns: "passages" returns passages of the documents, with "units" also summaries, aggregates and reports.
             history: Earlier turns of the conversation, oldest first: texts, or pairs of a role and a text. Names and
                 words that a follow-up question refers to are searched for with it; see
                 `sire_core.search.history.standalone_question`, and `rewrite_question` there for a model.
@@ -423,8 +390,8 @@ class Index:
     ) -> list[list[Hit]]:
         """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
 
-        Makes one request to the embedder for up to 64 questions, and one matrix product with the vectors of the index.
-        Scores may differ from those of `search` in the last digit. Arguments and errors are those of `search`.
+        Makes one request to the embedder for up to 64 questions. Scores may differ from those of `search` in the last
+        digit. Arguments and errors are those of `search`.
         """
         return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
 
@@ -454,12 +421,9 @@ class Index:
     @explains_settings
     async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
         """See `explain`."""
-        from sire_core.search.explanation import explain_hits
+        from sire_core.search.explanation import explain_query
 
-        async def explain(snapshot: SearchSnapshot) -> str:
-            return explain_hits(query, await snapshot.asearch(query, k, returns=returns), snapshot)
-
-        return await self._search(filter, explain)
+        return await self._search(filter, lambda snapshot: explain_query(snapshot, query, k, returns=returns))
 
     @explains_settings
     def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> QueryResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -460,75 +460,68 @@ class ReportOptions:
         llm: str | None,
     ) -> None:
         """Refuse options that do not go together, and files that cannot be written, before anything is built."""
-        _check_together(
-            {
-                "--clusters": compared.clusters,
-                "--ablations": compared.ablations,
-                "--recipes": compared.recipes,
-                "--answer": answering.answer,
-                "--plot": self.plot,
-                "a gate": self.fail_under or self.baseline,
-                "--repeats": compared.repeats > 1,
-                "--reader-only": answering.reader_only,
-                "--sentence-groups": questions.sentence_groups,
-                "--missing-edges": measured.missing_edges,
-                "--judge": answering.judge,
-                "--llm": llm,
-                "--answers": llm and answering.answers,
-                "questions to a model": answering.answer
-                or questions.sentence_groups
-                or questions.file
-                or compared.clusters
-                or measured.errors
-                or measured.missing_edges,
-            }
-        )
+        chosen = {
+            "--clusters": compared.clusters,
+            "--ablations": compared.ablations,
+            "--recipes": compared.recipes,
+            "--answer": answering.answer,
+            "--plot": self.plot,
+            "a gate": self.fail_under or self.baseline,
+            "--repeats": compared.repeats > 1,
+            "--reader-only": answering.reader_only,
+            "--sentence-groups": questions.sentence_groups,
+            "--missing-edges": measured.missing_edges,
+            "--errors": measured.errors,
+            "--questions FILE": questions.file,
+            "--judge": answering.judge,
+            "--llm": llm,
+            "--answers": llm and answering.answers,
+        }
+        given = {option for option, value in chosen.items() if value}
+        for option, others, message in _APART:
+            if option in given and not given.isdisjoint(others):
+                raise ConfigurationError(message)
+        for option, others, message in _NEEDED:
+            if option in given and given.isdisjoint(others):
+                raise ConfigurationError(message)
         for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
             if path is not None:
                 check_writable(option, path)
 
 
-_APART = {
-    ("--clusters", "--ablations"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--clusters", "--recipes"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--clusters", "--answer"): "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ("--clusters", "a gate"): "--clusters looks at no recipe; leave --fail-under and --baseline out.",
-    ("--plot", "--ablations"): "--plot shows recipes; leave --ablations out.",
-    ("--repeats", "--ablations"): "--repeats is for recipes, not for --ablations.",
-}
-_NEEDED = {
-    ("--reader-only", "--answer"): "--reader-only leaves the model nothing but the answers: give --answer, too.",
-    ("--judge", "--answer"): "--judge compares answers: give --answer single, too.",
-    ("--sentence-groups", "--llm"): "--sentence-groups needs --llm MODEL: a model cuts the documents.",
+_APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "--clusters",
+        ("--ablations", "--recipes", "--answer"),
+        "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ),
+    ("--clusters", ("a gate",), "--clusters looks at no recipe; leave --fail-under and --baseline out."),
+    ("--plot", ("--ablations",), "--plot shows recipes; leave --ablations out."),
+    ("--repeats", ("--ablations",), "--repeats is for recipes, not for --ablations."),
+)
+"""Options that exclude others."""
+_NEEDED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("--reader-only", ("--answer",), "--reader-only leaves the model nothing but the answers: give --answer, too."),
+    ("--judge", ("--answer",), "--judge compares answers: give --answer single, too."),
+    ("--sentence-groups", ("--llm",), "--sentence-groups needs --llm MODEL: a model cuts the documents."),
     (
         "--answers",
-        "questions to a model",
-    ): "--answers keeps what a model is asked beside the builds: give --answer, too, or "
-    "another option that has the model asked. --to DIR keeps everything.",
-    ("--missing-edges", "--llm"): "--missing-edges needs --llm MODEL: a model reads the passages.",
-}
-
-
-def _check_together(values: Mapping[str, object]) -> None:
-    """Refuse options that exclude each other, or that need one that is not there."""
-    for (one, other), message in _APART.items():
-        if values[one] and values[other]:
-            raise ConfigurationError(message)
-    for (one, other), message in _NEEDED.items():
-        if values[one] and not values[other]:
-            raise ConfigurationError(message)
+        ("--answer", "--sentence-groups", "--questions FILE", "--clusters", "--errors", "--missing-edges"),
+        (
+            "--answers keeps what a model is asked beside the builds: give --answer, too, or another option that has "
+            "the model asked. --to DIR keeps everything."
+        ),
+    ),
+    ("--missing-edges", ("--llm",), "--missing-edges needs --llm MODEL: a model reads the passages."),
+)
+"""Options that need one of others."""
 
 
 class Results:
-    """What comes of an evaluation.
-
-    Args:
-        shown: What is printed and written.
-        ablations: Whether the rows are those of papers.
-    """
+    """Prints and writes the rows of an evaluation; with `ablations`, as the tables of papers."""
 
     def __init__(self, report: ReportOptions, *, ablations: bool) -> None:
-        self._shown = report
+        self._report = report
         self._ablations = ablations
         self._started: list[list[EvalRow]] = []
 
@@ -539,9 +532,9 @@ class Results:
         from sire_core.evaluate.rows import corpus_size
 
         measurable = dataset.sample(config.limit, config.seed).measurable
-        if self._shown.plot is not None and measurable:
+        if self._report.plot is not None and measurable:
             check_chart(rows, with_gold=any(question.has_gold for question in measurable))
-        if self._shown.compare:
+        if self._report.compare:
             check_comparison(dataset.name)
         sample = f"{len(measurable):,} of {count(len(dataset.measurable), 'question')}"
         size = corpus_size(len(dataset.documents), 0 if cut else dataset.passages)
@@ -579,7 +572,7 @@ class Results:
         from sire_core.evaluate.report import format_ablations, format_table
 
         self._write(tables)
-        width = None if self._shown.wide else terminal_width()
+        width = None if self._report.wide else terminal_width()
         blocks = [format_ablations(table) if self._ablations else format_table(table, width) for table in tables]
         say("\n\n".join(blocks))
         if width is not None and any("\nNot shown: " in block for block in blocks):
@@ -588,35 +581,23 @@ class Results:
     def say_more(self, tables: Sequence[Sequence[EvalRow]]) -> None:
         """Print the other tables and the chart; write the rows again, with the judgements."""
         from sire_core.evaluate.charts import chart
-        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups
+        from sire_core.evaluate.report import format_analysis, format_comparison, format_groups, format_kinds
 
         self._write(tables)
         for text in filter(None, map(format_analysis, tables)):
             say("\n" + text)
-        if self._shown.by_type:
+        if self._report.by_type:
             say("\n" + "\n\n".join(map(format_groups, tables)))
-        if self._shown.compare:
+        if self._report.compare:
             say("\n" + "\n\n".join(map(format_comparison, tables)))
-        if self._shown.by_kind:
-            _say_kinds([row for table in tables for row in table])
-        if self._shown.plot is not None:
-            write_text(self._shown.plot, chart(tables[0]))
+        if self._report.by_kind:
+            say("\n" + format_kinds([row for table in tables for row in table]))
+        if self._report.plot is not None:
+            write_text(self._report.plot, chart(tables[0]))
 
     def _write(self, tables: Sequence[Sequence[EvalRow]]) -> None:
-        if self._shown.json_file is not None:
-            write_rows(self._shown.json_file, [row for table in tables for row in table])
-
-
-def _say_kinds(rows: Sequence[EvalRow]) -> None:
-    say("\nWhat each kind of unit contributes: mean number among the first hits, points of recall found first")
-    header = f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}"
-    say(header)
-    for row in rows:
-        for kind, value in row.by_kind().items():
-            say(
-                f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
-                f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
-            )
+        if self._report.json_file is not None:
+            write_rows(self._report.json_file, [row for table in tables for row in table])
 
 
 @grouped
@@ -653,14 +634,14 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
+    from sire_core.evaluate.analysis import judge_rows
+    from sire_core.models.sync import run_sync
+
     report.check(compared, asking, answering, measuring, calls.llm)
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
-    if (
-        answering.answer is not None
-        and answering.reader_prompt is None
-        and extraction_by_preset(compared.values) == "native"
-    ):
+    by_paper = extraction_by_preset(compared.values) == "native"
+    if by_paper and answering.answer is not None and answering.reader_prompt is None:
         answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
@@ -685,7 +666,10 @@ def eval_(
             )
             tables = [replace(one, on_row=results.table()).run() for one in _tables_of(experiment, names)]
         results.say(tables)
-        results.say_more(tables if models.judge is None else _judged(tables, names, models.judge))
+        if models.judge is not None:
+            with reporting() as progress:
+                tables = [run_sync(judge_rows(table, names, models.judge, progress, note)) for table in tables]
+        results.say_more(tables)
     failures = gate.failures([row for table in tables for row in table])
     for failure in failures:
         note(failure, "red")
@@ -733,14 +717,6 @@ def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]
 
     own = split_settings(names, experiment.settings)
     return [replace(experiment, recipes=[name], settings=own[name]) for name in names]
-
-
-def _judged(tables: Sequence[Sequence[EvalRow]], names: Sequence[str], judge: LanguageModel) -> list[list[EvalRow]]:
-    from sire_core.evaluate.analysis import judge_rows
-    from sire_core.models.sync import run_sync
-
-    with reporting() as progress:
-        return [run_sync(judge_rows(table, names, judge, progress, note)) for table in tables]
 
 
 def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | None, progress: Progress) -> DataSet:

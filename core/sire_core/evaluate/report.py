@@ -90,6 +90,21 @@ def format_table(rows: Sequence[EvalRow], width: int | None = None) -> str:
     return "\n\n".join(_block([row for row in rows if row.dataset == name], width) for name in names)
 
 
+def format_kinds(rows: Sequence[EvalRow]) -> str:
+    """Return what each kind of unit contributes to each row."""
+    lines = [
+        "What each kind of unit contributes: mean number among the first hits, points of recall found first",
+        f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}",
+    ]
+    for row in rows:
+        lines += [
+            f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
+            f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
+            for kind, value in row.by_kind().items()
+        ]
+    return "\n".join(lines)
+
+
 def format_groups(rows: Sequence[EvalRow]) -> str:
     """Markdown: R@5 of the passages, and the answers' EM where there are any, by number of hops and by type."""
     lines = []

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 _SHOWN = 6
 
 
-def explain_hits(query: str, hits: Sequence[Hit], snapshot: SearchSnapshot) -> str:
+async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns: str) -> str:
     """One block per hit: score, kind, documents, the steps that led to it as a tree, and what a summary stands on."""
+    hits = await snapshot.asearch(query, k, returns=returns)
     counts = snapshot.counts()
     size = count_units(counts.kinds, counts.chunks)
     lines = [f"Question: {query}", f"{count(len(hits), 'hit')} among {size}"]
