@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.pagerank import has_compiler, personalized_pagerank
+from sire_core.algorithms.pagerank import CSRGraph, has_compiler, personalized_pagerank
 
 Scores = NDArray[np.float64]
 

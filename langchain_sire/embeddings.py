@@ -13,9 +13,9 @@ from langchain_core.vectorstores import VectorStore
 
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import answer_text, resolve_embedder
+from sire_core.models.embedding import TextError
 from sire_core.models.framework_embedder import FrameworkEmbedder
 from sire_core.models.sync import call
-from sire_core.models.vector_checks import TextError
 
 if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray

@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sire_core.algorithms.graphs import CSRGraph as CSRGraph
     from sire_core.algorithms.grouping import positions_in as positions_in
     from sire_core.algorithms.grouping import ranges as ranges
+    from sire_core.algorithms.pagerank import CSRGraph as CSRGraph
     from sire_core.algorithms.pagerank import personalized_pagerank as personalized_pagerank
     from sire_core.algorithms.text import name_key as name_key
     from sire_core.algorithms.text import split_sentences as split_sentences
     from sire_core.algorithms.text import tokenize as tokenize
     from sire_core.algorithms.voting import parse_numbers as parse_numbers
     from sire_core.derive.derivation import Derivation as Derivation
-    from sire_core.derive.plain import PlainDerivation as PlainDerivation
+    from sire_core.derive.derivation import PlainDerivation as PlainDerivation
     from sire_core.derive.rows import Entry as Entry
     from sire_core.derive.rows import Group as Group
     from sire_core.derive.rows import Item as Item
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from sire_core.knowledge.edge_columns import IdPositions as IdPositions
     from sire_core.knowledge.edge_columns import relation_ends as relation_ends
     from sire_core.knowledge.entity_graph import EntityGraph as EntityGraph
+    from sire_core.knowledge.entity_graph import Walk as Walk
+    from sire_core.knowledge.entity_graph import WalkPaths as WalkPaths
+    from sire_core.knowledge.entity_graph import min_max as min_max
+    from sire_core.knowledge.entity_graph import walk_ranking as walk_ranking
     from sire_core.knowledge.knowledge_graph import KnowledgeGraph as KnowledgeGraph
     from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
     from sire_core.knowledge.names import similar_names as similar_names
-    from sire_core.knowledge.walk import Walk as Walk
-    from sire_core.knowledge.walk import WalkPaths as WalkPaths
-    from sire_core.knowledge.walk import min_max as min_max
-    from sire_core.knowledge.walk import walk_ranking as walk_ranking
     from sire_core.models.prompt_format import numbered as numbered
     from sire_core.protocols import BoolArray as BoolArray
     from sire_core.protocols import BuildView as BuildView
@@ -82,22 +82,19 @@ if TYPE_CHECKING:
     from sire_core.types import unit_id as unit_id
 
 _MODULES = {
-    "algorithms.graphs": "CSRGraph",
     "algorithms.grouping": "positions_in ranges",
-    "algorithms.pagerank": "personalized_pagerank",
+    "algorithms.pagerank": "CSRGraph personalized_pagerank",
     "algorithms.text": "name_key split_sentences tokenize",
     "algorithms.voting": "parse_numbers",
-    "derive.derivation": "Derivation",
-    "derive.plain": "PlainDerivation",
+    "derive.derivation": "Derivation PlainDerivation",
     "derive.rows": "Entry Group Item Output PassageInput Row",
     "derive.step": "Context Step",
     "errors": "ConfigurationError ModelError",
     "filters": "Filter",
-    "knowledge.entity_graph": "EntityGraph",
+    "knowledge.entity_graph": "EntityGraph Walk WalkPaths min_max walk_ranking",
     "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
     "knowledge.names": "similar_names",
     "knowledge.edge_columns": "IdPositions relation_ends",
-    "knowledge.walk": "Walk WalkPaths min_max walk_ranking",
     "models.prompt_format": "numbered",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",
     "recipes.published": "Ablation register_ablations register_published",

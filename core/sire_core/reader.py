@@ -194,13 +194,7 @@ class Reader:
     async def search(
         self, where: Filter | None, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = False
     ) -> T:
-        """Call `ask` with the current snapshot; again with one that does not expire, if a commit comes in between.
-
-        Args:
-            where: Filter of the snapshot.
-            ask: Searches a snapshot.
-            pinned: Begin with one of the newest generation that commits to a folder do not expire.
-        """
+        """Call `ask` with the current snapshot; again with one that does not expire, if a commit comes in between."""
         with suppress(SnapshotExpiredError):
             return await ask(await (self.snapshot(where) if pinned else self.current(where)))
         for _ in range(_TRIES):  # files on a read-only mount cannot be locked, so every snapshot of them may expire

@@ -25,7 +25,7 @@ from sire_core.protocols import Delta
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.manifest import FORGOTTEN, VECTORS, BuiltRecipe, Manifest
 from sire_core.storage.pool import MOST_LETTERS, MOST_LEVELS
-from sire_core.storage.pool_update import PoolChange
+from sire_core.storage.pools import PoolChange
 from sire_core.storage.rows import Commit, to_json
 from sire_core.storage.store import CORPUS
 from sire_core.types import BuildReport, Chunk, Failure

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sire_core.build.estimate import DryRunModel
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import to_json
 from sire_core.extraction.stage import missing_chunks
-from sire_core.models.dry_run import DryRunModel
 from sire_core.models.prompt_format import render
 from sire_core.storage.index_files import IndexFiles
 

@@ -54,7 +54,7 @@ def recipes(
 def _all() -> Iterator[Recipe]:
     """Every recipe; one of another package that cannot be made is named on stderr."""
     from sire_core.recipes import recipe_by_name, recipe_names
-    from sire_core.recipes.plugins import PluginError
+    from sire_core.recipes.registry import PluginError
 
     for name in recipe_names():
         try:

@@ -80,11 +80,6 @@ def format_table(rows: Sequence[EvalRow], width: int | None = None) -> str:
     all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off where 5 or 10 is not measured), the two
     budget metrics, a model's answers, build seconds and median milliseconds of a search. A metric that no question
     counts for is shown as "-".
-
-    Args:
-        rows: The rows.
-        width: Columns of the screen; the metrics that matter most are shown as far as they fit, and a line below names
-            the others. None shows all.
     """
     names = list(dict.fromkeys(row.dataset for row in rows))
     return "\n\n".join(_block([row for row in rows if row.dataset == name], width) for name in names)

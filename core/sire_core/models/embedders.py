@@ -214,10 +214,6 @@ def check_length(view: PoolView, prefix: str) -> None:
     """Raise `EmbedderMismatchError` if a framework's embedder has vectors of another length than an index.
 
     A name does not tell: the embedder is asked for a word. One that fails is left to the first search.
-
-    Args:
-        view: Of the index.
-        prefix: Of the fingerprints of the framework's embedders; others are not asked.
     """
     if view.size and view.embedder_fingerprint.startswith(prefix):
         with suppress(ModelError):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sire_core.models.embedders import under_fingerprint
-from sire_core.models.vector_checks import check_vectors
+from sire_core.models.embedding import check_vectors
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -48,12 +48,7 @@ def is_english(word: str) -> bool:
 
 
 def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatArray:
-    """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros.
-
-    Args:
-        keys: Keys of the stems.
-        key_of: What makes the keys of stems (Snowball's English ones).
-    """
+    """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros."""
     known, rows = _rows(key_of)
     _, codes, scales = _file()
     places = np.minimum(np.searchsorted(known, keys), len(known) - 1)

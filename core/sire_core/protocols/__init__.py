@@ -11,6 +11,8 @@ from sire_core.protocols.building import (
     ChunkInContext,
     Delta,
     Extractor,
+    Mirror,
+    MirroredUnit,
     Organizer,
     Progress,
     Runner,
@@ -18,6 +20,7 @@ from sire_core.protocols.building import (
     Summarizer,
     TableChange,
     TableStore,
+    UnitStore,
 )
 from sire_core.protocols.models import (
     Completion,
@@ -42,11 +45,6 @@ from sire_core.protocols.searching import (
     Similarities,
     VectorIndex,
     View,
-)
-from sire_core.protocols.storing import (
-    Mirror,
-    MirroredUnit,
-    UnitStore,
 )
 
 if TYPE_CHECKING:

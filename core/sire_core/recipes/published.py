@@ -142,22 +142,14 @@ def register_ablations(recipe: str, rows: Sequence[Ablation], context: int = 10)
 
 
 def published_of(recipe: str) -> Published:
-    """Return what a recipe's paper prints; empty without a paper.
-
-    Raises:
-        ConfigurationError: Its `published.toml` is not as described above.
-    """
+    """Return what a recipe's paper prints; empty without a paper."""
     if recipe not in PUBLISHED and recipe in _PACKAGES:
         PUBLISHED[recipe] = _read(recipe, _PACKAGES[recipe])
     return PUBLISHED.get(recipe, Published())
 
 
 def ablations_of(recipe: str) -> tuple[Ablation, ...]:
-    """Return the rows of a recipe's paper.
-
-    Raises:
-        ConfigurationError: There are none, or its `published.toml` is not as described above.
-    """
+    """Return the rows of a recipe's paper."""
     known = recipes_with_ablations()
     if recipe not in known:
         raise ConfigurationError(f"There are no ablations of {recipe!r}; choose one of {', '.join(known)}.")
@@ -197,11 +189,7 @@ def with_presets(make: MakeRecipe) -> MakeRecipe:
 
 
 def without_idle(make: Callable[..., Recipe], given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
-    """Make a recipe; settings of `others` that have no effect with the given ones are left out.
-
-    Raises:
-        ConfigurationError: As `make`.
-    """
+    """Make a recipe; settings of `others` that have no effect with the given ones are left out."""
     try:
         return make(**{**others, **given})
     except UnusedSettingError as error:

@@ -10,15 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, SireError
 from sire_core.protocols.recipe import DEFAULT_PRESET
-from sire_core.recipes.plugins import PluginError, offered, plugged
 from sire_core.recipes.published import presets_of, with_presets, without_idle
 from sire_core.settings import UnknownSettingError
 from sire_core.storage.edge_notes import BLOCKS, register_edge_note
 from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from sire_core.protocols import Recipe
     from sire_core.storage.manifest import BuiltRecipe
     from sire_core.types import Edge
@@ -93,12 +94,7 @@ def remember(recipe: Recipe) -> None:
 
 
 def recipe_as_built(built: BuiltRecipe, given: Recipe | None = None) -> Recipe | None:
-    """The recipe that an index folder names; None where it is not known in this process.
-
-    Args:
-        built: What the folder says of it.
-        given: A recipe that is at hand; taken if it builds the same.
-    """
+    """The recipe that an index folder names; None where it is not known in this process."""
     if given is not None and built.builds_like(given):
         return given
     try:
@@ -141,12 +137,7 @@ def _with_known_settings(make: Callable[..., Recipe], built: BuiltRecipe) -> Rec
 
 
 def registered_recipe(built: BuiltRecipe) -> Recipe:
-    """The recipe that a folder names.
-
-    Raises:
-        ConfigurationError: It is in no registry, or the package that offers it fails, and this process was not given it
-            as an object.
-    """
+    """The recipe that a folder names."""
     failed: PluginError | None = None
     try:
         recipe = _made(built)
@@ -185,30 +176,13 @@ def recipe_by_name(name: str, **settings: Any) -> Recipe:
 
 
 def recipe_with(name: str, given: Mapping[str, Any], others: Mapping[str, Any]) -> Recipe:
-    """The recipe with these settings; other ones that would be idle beside them have their defaults.
-
-    Args:
-        name: Name in the registry.
-        given: Settings that were said; a preset among them replaces the other ones where these have a preset, too.
-        others: Settings that hold where nothing else was said.
-
-    Raises:
-        ConfigurationError: As `recipe_by_name`.
-    """
+    """The recipe with these settings; other ones that would be idle beside them have their defaults."""
     replaced = "preset" in given and "preset" in others
     return without_idle(partial(recipe_by_name, name), given, {} if replaced else others)
 
 
 def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings that each recipe has, of those that are given.
-
-    Args:
-        recipes: Names in the registry.
-        given: Settings by name.
-
-    Raises:
-        ConfigurationError: No recipe has one of them.
-    """
+    """Return the settings that each recipe has, of those that are given."""
     configs = {name: recipe_by_name(name).config for name in recipes}
     known = list(dict.fromkeys(key for config in configs.values() for key in config))
     for key in given:
@@ -227,17 +201,7 @@ def split_settings(recipes: Sequence[str], given: Mapping[str, Any]) -> dict[str
 def take_settings(
     arguments: Mapping[str, Any], folder: str | os.PathLike[str] | None, known: Collection[str]
 ) -> dict[str, Any]:
-    """Arguments in which `recipe` has the settings of a recipe that were given beside it.
-
-    Args:
-        arguments: Perhaps with `recipe` (a name or a `Recipe`), `recipe_settings` (a mapping) and settings of the
-            recipe under their own names.
-        folder: The index folder; its latest recipe is meant where none is named.
-        known: Names of arguments that are no settings.
-
-    Raises:
-        ConfigurationError: There is no such recipe or setting, or settings were given beside a `Recipe`.
-    """
+    """Arguments in which `recipe` has the settings of a recipe that were given beside it."""
     rest = {key: value for key, value in arguments.items() if key != "recipe_settings"}
     settings, given = arguments.get("recipe_settings") or {}, rest.get("recipe")
     if not isinstance(settings, Mapping):
@@ -299,3 +263,75 @@ def _edges_of_block(key: str, note: bytes) -> Iterable[Edge]:
 
 
 register_edge_note(BLOCKS, _edges_of_block)
+
+
+GROUP = "sire_core.recipes"
+"""The group of entry points; see `docs/extending`."""
+
+_warned: set[str] = set()
+
+
+class PluginError(ConfigurationError):
+    """A recipe that another package offers cannot be had; others work without it."""
+
+
+def offered(taken: Collection[str]) -> list[str]:
+    """Names of the recipes that installed packages offer; none of them is imported."""
+    return sorted(_entries(taken))
+
+
+def plugged(name: str, taken: Collection[str]) -> Callable[..., Recipe] | None:
+    """The function that makes a recipe of an installed package; None where none offers this name."""
+    entries = _entries(taken).get(name, [])
+    if not entries:
+        return None
+    packages = " and ".join(map(_package, entries))
+    if len(entries) > 1:
+        raise PluginError(f"{packages} offer a recipe {name!r} each. Uninstall all but one of them.")
+    make: Callable[..., Recipe]
+    try:
+        make = entries[0].load()
+    except Exception as error:  # whatever somebody's module does when it is imported
+        raise PluginError(
+            f"The recipe {name!r} of {packages} cannot be loaded ({type(error).__name__}: {error}). Mend that package, "
+            "or uninstall it if you do not need the recipe; other recipes work without it."
+        ) from error
+
+    def checked(**settings: Any) -> Recipe:
+        try:
+            recipe: Recipe = make(**settings)
+        except SireError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"The recipe {name!r} of {packages} cannot be made ({type(error).__name__}: {error}). Its settings "
+                f"are those of its own function; given were: {', '.join(settings) or 'none'}."
+            ) from error
+        if recipe.name != name:  # a folder names it, and is read by that name
+            raise PluginError(
+                f"The entry point {name!r} of {packages} makes a recipe named {recipe.name!r}. Both have to be alike."
+            )
+        return recipe
+
+    return checked
+
+
+def _entries(taken: Collection[str]) -> dict[str, list[EntryPoint]]:
+    from importlib.metadata import entry_points
+
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for entry in entry_points(group=GROUP):
+        if entry.name not in taken:
+            found.setdefault(entry.name, {})[entry.value] = entry  # one path may stand on sys.path twice
+        elif (about := f"{entry.name} {_package(entry)}") not in _warned:
+            _warned.add(about)
+            _logger.warning(
+                "%s offers a recipe %r, which is the name of another one here; theirs is not used.",
+                _package(entry),
+                entry.name,
+            )
+    return {name: list(entries.values()) for name, entries in found.items()}
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value

@@ -11,7 +11,7 @@ import numpy as np
 from sire_core.algorithms.text import count_tokens
 from sire_core.protocols import Delta
 from sire_core.settings import check_settings, setting
-from sire_core.trees.cluster_maintenance import neighbors_together
+from sire_core.trees.clustering import neighbors_together
 from sire_core.types import Edge, Unit, UnitKind, unit_id
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class LayerWriter:
         """Apply the old clusters to the nodes of today; None if they have drifted too far."""
         import asyncio
 
-        from sire_core.trees.cluster_maintenance import place_rows
+        from sire_core.trees.clustering import place_rows
 
         row_by_id = {node_id: position for position, node_id in enumerate(nodes.ids)}
         members = [

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.trees.cluster_maintenance import neighbors_together
-from sire_core.trees.clustering import soft_clusters
+from sire_core.trees.clustering import neighbors_together, soft_clusters
 
 
 def groups(seed, count=12, size=6, dimension=24):

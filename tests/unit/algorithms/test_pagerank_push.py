@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.graphs import CSRGraph
-from sire_core.algorithms.pagerank import has_compiler, personalized_pagerank
+from sire_core.algorithms.pagerank import CSRGraph, has_compiler, personalized_pagerank
 from sire_core.errors import ConfigurationError
 
 COMPILED = [False, pytest.param(True, marks=pytest.mark.skipif(not has_compiler(), reason="numba is not installed"))]

@@ -4,10 +4,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from sire_core import Document, Index
-from sire_core.build.estimate import Estimate
+from sire_core.build.estimate import DryRunModel, Estimate, least_value
 from sire_core.errors import ModelError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.models.dry_run import DryRunModel, least_value
 from sire_core.models.prices import CostRange
 from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor

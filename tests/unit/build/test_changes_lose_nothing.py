@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive.plain import PlainDerivation
+from sire_core.build.estimate import DryRunModel
+from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
-from sire_core.models.dry_run import DryRunModel
 from sire_core.recipes import flat
 from sire_core.storage.check import check_folder
 from sire_core.storage.pool import differing_metadata, shared_metadata
@@ -100,7 +100,7 @@ def test_readers_go_on_when_a_writer_died_before_it_published(tmp_path):
     reader = Index(folder)
     assert len(reader.search("Hull", 3)) == 3
     code = (
-        "import os, sys\nfrom sire_core import Document, Index\nfrom sire_core.storage.pools import Pools\n"
+        "import os, sys\nfrom sire_core import Document, Index\nfrom sire_core.storage.pool import Pools\n"
         "Pools.get = lambda *args, **kwargs: os._exit(9)  # killed behind the commit\n"
         "Index(sys.argv[1]).add([Document('g', 'Kites rise over Hull.')])\n"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive.plain import PlainDerivation
+from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import PUBLISHED

@@ -1,28 +1,17 @@
-"""IndexRAG's store follows every history of changes as if it had been built at the end, and asks only what it must."""
+"""What IndexRAG asks for and retires when documents come, change and go; its oracles; failures."""
 
 import json
-import shutil
-import tempfile
-from collections import Counter
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from sire_core.errors import ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
-from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document, UnitKind
 
-TAU = 3
-NAMES = ("Ann", "Bob", "Cid", "Dora", "Eve")
-CONTENT = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(("sang", "slept", "swam"))), max_size=5)
 IDS = [f"d{i}" for i in range(6)]
 
 
@@ -37,114 +26,6 @@ def write(call):
 def document(name, content):
     facts = [(f"{who} {what} in {name}.", [who]) for who, what in content]
     return Document(name, " ".join(text for text, _ in facts) or "Nothing."), facts
-
-
-def bridge_entities(entities, tau):
-    """Entities in two to `tau` documents, given those of each document."""
-    frequencies = Counter(key for keys in entities.values() for key in keys)
-    return {key for key, count in frequencies.items() if 2 <= count <= tau}
-
-
-class Histories(RuleBasedStateMachine):
-    """Adds, updates and deletes; the extractor reads what the documents were made of."""
-
-    with_model = True
-
-    def __init__(self):
-        super().__init__()
-        self.place = Path(tempfile.mkdtemp())
-        self.facts = {}
-        self.corpus = {}
-        self.model = ScriptedModel(write) if self.with_model else None
-        self.index = self.open(self.place / "index", self.model)
-
-    def open(self, path, model):
-        recipe = indexrag(tau=TAU, max_docs=2, max_facts=2)
-        extractor = PlainExtractor(self.facts)
-        return Index(path, recipe=recipe, embedder=HashEmbedder(), extractor=extractor, language_model=model)
-
-    def teardown(self):
-        self.index.close()
-        shutil.rmtree(self.place)
-
-    def make(self, name, content):
-        made, facts = document(name, content)
-        self.facts[made.text] = facts
-        return made
-
-    def keys(self):
-        """Distinct entities by document."""
-        return {name: {who.lower() for _, (who,) in self.facts[doc.text]} for name, doc in self.corpus.items()}
-
-    def change(self, touched, action):
-        before, asked = self.keys(), len(self.model.log) if self.model else 0
-        action()
-        after = self.keys()
-        changed = {key for name in touched for key in before.get(name, set()) | after.get(name, set())}
-        was, now = bridge_entities(before, TAU), bridge_entities(after, TAU)
-        if self.model:
-            asked_about = [json.loads(call.data)["entity"].lower() for call in self.model.log[asked:]]
-            assert len(set(asked_about)) == len(asked_about)
-            assert set(asked_about) <= (now - was) | (now & changed)
-
-    @initialize(content=st.lists(CONTENT, min_size=3, max_size=4))
-    def build(self, content):
-        made = [self.make(name, facts) for name, facts in zip(IDS, content, strict=False)]
-        self.corpus = {doc.id: doc for doc in made}
-        self.index.build(made)
-
-    @rule(name=st.sampled_from(IDS), content=CONTENT)
-    def put(self, name, content):
-        made = self.make(name, content)
-
-        def action():
-            self.corpus[name] = made
-            self.index.update([made])
-
-        self.change([name], action)
-
-    @rule(names=st.sets(st.sampled_from(IDS), min_size=1, max_size=2))
-    def delete(self, names):
-        known = sorted(names & set(self.corpus))
-
-        def action():
-            for name in known:
-                del self.corpus[name]
-            self.index.delete(known)
-
-        if known:
-            self.change(known, action)
-
-    @invariant()
-    def equals_a_rebuild(self):
-        if not self.corpus:
-            assert not self.index.stats()["units"]
-            return
-        # An update keeps the place of a document, a later add goes to the end.
-        order = [doc.id for doc in self.index.documents()]
-        fresh = self.place / "fresh"
-        model = ScriptedModel(write) if self.with_model else None
-        with self.open(fresh, model) as index:
-            index.build([self.corpus[name] for name in order])
-        kinds = (UnitKind.AKU, UnitKind.BRIDGE)
-        assert read_contents(self.place / "index").said(*kinds) == read_contents(fresh).said(*kinds)
-        shutil.rmtree(fresh)
-
-
-class HistoriesWithoutModel(Histories):
-    with_model = False
-
-
-LIMITS = settings(
-    max_examples=6,
-    stateful_step_count=5,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-TestHistories = Histories.TestCase
-TestHistories.settings = LIMITS
-TestHistoriesWithoutModel = HistoriesWithoutModel.TestCase
-TestHistoriesWithoutModel.settings = LIMITS
 
 
 def flaky(errors):

@@ -51,23 +51,6 @@ def edges_of(path):
     }
 
 
-@pytest.mark.parametrize("settings", [{}, {"links": "mutual"}, {"n_sim": 2, "kw_min": 2, "raw_kw": True}])
-def test_a_grown_graph_is_the_graph_of_a_fresh_build(tmp_path, settings):
-    documents = corpus(14)
-    with folder(tmp_path / "grown", **settings) as index:
-        index.add(documents[:8])
-        for one in documents[8:12]:
-            index.add([one])
-        index.add([Document("gone", "harbor bridge mill and salt stand in text 1.")])
-        index.update([document(3, "rope", "salt")])
-        index.delete(["gone"])
-        index.add(documents[12:])
-    documents[3] = document(3, "rope", "salt")
-    with folder(tmp_path / "fresh", **settings) as index:
-        index.build(documents)
-    assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "fresh")
-
-
 def test_an_add_searches_for_the_new_passages_only(tmp_path, monkeypatch):
     from sire_core.algorithms import neighbors
 

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from graph_definition import find_mentions
 
 from sire_core import Document, Index
@@ -100,21 +99,6 @@ def test_with_units_a_relation_stands_on_every_passage_that_states_it(tmp_path):
     assert [found.chunks[chunk].doc_id for chunk in relation.chunk_ids] == ["Mira Vale", "Notes"]
     ends = [found.units[e.target].text for e in found.edges if e.source == relation.id and e.kind == "relates"]
     assert sorted(ends) == ["Anna Vale", "Mira Vale"]
-
-
-@pytest.mark.parametrize("units", [False, True])
-def test_incremental_equals_at_once_and_touches_only_what_differs(tmp_path, units):
-    with folder(tmp_path / "grown", index_units=units) as index:
-        index.build(CORPUS[:2])
-        before = edges_of(tmp_path / "grown")
-        index.add(CORPUS[2:])
-        index.add([Document("extra", "Zora Quill painted Port Amber.", "Zora Quill")])
-        index.delete(["extra"])
-    with folder(tmp_path / "fresh", index_units=units) as index:
-        index.build(CORPUS)
-    assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "fresh")
-    assert read_contents(tmp_path / "grown").units == read_contents(tmp_path / "fresh").units
-    assert before & edges_of(tmp_path / "grown")
 
 
 def test_hubs_keep_only_the_passages_they_title(tmp_path):

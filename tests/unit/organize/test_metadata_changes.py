@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sire_core import Document, Index
-from sire_core.derive.plain import PlainDerivation
+from sire_core.derive.derivation import PlainDerivation
 from sire_core.recipes import REGISTRY
 from sire_core.recipes.sirerag.cross_tree import CrossTree
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core import Index
-from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
+from sire_core.algorithms.lists import PackedTexts, join_words, split_words
 from sire_core.corpus.media import split_media
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sire_core.index import Index
 from sire_core.recipes import raptor, sirerag
-from sire_core.storage import derived, pool_update, pools
+from sire_core.storage import derived, pools
 from sire_core.storage.pool import _ARRAYS, Pool
-from sire_core.storage.pool_update import updated
+from sire_core.storage.pools import updated
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor
 from sire_core.types import Document
@@ -78,7 +78,7 @@ def test_a_second_process_follows_the_files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damaged", ["", "matrix.npy", "rows.bin", "ids.npy"])
 def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, monkeypatch, damaged):
-    for module in (derived, pool_update):
+    for module in (derived, pools):
         monkeypatch.setattr(module, "BLOCK", 256)
     documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(60)]
     with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:

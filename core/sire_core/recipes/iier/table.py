@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, positions_in
-from sire_core.algorithms.lists import Ragged
+from sire_core.algorithms.lists import PackedTexts, Ragged, join_words, split_words
 from sire_core.algorithms.neighbors import NeighborLists
-from sire_core.algorithms.packed_words import PackedTexts, join_words, split_words
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge import KEYWORD

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.graphs import CSRGraph
 from sire_core.algorithms.grouping import ranges, row_pointers
-from sire_core.algorithms.pagerank import personalized_pagerank
+from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 from sire_core.knowledge.edge_columns import relation_ends
 from sire_core.knowledge.names import similar_names
 from sire_core.types import UnitKind

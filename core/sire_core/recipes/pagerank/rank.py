@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.knowledge.walk import Walk, WalkPaths, walk_ranking
+from sire_core.knowledge.entity_graph import EntityGraph, Walk, WalkPaths, walk_ranking
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.sq_index import SQIndex

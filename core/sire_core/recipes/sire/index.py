@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
-from sire_core.algorithms.lists import Lists
-from sire_core.algorithms.packed_words import word_keys
+from sire_core.algorithms.lists import Lists, word_keys
 from sire_core.algorithms.vectors import unit_rows
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct, id_codes, positions_in, ranges
-from sire_core.algorithms.lists import Lists, Ragged
-from sire_core.algorithms.packed_words import word_keys
+from sire_core.algorithms.lists import Lists, Ragged, word_keys
 from sire_core.protocols import CarriedFiles
 from sire_core.recipes.sire.passages import LONGEST_NAME, longer_keys, name_words
 from sire_core.storage.array_file import compress_arrays, decompress_arrays

@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
-from sire_core.algorithms.packed_words import word_keys
+from sire_core.algorithms.lists import word_keys
 from sire_core.recipes.sire.passages import LONGEST_NAME, name_words, phrase_keys, stem_keys
 from sire_core.search.ranking import best_first
 

@@ -432,11 +432,6 @@ def split_aggregate(
     own part and seldom another, so that the other parts of a hub and their summaries stay. Each part of a split
     aggregate starts with the entity's name if its own chunks state the name; a fact above the limit is a part of its
     own.
-
-    Args:
-        aggregate: The aggregate.
-        max_tokens: Length of a part; None leaves the aggregate whole.
-        states: Whether some chunks state a name.
     """
     if max_tokens is None or count_tokens(aggregate.text) <= max_tokens:
         return [(aggregate.text, aggregate.chunk_ids)]
