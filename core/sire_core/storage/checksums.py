@@ -12,9 +12,9 @@ import sqlite3
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,6 +52,8 @@ class CheckedTable:
             up checksums does not read them.
         part: The column whose values divide the rows into parts; empty for one part.
         beside: Columns that the checksum does not cover.
+        elsewhere: Columns that are empty in a row where an SQL expression gives their value, which the checksum
+            covers.
     """
 
     name: str
@@ -59,6 +61,7 @@ class CheckedTable:
     kinds: str
     part: str = ""
     beside: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def types(self) -> frozenset[tuple[type, ...]]:
@@ -69,7 +72,13 @@ class CheckedTable:
     @property
     def selected(self) -> str:
         """Columns of a query whose rows `verified` takes."""
-        return ", ".join((*self.columns, "checksum"))
+        columns = (
+            f"CASE {name} WHEN '' THEN coalesce({self.elsewhere[name]}, '') ELSE {name} END"
+            if name in self.elsewhere
+            else name
+            for name in self.columns
+        )
+        return ", ".join((*columns, "checksum"))
 
 
 def row_checksum(row: SqlRow) -> int:
@@ -157,10 +166,11 @@ class CheckedWrites:
         self._db = db
         self._changes: dict[tuple[str, str], list[int]] = {}
 
-    def insert(self, table: CheckedTable, rows: Iterable[SqlRow]) -> None:
-        """Insert new rows, given without checksums, in batches."""
+    def insert(self, table: CheckedTable, rows: Iterable[SqlRow], *, elsewhere: bool = False) -> None:
+        """Insert new rows, given without checksums, in batches; without values that stand elsewhere."""
         columns = (*table.columns, "checksum", *table.beside)
-        marks = ",".join("?" * len(columns))
+        left_out = table.elsewhere if elsewhere else ()
+        marks = ",".join("substr(?,1,0)" if name in left_out else "?" for name in columns)
         self._db.executemany(
             f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", self._counted(table, rows)
         )
@@ -202,13 +212,15 @@ class CheckedWrites:
             if sums:
                 self._db.executemany(f"DELETE FROM {table.name} WHERE {where}", some)
 
-    def replace(self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow]) -> None:
+    def replace(
+        self, table: CheckedTable, columns: Sequence[str], rows: Iterable[SqlRow], *, elsewhere: bool = False
+    ) -> None:
         """Write rows, replacing those with the same values in some columns; of equal rows the last stays."""
         positions = [table.columns.index(column) for column in columns]
         remaining = iter(rows)
         while batch := {tuple(row[position] for position in positions): row for row in islice(remaining, _BATCH)}:
             self.delete(table, columns, batch)
-            self.insert(table, batch.values())
+            self.insert(table, batch.values(), elsewhere=elsewhere)
 
     def finish(self) -> None:
         """Write the sums of all changes."""

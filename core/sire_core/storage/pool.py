@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
@@ -169,7 +170,7 @@ class Pool:
         chunk_documents: Document numbers of the chunks.
         chunk_metadata: Numbers into `metadata` of the chunks.
         offsets: Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`.
-        rows: Units as JSON, one after the other.
+        rows: Units as compressed JSON, one after the other.
         documents: Document ids by number, as JSON bytes; parsed when they are needed.
         titles: Titles of the documents by number, as JSON bytes; empty where there is none.
         metadata: The different metadata that chunks have, as JSON bytes; parsed when they are needed.
@@ -200,7 +201,7 @@ class Pool:
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit and the ids of its documents, in order of its chunks."""
-        row = json.loads(self.rows[self.offsets[position] : self.offsets[position + 1]].tobytes().decode())
+        row = json.loads(zlib.decompress(self.rows[self.offsets[position] : self.offsets[position + 1]].data))
         chunk_ids, documents, source_ids = row["chunk_ids"], row["documents"], row["source_ids"]
         if order is not None:
             chunk_ids = [chunk_ids[i] for i in order]
@@ -303,7 +304,7 @@ def save_columns(directory: Path, columns: Mapping[str, Any]) -> None:
 
 def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
     store.require_complete(owners)
-    chunks = store.chunks()
+    chunks = store.chunks(texts=False)
     number = {chunk.id: i for i, chunk in enumerate(chunks)}
     doc_of = {chunk.id: chunk.doc_id for chunk in chunks}
     codes = {name: code for code, name in enumerate(BUILT_IN_KINDS)}
@@ -334,7 +335,7 @@ def _collect(store: Store, owners: Sequence[str]) -> dict[str, Any]:
 
 
 def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
-    """Return a unit as JSON for `Pool.rows`."""
+    """Return a unit as compressed JSON for `Pool.rows`."""
     row = {
         "id": unit.id,
         "kind": unit.kind.value,
@@ -348,4 +349,4 @@ def pool_row(unit: Unit, doc_of: Mapping[str, str]) -> bytes:
         "source_ids": unit.source_ids,
         "documents": list(dict.fromkeys(doc_of[chunk] for chunk in unit.chunk_ids)),
     }
-    return json.dumps(row, separators=(",", ":")).encode()
+    return zlib.compress(json.dumps(row, separators=(",", ":")).encode(), 1)

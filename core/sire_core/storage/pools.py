@@ -301,7 +301,7 @@ class Pools:
         directory = self._folder.pool(built.pool, generation)
         # Readers count on a code for every kind that is built in: files without one are made again from the store, and
         # so are those of other rules.
-        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 2, {' '.join(BUILT_IN_KINDS)}")
+        return DerivedFiles(directory, f"{directory.name} of {commit}, rules 3, {' '.join(BUILT_IN_KINDS)}")
 
     def _at_hand(self, built: BuiltRecipe, generation: int, files: DerivedFiles | None) -> Pool | None:
         """Return the pool of a generation if it exists; in a folder, the one that its files contain now."""

@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS documents (
     metadata TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
     id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, doc_id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
-    title TEXT, metadata TEXT, source_id TEXT NOT NULL) WITHOUT ROWID;
+    title TEXT, metadata TEXT, source_id TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (doc_id);
 CREATE TABLE IF NOT EXISTS units (
     id TEXT PRIMARY KEY, checksum INTEGER NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
@@ -100,7 +100,9 @@ UNITS = CheckedTable(
     "ttttitttttt",
     "owner",
     ("vector",),
+    {"text": "(SELECT c.text FROM chunks c WHERE c.id=units.id)"},
 )
+"""The text of a passage stands in `chunks`; of passages alike in all, the unit has the id of the first."""
 EDGES = CheckedTable("edges", ("owner", "kind", "source", "target", "weight", "metadata"), "ttttrt", "owner")
 STATES = CheckedTable("states", ("owner", "body"), "tt")
 NOTES = CheckedTable("notes", ("owner", "key", "body"), "ttb", "owner")
@@ -113,14 +115,21 @@ VECTOR_CHECKSUM = 4
 
 
 def write_delta(
-    db: sqlite3.Connection, writes: CheckedWrites, owner: str, delta: Delta, vectors: Mapping[str, NDArray[np.float32]]
+    db: sqlite3.Connection,
+    writes: CheckedWrites,
+    owner: str,
+    delta: Delta,
+    vectors: Mapping[str, NDArray[np.float32]],
+    *,
+    passages: bool = False,
 ) -> None:
-    """Write the changes of an organizer."""
+    """Write the changes of an organizer, or the passages, whose texts are written already."""
     writes.delete(UNITS, ["id", "owner"], [(unit, owner) for unit in delta.drop_units])
     edge = ("owner", "kind", "source", "target")
     gone = [(owner, e.kind, e.source, e.target) for e in delta.drop_edges]
     writes.delete(EDGES, edge, gone)
-    writes.replace(UNITS, ["id"], (_unit_row(unit, owner, vectors[unit.id]) for unit in delta.put_units))
+    units = (_unit_row(unit, owner, vectors[unit.id]) for unit in delta.put_units)
+    writes.replace(UNITS, ["id"], units, elsewhere=passages)
     edges = ((owner, e.kind, e.source, e.target, float(e.weight), to_json(e.metadata)) for e in delta.put_edges)
     writes.replace(EDGES, edge, edges)
     for name, change in delta.tables.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -142,16 +143,19 @@ class Store:
             for r in sorted_rows
         }
 
-    def chunks(self, documents: Mapping[str, StoredDocument] | None = None) -> list[Chunk]:
-        """Return all chunks, ordered by (document sequence, position, id)."""
+    def chunks(self, documents: Mapping[str, StoredDocument] | None = None, *, texts: bool = True) -> list[Chunk]:
+        """Return all chunks, ordered by (document sequence, position, id); without their texts, which take memory."""
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
             rows = complete(self._db, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
-            pairs = [(documents.get(str(row[1])), row) for row in rows]
-        if any(document is None for document, _ in pairs):
-            raise damage("a passage of a document that is gone")
-        chunks = [(document.sequence, chunk_of(row, document)) for document, row in pairs if document is not None]
+            chunks: list[tuple[int, Chunk]] = []
+            for row in rows:
+                document = documents.get(str(row[1]))
+                if document is None:
+                    raise damage("a passage of a document that is gone")
+                chunk = chunk_of(row, document)
+                chunks.append((document.sequence, chunk if texts else replace(chunk, text="")))
         chunks.sort(key=lambda pair: (pair[0], pair[1].position, pair[1].id))
         return [chunk for _, chunk in chunks]
 
@@ -311,7 +315,7 @@ class Store:
                 "UPDATE units SET vector=? WHERE id=?", ((vector_blob(v), unit) for unit, v in commit.revectors.items())
             )
             for owner, delta in commit.deltas.items():
-                write_delta(db, writes, owner, delta, commit.vectors)
+                write_delta(db, writes, owner, delta, commit.vectors, passages=owner == CORPUS)
             name = secrets.token_hex(8)
             meta = [("manifest", to_json(commit.manifest)), ("commit", name)]
             before = db.execute("SELECT value FROM meta WHERE key='commit'").fetchone()
