@@ -21,7 +21,7 @@ async def test_a_setting_of_recipes_is_shown_where_it_belongs(index, method):
 
     with pytest.raises(TypeError, match=rf"^Index\.{method}\(\) .*recipe=flat\(ranker='hybrid'\)"):
         await call()
-    with pytest.raises(TypeError, match=r"^Index\(\) .*'rerank_model': it is a setting of recipes \(msrag"):
+    with pytest.raises(TypeError, match=r"^Index\(\) .*'rerank_model': it is a setting of recipes \(flat, msrag"):
         Index(rerank_model="m")
     advised = Index(recipe=flat(ranker="hybrid"))  # what the error says works
     advised.build(index.documents())
