@@ -19,6 +19,9 @@ from sire_core.cli.output import bar, note, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.types import UnitKind
 
+_SHOWN = 3
+"""Number of lines that are shown of what is not searched."""
+
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:
     """Compare an index with its checksums. Says how to repair damage.
@@ -116,9 +119,12 @@ def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
     say(f"{document.title}\n")
     say(text)
     if unsearched:
-        note("\nNot searched, since other documents say the same (`--set boilerplate=true` searches it):")
-        for line in unsearched:
+        lines = count(len(unsearched), "line")
+        note(f"\nNot searched, since other documents say the same ({lines}; `--set boilerplate=true` searches them):")
+        for line in unsearched[:_SHOWN]:
             note(f"  {line}")
+        if len(unsearched) > _SHOWN:
+            note(f"  and {len(unsearched) - _SHOWN:,} more: `sire documents {folder} {doc_id} --json` lists them")
 
 
 @grouped
