@@ -352,6 +352,8 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             check_readable(file.path, max_bytes)
             title, text = read_man_page(file.path, max_bytes)
             yield _with_title(file, clean_text(text), clean_text(title))
+        elif not file.path.is_file():
+            yield Failure(_location(file), "not a regular file")
         else:
             reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
             yield Failure(
