@@ -64,6 +64,7 @@ def read_rst(text: str) -> tuple[str, str]:
         document = _parsed(text)
         writer = _Writer()
         body = writer.blocks(document)
+        title = " ".join(_Writer().blocks(_parsed(title)).split()) if "`" in title else title
     except RecursionError:
         return title, f"{header}\n\n{text}" if header else text
     body = _BACK.sub(r"\1::", body)

@@ -102,7 +102,7 @@ def test_rst_is_read_as_its_readers_see_it(tmp_path):
 
 @pytest.mark.parametrize(
     "head",
-    ["PEP: 12\nTitle: Sample & more\nAuthor: Ann <a@b.c>\n", ":Title: Sample & more\n:Author: Ann\n", ":PEP: 1\n:Title: Sample & more\n"],
+    ["PEP: 12\nTitle: Sample & more\nAuthor: Ann <a@b.c>\n", ":Title: Sample & more\n:Author: Ann\n", ":PEP: 1\n:Title: Sample & more\n", "PEP: 1\nTitle: Sample & :ref:`more`\n"],
 )  # fmt: skip
 def test_the_title_of_a_header_is_that_of_the_document(tmp_path, head):
     document = read(tmp_path / "a.rst", f"{head}\nAbstract\n========\n\nText.\n")
