@@ -70,7 +70,7 @@ def _turn(turn: Any) -> tuple[str, str]:
 
 
 def standalone_question(question: str, history: Sequence[Any]) -> str:
-    """Add to a follow-up question what it refers to: names, else the words of the last turns of the user.
+    """Add to a follow-up question what it refers to: the names of the last turn with names, else the last turn's words.
 
     A question that refers to nothing, having words of its own and no pronoun, stays as it is. No model is asked.
 
@@ -83,20 +83,21 @@ def standalone_question(question: str, history: Sequence[Any]) -> str:
     if not turns or not (_REFERS.search(question) or len(own) <= _FEW_WORDS):
         return question
     known = {word.lower() for word in own}
-    carried: dict[str, str] = {}
-    for turn in reversed(turns):
-        words = _content_words(turn)
-        for word in [*(word for word in words if not word.islower()), *words]:
-            carried.setdefault(word.lower(), word)
-        if len(carried.keys() - known) >= _FEW_WORDS:
-            break
-    added = [word for key, word in carried.items() if key not in known][:_CARRIED]
-    return f"{question} ({' '.join(added)})" if added else question
+    for carried in (*map(_names, reversed(turns)), _content_words(turns[-1])):
+        if added := [word for word in dict.fromkeys(carried) if word.lower() not in known and len(word) > 1]:
+            return f"{question} ({' '.join(added[:_CARRIED])})"
+    return question
 
 
 def _content_words(text: str) -> list[str]:
-    """Words that say something, in order; the first word of a sentence counts as any other."""
+    """Words that say something, in order."""
     return [word for word in find_words(text) if word.lower() not in FUNCTION_WORDS]
+
+
+def _names(text: str) -> list[str]:
+    """Capitalized words, but for the first one of the text."""
+    words = find_words(text)
+    return [word for word in words[1:] if not word.islower() and word.lower() not in FUNCTION_WORDS]
 
 
 async def rewrite_question(question: str, history: Sequence[Any], model: LanguageModel) -> str:

@@ -16,9 +16,13 @@ FIRST = "When did the Southern Tern sink?"
 
 
 def test_a_follow_up_gets_the_names_of_the_last_turn():
-    assert standalone_question("Where did her boiler come from?", [FIRST]).endswith("(Southern Tern sink)")
+    assert standalone_question("Where did her boiler come from?", [FIRST]).endswith("(Southern Tern)")
     assert "Southern Tern" in standalone_question("And why?", ["Who built the Grey Gull?", FIRST])
     assert "Grey" not in standalone_question("And why?", ["Who built the Grey Gull?", FIRST])
+
+
+def test_without_names_the_words_of_the_last_turn_are_carried():
+    assert standalone_question("And why?", ["Who built it?", "how are lamps lit?"]) == "And why? (lamps lit)"
 
 
 def test_a_question_that_stands_alone_stays():
