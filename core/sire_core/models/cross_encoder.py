@@ -55,7 +55,7 @@ class CrossEncoder(ABC):
         if found.shape != (len(texts),) or not np.isfinite(found).all():
             raise ConfigurationError(
                 f"The cross-encoder {self.fingerprint} does not answer one number per passage but shape "
-                f"{found.shape}. Take one that was trained for ranking."
+                f"{found.shape}. Take one that was trained for ranking; a ColBERT model is colbert:NAME_OR_FOLDER."
             )
         return found
 
@@ -164,7 +164,7 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
             from sentence_transformers import CrossEncoder as Model
         except ImportError as error:
             raise ConfigurationError(
-                'A cross-encoder needs onnxruntime (onnx:NAME_OR_FOLDER, pip install "sire-rag[onnx]") or '
+                'A cross-encoder needs onnxruntime (colbert: or onnx:NAME_OR_FOLDER, pip install "sire-rag[onnx]") or '
                 'sentence-transformers (pip install "sire-rag[rerank]")'
             ) from error
         try:

@@ -156,8 +156,8 @@ class CrossEncoderRerank:
     def __post_init__(self) -> None:
         if not self.model:
             raise ConfigurationError(
-                "Name the cross-encoder: onnx:NAME_OR_FOLDER (no torch), or a folder, or a name on the hub such as "
-                "org/model."
+                "Name the cross-encoder: colbert:NAME_OR_FOLDER or onnx:NAME_OR_FOLDER (no torch), or a folder, or a "
+                "name on the hub such as org/model."
             )
         check_settings(self)
 
