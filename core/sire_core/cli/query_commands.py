@@ -140,7 +140,8 @@ def demo(k: arguments.K = 4) -> None:
             f"Indexed with {DEFAULT_RECIPE} in {sum(report.seconds.values()):.1f} s, without a language model: "
             f"{count_units(report.units)}."
         )
-        for number, question in enumerate((q for q in demo_questions() if q.metadata.get("demo")), 1):
+        asked = sorted((q for q in demo_questions() if q.metadata.get("demo")), key=lambda q: q.metadata["demo"])
+        for number, question in enumerate(asked, 1):
             hits = index.search(question.question, units)
             passages = plain.search(question.question, len(documents))
             say(f"\nQuestion {number}: {question.question}", "bold")

@@ -22,7 +22,7 @@ def demo_documents() -> tuple[Document, ...]:
 
 
 def demo_questions() -> tuple[Question, ...]:
-    """The 8 questions on the demo corpus; those for a first demonstration have `metadata["demo"]` set."""
+    """The 8 questions on the demo corpus; those of `sire demo` have their place in `metadata["demo"]`."""
     return tuple(question_from_record(record) for record in _records("demo_questions.jsonl"))
 
 
