@@ -98,13 +98,13 @@ async def test_a_time_limit_ends_it_with_the_evidence(retriever, chat, native):
         chain = create_ircot_chain(retriever, chat(server), timeout=0.5)
         result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
     assert (result["stop"], result["answer"]) == ("timeout", "")
-    assert len(result["documents"]) == 4
+    assert len(result["documents"]) == 10
 
 
 async def test_faults_of_the_server_degrade(retriever, chat):
     with ScriptedServer(_in_order(IRCOT), faults=always("server_error")) as server:
         result = create_ircot_chain(retriever, chat(server), on_model_error="return").invoke(QUESTION)
-        assert (result["stop"], len(result["documents"])) == ("model_failed", 4)
+        assert (result["stop"], len(result["documents"])) == ("model_failed", 10)
         assert "scripted server error" in result["note"]
     with ScriptedServer(_in_order(IRCOT), faults=at_calls({1: "fenced", 2: "trailing_comma"})) as server:
         assert create_ircot_chain(retriever, chat(server)).invoke(QUESTION)["answer"] == "In 1931 [1]"

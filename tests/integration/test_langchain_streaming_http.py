@@ -191,7 +191,7 @@ async def test_an_answer_that_breaks_off_says_so(retriever, chat, native):
     result = reduce(add, chunks)
     assert result["answer"]
     assert TEXT.startswith(result["answer"])
-    assert (result["stop"], result["sufficient"], len(result["documents"])) == ("model_failed", False, 4)
+    assert (result["stop"], result["sufficient"], len(result["documents"])) == ("model_failed", False, 10)
     assert "failed" in result["note"]
     assert result["steps"][-1]["text"] == result["answer"]
 

@@ -526,7 +526,7 @@ def forget(
     extractions: arguments.Extractions = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Ask the model about documents again if its answers are bad.
+    """Ask the model about some documents again.
 
     Answers that a model gave are kept, also if the document is deleted and added again. This command deletes the
     extractions of these documents, and all answers that were made from them among others, asks for them again and

@@ -141,7 +141,9 @@ def questions(
     ] = Path("questions.jsonl"),
     n: Annotated[int, typer.Option("-n", min=1, help="Maximum number of questions.")] = 20,
 ) -> None:
-    """Write readable questions about an index, to measure it with.
+    """Write readable questions about an index.
+
+    They are for `sire eval`.
 
     The questions are about names: how two of them are connected, or what is known about one. They are made without a
     model, show whether connected passages are found, and do not replace questions of people: edit the file and add

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from sire_core.corpus.markdown_blocks import block_runs, code_end
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
-from sire_core.models.word_vectors import is_english
 
 _BASE64 = "[A-Za-z0-9+/]"
 _PAYLOAD = re.compile(
@@ -400,5 +399,7 @@ def _is_cut(parts: list[str], known: set[str]) -> bool:
     if any(not part.islower() or part in _JOINING for part in parts[1:]) or "-".join(halves) in known:
         return False
     whole = "".join(halves)
+    from sire_core.models.word_vectors import is_english
+
     compound = known.issuperset(halves) or (len(halves) == 2 and all(len(h) > 2 and is_english(h) for h in halves))
     return whole in known or is_english(whole) or not compound
