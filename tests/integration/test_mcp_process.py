@@ -65,7 +65,13 @@ def http_server(folder, *options):
             process.kill()
 
 
-EVERYTHING = (["search", "ask", "explain", "fetch", "open", "neighbors"], ["m-1"], "Question: Who founded", True, "query: ")
+EVERYTHING = (
+    ["search", "ask", "explain", "fetch", "open", "neighbors"],
+    ["m-1"],
+    "Question: Who founded",
+    True,
+    "query: ",
+)
 
 
 async def ask_everything(server, mode="auto"):

@@ -259,7 +259,11 @@ def test_every_answer_names_the_passages_that_it_was_made_from(tmp_path):
 def half_an_emoji(call) -> str:
     """What small models write: half of a surrogate pair, as an escape in JSON and as it is in a summary."""
     answer = default_script(call)
-    return f"{answer} \ud83d" if call.schema is None else re.sub(r'"(text|answer)": "', r'"\1": "\\ud83d ', answer)
+    return (
+        f"{answer} \ud83d"
+        if call.schema is None
+        else re.sub(r'"(text|answer|description)": "', r'"\1": "\\ud83d ', answer)
+    )
 
 
 @pytest.mark.parametrize("recipe", ["raptor", "sirerag", "smart", "indexrag"])

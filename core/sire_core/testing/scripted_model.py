@@ -82,9 +82,17 @@ def default_script(call: ScriptedCall) -> str:
             return passage
         return " ".join(split_sentences(call.input)[:_SUMMARY_SENTENCES]) or "Nothing."
     if isinstance(passage, str):
-        return json.dumps(rule_answer(str(call.fields.get("title", "")), passage), ensure_ascii=False)
+        answer = rule_answer(str(call.fields.get("title", "")), passage)
+        if "relations" in call.schema.get("properties", {}):
+            answer = {"relations": [_relation(triple) for fact in answer["facts"] for triple in fact["triples"]]}
+        return json.dumps(answer, ensure_ascii=False)
     sentences = split_sentences(call.input) or ["Nothing."]
     return json.dumps(_filled(call.schema, call.schema, sentences[0][:200]), ensure_ascii=False)
+
+
+def _relation(triple: Mapping[str, Any]) -> dict[str, Any]:
+    """A triple as SMART's second step has it."""
+    return {"source": triple["h"], "target": triple["t"], "description": triple["p"], "strength": triple["strength"]}
 
 
 def rule_answer(title: str, passage: str) -> dict[str, Any]:
