@@ -144,7 +144,7 @@ async def test_json_has_the_agreed_fields_in_order():
             "mrr",
         ),
         *("recall_at_budget", "answer_in_context", "build_s", "query_p50_ms"),  # so far scripts rely on them
-        *("dataset", "budget", "ndcg", "documents", "by_hops", "by_type", "by_documents", "by_kind"),
+        *("dataset", "budget", "ndcg", "documents", "by_hops", "by_type", "by_documents", "by_kind", "results"),
     ]
     assert given["query_p50_ms"] >= 0
     assert {name: given[name] for name in list(given)[:16]} == {

@@ -187,7 +187,7 @@ FORK = """
 import os, sys, threading, warnings
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 from sire_core import Document, Index
-from sire_core.storage.pool import Pools
+from sire_core.storage.pools import Pools
 from sire_core.testing.hash_embedder import HashEmbedder
 index, parent = Index(sys.argv[1], embedder=HashEmbedder()), os.getpid()
 index.search("Who rules Zadar?", 1)
