@@ -369,16 +369,33 @@ def recipe_to_search(
     recipe_names = dict.fromkeys(
         built_recipe.name for built_recipe in manifest.recipes if factory_of(built_recipe.name)
     )
-    below = split_settings(tuple(recipe_names), defaults or {}).get(built.name, {})
+    of_recipe = split_settings(tuple(recipe_names), defaults or {})
+    below = of_recipe.get(built.name, {})
     if not (changes or below):
         return name
     if ranker is not None:
         _check_ranker(built.name)
-    recipe = recipe_with(built.name, below, built.config)
+    try:
+        recipe = recipe_with(built.name, below, built.config)
+    except ConfigurationError:
+        others = [other for other in manifest.recipes if other.name != built.name and other.name in of_recipe]
+        if not any(_takes(other, of_recipe[other.name]) for other in others):
+            raise
+        recipe = recipe_with(built.name, {}, {**built.config, **below})  # they were meant for another recipe
     recipe = recipe_with(built.name, changes, recipe.config) if changes else recipe
     if not any(built_recipe.builds_like(recipe) for built_recipe in manifest.recipes):
         raise ConfigurationError(_not_built(built, {**below, **changes}))
     return recipe
+
+
+def _takes(built: BuiltRecipe, settings: Mapping[str, Any]) -> bool:
+    """Whether settings have an effect in a recipe of an index, and are allowed there."""
+    from sire_core.recipes.registry import recipe_with
+
+    try:
+        return bool(settings) and recipe_with(built.name, settings, built.config) is not None
+    except ConfigurationError:
+        return False
 
 
 def _checked_name(name: str) -> str:

@@ -221,6 +221,7 @@ def test_what_explore_is_told_holds_in_every_search_of_the_page(asked_on_page):
     askings = (
         ask(),
         ask(recipe="sire"),
+        ask(recipe="flat"),
         ask(settings="rerank_named=1"),
         ask(settings="rerank=none"),
     )
