@@ -50,7 +50,10 @@ def test_links_leave_and_images_are_not_loaded():
 
 
 def test_letters_that_no_file_may_hold_are_replaced():
-    markdown_html("[\ud800](http://x.org/\ud800) \x00 `\x1b`").encode()
+    html = markdown_html("[\ud800](http://x.org/\ud800) \x00 `\x1b`")
+    assert '"http://x.org/%EF%BF%BD"' in html
+    assert (html.count("\ufffd"), "\x00" in html, "\x1b" in html) == (3, False, False)
+    html.encode()
 
 
 def test_very_long_texts_are_shown_as_written():

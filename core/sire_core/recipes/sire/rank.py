@@ -73,8 +73,8 @@ class EvidenceReasons:
         A document by itself counts less, the surer it is that the question names what one is about: links decide there.
         """
         passages = np.searchsorted(self._index.chunks, positions)
-        by_itself = 2.0 * max(_LEAST_READ, self._evidence.unsure)
-        return np.where(self._evidence.is_cut(passages), 2.0, by_itself), [self._lead(int(i)) for i in passages]
+        by_itself = _READ * max(_LEAST_READ, self._evidence.unsure)
+        return np.where(self._evidence.is_cut(passages), _READ, by_itself), [self._lead(int(i)) for i in passages]
 
     def _lead(self, passage: int) -> str:
         """The sentence of the best step to a passage; empty if it is there by itself."""
@@ -157,7 +157,8 @@ class _EvidenceRanking(ReachedRanking):
     reading: Callable[[IntArray], tuple[Floats, list[str]]]
 
 
-_LEAST_READ = 0.3  # on 220 questions each of 2Wiki and musique-more
+_READ = 2.0  # how much what a model reads counts for a part of a document
+_LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 1.0
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
