@@ -10,7 +10,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.cli.output import note, say, terminal_width, write_rows, write_text
 
 if TYPE_CHECKING:
-    from sire_core.cli.eval_command import ReportOptions
+    from sire_core.cli.eval_options import ReportOptions
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig

@@ -14,7 +14,7 @@ import typer
 from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
-from sire_core.cli.eval_command import read_questions_option
+from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError

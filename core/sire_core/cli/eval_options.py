@@ -1,0 +1,510 @@
+"""Options of `sire eval`, in groups, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from sire_core.cli import arguments
+from sire_core.cli.models import EvalModels, ModelOptions
+from sire_core.cli.options import (
+    IndexOptions,
+    check_writing,
+    extractor_of,
+    is_index,
+    manifest_of,
+    parse_settings,
+    read_examples,
+)
+from sire_core.cli.output import check_writable, note
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.datasets import HALVES
+
+if TYPE_CHECKING:
+    from sire_core.evaluate.answer_eval import AnswerConfig
+    from sire_core.evaluate.datasets import DataSet
+    from sire_core.evaluate.experiment import Experiment
+    from sire_core.evaluate.gate import Gate
+    from sire_core.evaluate.runner import EvalConfig
+    from sire_core.protocols import LanguageModel
+
+
+def read_questions_option(values: Sequence[str] | None) -> tuple[str, Path | None]:
+    """Split `--questions` into a half and a file."""
+    halves = [word for word in values or () if word in HALVES]
+    files = [word for word in values or () if word not in HALVES]
+    if len(halves) > 1 or len(files) > 1:
+        raise ConfigurationError(f"--questions takes one of {', '.join(HALVES)} and, for an index, one file.")
+    return halves[0] if halves else "all", Path(files[0]) if files else None
+
+
+def check_index(folder: Path, options: QuestionOptions, *, builds: bool) -> None:
+    """Refuse options that do not go together with an index, or with a data set."""
+    existing = is_index(folder)
+    if existing and options.file is None:
+        raise ConfigurationError(f"{folder} is an index: say what to ask it, with --questions FILE.")
+    if options.file is not None and not existing:
+        raise ConfigurationError(
+            f"{options.file}: --questions is for an index folder, and {folder} is none; of a data set it takes "
+            f"{', '.join(HALVES)}."
+        )
+    if existing and (builds or options.untitled or options.titles_in_text or options.chunks):
+        raise ConfigurationError(
+            "An index is only read: leave --ablations, --clusters, --repeats, --to, --chunks, --untitled and "
+            "--titles-in-text out."
+        )
+
+
+def recipe_names(chosen: Sequence[str] | None, *, ablations: bool) -> list[str]:
+    """Names of recipes, each once; without any given, all but the baseline, or all that have ablations."""
+    from sire_core.recipes import REGISTRY, recipe_by_name
+    from sire_core.recipes.published import ablations_of, recipes_with_ablations
+
+    split = [name.strip() for word in chosen or () for name in word.split(",") if name.strip()]
+    known = recipes_with_ablations() if ablations else sorted(name for name in REGISTRY if name != "flat")
+    names = list(dict.fromkeys(split)) or known
+    for name in names:
+        recipe_by_name(name)
+        if ablations:
+            ablations_of(name)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOptions:
+    """Options of the questions and texts."""
+
+    group: ClassVar[str] = "Questions and texts"
+
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--questions",
+            metavar="even|odd|all|FILE",
+            help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
+            "other. For an index folder, the file of questions, with one JSON object per line: "
+            '{"id", "question", "answers", "supporting"}; supporting lists ids of documents or passages; in its place '
+            '"needs" lists quotes: [[{"doc", "quote"}, ...alternatives], ...].',
+        ),
+    ] = None
+    chunks: Annotated[
+        str | None,
+        typer.Option(
+            "--chunks",
+            metavar="files|langchain|llama-index|none",
+            help="Cut the documents into passages like `sire index` (files), with LangChain's header and character "
+            "splitters, with LlamaIndex's SentenceSplitter, or not at all. Default: files where the data set has a "
+            "folder of files or whole documents, otherwise none.",
+        ),
+    ] = None
+    untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False
+    titles_in_text: Annotated[
+        bool, typer.Option("--titles-in-text", help="Put titles into the first line of the texts only.")
+    ] = False
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of this many questions.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0
+    sentence_groups: Annotated[
+        bool,
+        typer.Option(
+            "--sentence-groups", help="Let --llm split the documents into groups of sentences: details and overviews."
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together."""
+        read_questions_option(self.questions)
+        if self.untitled and self.titles_in_text:
+            raise ConfigurationError("Give --untitled or --titles-in-text, not both.")
+
+    @property
+    def half(self) -> str:
+        """The half of the questions: `even`, `odd` or `all`."""
+        return read_questions_option(self.questions)[0]
+
+    @property
+    def file(self) -> Path | None:
+        """Questions to an index; None asks those of the data set."""
+        return read_questions_option(self.questions)[1]
+
+    def of(self, dataset: DataSet) -> DataSet:
+        """The data set as it was asked for."""
+        if self.untitled:
+            dataset = dataset.untitled()
+        if self.titles_in_text:
+            dataset = dataset.with_titles_in_text()
+        return dataset.half(self.half)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """Options of the recipes and of their builds."""
+
+    group: ClassVar[str] = "Recipes and builds"
+
+    recipes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recipes",
+            "--recipe",
+            "-r",
+            metavar="R,R",
+            help="Recipes, separated by commas; repeatable. Default: all.",
+        ),
+    ] = None
+    preset: arguments.Preset = None
+    settings: arguments.EvalSettings = None
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            "--embedder",
+            metavar="SPEC",
+            help="The embedder of all rows: `lexical` (no download), `semantic` (a model in the ONNX format on this "
+            "machine), `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
+            "`file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was built with.",
+        ),
+    ] = None
+    extractions: arguments.Extractions = None
+    chunk_tokens: Annotated[
+        int | None, typer.Option("--chunk-tokens", min=1, help="Split longer passages. Default: do not split.")
+    ] = None
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+            "folder, which is kept if a run with --llm is interrupted.",
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        typer.Option("--repeats", metavar="N", min=1, help="Build N times with different seeds; show mean and spread."),
+    ] = 1
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Show the ablation tables of the papers, with the published figures.")
+    ] = False
+    clusters: Annotated[
+        bool,
+        typer.Option(
+            "--clusters",
+            help="Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
+            "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
+        ),
+    ] = False
+    max_failure_ratio: arguments.MaxFailureRatio = 0.1
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Settings by name."""
+        return parse_settings(self.settings, self.preset)
+
+    @property
+    def builds(self) -> bool:
+        """Whether these options need something to be built."""
+        return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
+
+    def experiment(
+        self, dataset: DataSet, models: EvalModels, calls: ModelOptions, builder: LanguageModel | None
+    ) -> Experiment:
+        """The experiment that these options describe."""
+        from sire_core.evaluate.experiment import Experiment
+
+        folders = [models.folder]
+        if self.repeats > 1 and models.folder is not None:
+            folders = [models.folder / f"seed-{seed}" for seed in range(self.repeats)]
+        options = IndexOptions(extractions=self.extractions, language_model=builder, native=calls.native)
+        for folder in folders:
+            check_writing(replace(options, folder=folder), manifest_of(folder))
+        return Experiment(
+            dataset,
+            repeats=self.repeats,
+            ablations=self.ablations,
+            settings=self.values,
+            folder=models.folder,
+            embedder=self.embedder,
+            chunk_tokens=self.chunk_tokens,
+            extractor=extractor_of(options),
+            language_model=builder,
+            extraction="native" if calls.native else None,
+            wrap_model=models.named,
+            workers=calls.workers,
+            max_failure_ratio=self.max_failure_ratio,
+            log=note,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EvalAnswerOptions:
+    """Options of the answers."""
+
+    group: ClassVar[str] = "Answers of a model"
+
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            metavar="single|ircot|self-ask|closed-book|golden",
+            help="Also let --llm answer the questions in this way; shows EM, F1, Acc, calls, and the recall of "
+            "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
+        ),
+    ] = None
+    flavor: arguments.Flavor = None
+    examples: arguments.Examples = None
+    reader_prompt: Annotated[
+        str | None,
+        typer.Option(
+            "--reader-prompt",
+            metavar="ours|paper|brief",
+            help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
+            "the papers; `brief` in less than six words (IIER). Default: `ours`, with a preset of the paper `paper`.",
+        ),
+    ] = None
+    reader_only: Annotated[
+        bool, typer.Option("--reader-only", help="Use the model only for answers, and build indexes without it.")
+    ] = False
+    context_tokens: Annotated[
+        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Maximum tokens that the model reads.")
+    ] = None
+    context_border: Annotated[
+        str,
+        typer.Option(
+            "--context-border",
+            metavar="cut|break|skip",
+            help="What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
+            "RAPTOR's code), or skip it.",
+        ),
+    ] = "cut"
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            metavar="FILE",
+            help="Store the model's answers here, except those of builds; the same command resumes. Default: a file "
+            "next to the folder of --to, otherwise a temporary one that is kept if the run is interrupted.",
+        ),
+    ] = None
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Let this model, on the same server, compare the answers with those of the first recipe, in both "
+            "orders. Needs --answer.",
+        ),
+    ] = None
+
+    def config(self, model: LanguageModel | None, workers: int, k: int | None) -> AnswerConfig | None:
+        """The configuration of answers; None without --answer."""
+        from sire_core.reason.reader import ReaderConfig
+
+        reader = ReaderConfig(
+            self.reader_prompt or "ours",  # type: ignore[arg-type]  # the config checks it
+            self.context_tokens,
+            border=self.context_border,  # type: ignore[arg-type]  # as above
+        )
+        if self.answer is None:
+            if self.flavor or self.examples:
+                raise ConfigurationError("--flavor and --examples need --answer ircot or self-ask.")
+            if reader != ReaderConfig():
+                raise ConfigurationError(
+                    "--reader-prompt, --context-tokens and --context-border need --answer single, ircot or self-ask."
+                )
+            return None
+        from sire_core.evaluate.answer_eval import CLOSED_BOOK, GOLDEN, AnswerConfig
+        from sire_core.reason import STRATEGIES, IRCoTConfig, settings_of
+
+        known = (*STRATEGIES, CLOSED_BOOK, GOLDEN)
+        if self.answer not in known:
+            raise ConfigurationError(f"--answer {self.answer}: choose one of {', '.join(known)}.")
+        if model is None:
+            raise ConfigurationError("--answer needs --llm MODEL: somebody has to answer.")
+        examples = read_examples(self.examples)
+        settings_of(self.answer if self.answer in STRATEGIES else "single", self.flavor, examples)
+        collects = (self.answer, self.flavor) == ("ircot", "original")  # all that it collected is read
+        k = k or (IRCoTConfig().paragraphs if collects else AnswerConfig().k)
+        return AnswerConfig(self.answer, self.flavor, k, workers, reader, model, examples)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """Options of the measures."""
+
+    group: ClassVar[str] = "Measures"
+
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="N",
+            min=1,
+            help="Number of hits to measure, and for the model to read. Default: 20 to measure, 10 to read.",
+        ),
+    ] = None
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="Tokens of context for R@budget and answer@budget.")
+    ] = 1500
+    returns: arguments.Returns = "units"
+    errors: Annotated[
+        bool,
+        typer.Option(
+            "--errors",
+            help="Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
+            "graph contains what a question needs. For recipes with relations.",
+        ),
+    ] = False
+    missing_edges: Annotated[
+        int,
+        typer.Option(
+            "--missing-edges",
+            metavar="N",
+            min=0,
+            help="Also let --llm count missing and wrong relations of the graph in N passages.",
+        ),
+    ] = 0
+
+    def config(
+        self, questions: QuestionOptions, answering: EvalAnswerOptions, model: LanguageModel | None, workers: int
+    ) -> EvalConfig:
+        """The configuration of the measures; with `-k N` of a search for N hits, at N and the usual cut-offs below."""
+        from sire_core.evaluate.runner import EvalConfig
+
+        usual = EvalConfig(
+            budget=self.budget,
+            limit=questions.limit,
+            seed=questions.seed,
+            returns=self.returns,
+            answer=answering.config(model, workers, self.k),
+            errors=self.errors,
+            missing=self.missing_edges,
+            model=model,
+        )
+        if self.k is None:
+            return usual
+        return replace(usual, ks=(*(k for k in usual.ks if k < self.k), self.k), depth=self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """Options of the output."""
+
+    group: ClassVar[str] = "Output"
+
+    by_type: Annotated[
+        bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
+    ] = False
+    by_kind: Annotated[
+        bool, typer.Option("--by-kind", help="Also show what each kind of unit contributes: hits and points of recall.")
+    ] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also show published figures, and how they were measured.")
+    ] = False
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg",
+            help="Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
+        ),
+    ] = None
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show all columns, however wide. Default: those that fit the terminal.")
+    ] = False
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Also write the rows, with every question's result, to this file."),
+    ] = None
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-under",
+            metavar="METRIC@K=PERCENT",
+            help="Exit with code 1 if a recipe is below, such as recall@5=80, all@5=60, ndcg@10=70 or mrr=75. "
+            "Repeatable; the baselines do not count.",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="Exit with code 1 if a recipe's recall is below that in this file, which --json wrote earlier.",
+        ),
+    ] = None
+
+    @property
+    def gate(self) -> Gate:
+        """What the recipes have to reach."""
+        from sire_core.evaluate.gate import Gate
+
+        return Gate.read(self.fail_under or (), self.baseline)
+
+    def check(
+        self,
+        compared: ComparisonOptions,
+        questions: QuestionOptions,
+        answering: EvalAnswerOptions,
+        measured: MeasureOptions,
+        llm: str | None,
+    ) -> None:
+        """Refuse options that do not go together, and files that cannot be written, before anything is built."""
+        chosen = {
+            "--clusters": compared.clusters,
+            "--ablations": compared.ablations,
+            "--recipes": compared.recipes,
+            "--answer": answering.answer,
+            "--plot": self.plot,
+            "a gate": self.fail_under or self.baseline,
+            "--repeats": compared.repeats > 1,
+            "--reader-only": answering.reader_only,
+            "--sentence-groups": questions.sentence_groups,
+            "--missing-edges": measured.missing_edges,
+            "--errors": measured.errors,
+            "--questions FILE": questions.file,
+            "--judge": answering.judge,
+            "--llm": llm,
+            "--answers": llm and answering.answers,
+        }
+        given = {option for option, value in chosen.items() if value}
+        for option, others, message in _APART:
+            if option in given and not given.isdisjoint(others):
+                raise ConfigurationError(message)
+        for option, others, message in _NEEDED:
+            if option in given and given.isdisjoint(others):
+                raise ConfigurationError(message)
+        for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
+            if path is not None:
+                check_writable(option, path)
+
+
+_APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "--clusters",
+        ("--ablations", "--recipes", "--answer"),
+        "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+    ),
+    ("--clusters", ("a gate",), "--clusters looks at no recipe; leave --fail-under and --baseline out."),
+    ("--plot", ("--ablations",), "--plot shows recipes; leave --ablations out."),
+    ("--repeats", ("--ablations",), "--repeats is for recipes, not for --ablations."),
+)
+"""Options that exclude others."""
+_NEEDED: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("--reader-only", ("--answer",), "--reader-only leaves the model nothing but the answers: give --answer, too."),
+    ("--judge", ("--answer",), "--judge compares answers: give --answer single, too."),
+    ("--sentence-groups", ("--llm",), "--sentence-groups needs --llm MODEL: a model cuts the documents."),
+    (
+        "--answers",
+        ("--answer", "--sentence-groups", "--questions FILE", "--clusters", "--errors", "--missing-edges"),
+        (
+            "--answers keeps what a model is asked beside the builds: give --answer, too, or another option that has "
+            "the model asked. --to DIR keeps everything."
+        ),
+    ),
+    ("--missing-edges", ("--llm",), "--missing-edges needs --llm MODEL: a model reads the passages."),
+)
+"""Options that need one of others."""
