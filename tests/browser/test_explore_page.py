@@ -1,10 +1,12 @@
 """The page of `sire explore`, as people use it."""
 
+import base64
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from sire_core import Index
@@ -12,6 +14,8 @@ from sire_core.data import demo_documents
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
+
+PIXELS = "canvas => canvas.toDataURL()"
 
 
 def test_ask_see_the_path_click_and_save(page, address, violations, shot):
@@ -41,6 +45,7 @@ def test_first_paint_waits_for_no_script(page, address):
     page.goto(address)
     assert page.get_by_role("navigation", name="Pages").get_by_role("link").all_text_contents() == [
         "Ask",
+        "Map",
         "Browse",
         "Reason",
     ]
@@ -64,6 +69,46 @@ def test_the_start_page_asks_a_question_of_this_corpus(page, address, violations
     page.goto(address)
     page.locator("ul.names a").first.click()
     page.get_by_role("table", name="Its names").wait_for()
+
+
+def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot):
+    page.goto(f"{address}/map")
+    canvas = page.get_by_role("application", name="Map of 42 documents")
+    page.locator("canvas[data-milliseconds]").wait_for()
+    whole = canvas.evaluate(PIXELS)
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    page.get_by_role("textbox", name="Question").press("Enter")
+    page.get_by_text("10 hits").click()
+    assert "Aldous Brack" in page.get_by_role("status").get_by_role("listitem").all_text_contents()
+    assert violations(page) == []
+    shot(page, "map")
+    assert canvas.evaluate(PIXELS) != whole, "the hits are lit up"
+    canvas.focus()
+    found = canvas.evaluate(PIXELS)
+    page.keyboard.press("+")
+    page.wait_for_timeout(300)
+    assert canvas.evaluate(PIXELS) != found
+    page.keyboard.press("0")
+    page.wait_for_timeout(300)
+    assert canvas.evaluate(PIXELS) == found
+    page.goto(f"{address}/map")
+    page.locator("canvas[data-milliseconds]").wait_for()
+    data = page.evaluate("fetch('/map/data').then(answer => answer.json())")
+    x, y = np.frombuffer(base64.b64decode(data["points"]), "<u2").reshape(-1, 2)[0] / 65535
+    box = canvas.bounding_box()
+    spot = (box["x"] + ((x - 0.5) * 0.92 + 0.5) * box["width"], box["y"] + ((y - 0.5) * 0.92 + 0.5) * box["height"])
+    page.mouse.move(*spot)
+    title = page.get_by_role("tooltip").text_content()
+    page.mouse.click(*spot)
+    page.wait_for_url("**/document?**")
+    page.get_by_role("heading", level=2, name=title).wait_for()
+    page.goto(f"{address}/map")
+    page.get_by_role("heading", name="Topics").wait_for()
+    topic = data["topics"][0]
+    page.get_by_role("link", name=topic["label"]).click()
+    table = page.get_by_role("table", name=f"Topic {topic['label']}: 1 to ")
+    table.wait_for()
+    assert table.get_by_role("row").count() - 1 == min(25, topic["documents"])
 
 
 def test_a_question_shows_at_once_that_it_is_being_searched(page, address):
@@ -145,6 +190,7 @@ def test_every_page_is_accessible_narrow_and_wide_light_and_dark(page, address, 
     page.set_viewport_size({"width": width, "height": 800})
     for path in (
         f"/?q={quote(QUESTION)}",
+        f"/map?q={quote(QUESTION)}",
         "/browse",
         "/browse?kind=entity",
         "/document?id=hostile",

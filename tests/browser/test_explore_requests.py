@@ -1,10 +1,13 @@
 """What other web pages and guests can make the page of `sire explore` do: real requests to a real server of it."""
 
+import base64
+import json
 import time
 import urllib.error
 import urllib.request
 from urllib.parse import quote, urlencode
 
+import numpy as np
 import pytest
 
 from support.chat_frames import json_response
@@ -67,3 +70,35 @@ def test_other_pages_make_no_search_and_no_page_names_a_model(folder, explored, 
             assert in_time(lambda said=words: "cannot be set on this page" in asked(address, said, site="none")[1])
         assert len(server.log) == 1
     assert not stolen
+
+
+def test_the_map_has_only_documents_that_may_be_seen(folder, explored):
+    pytest.importorskip("nicegui")
+
+    def fetched(address, path):
+        with urllib.request.urlopen(f"{address}{path}", timeout=60) as response:
+            return json.load(response)
+
+    def values(data, key):
+        return np.frombuffer(base64.b64decode(data["colours"][key]["values"]), np.uint8)
+
+    with explored(folder) as address:
+        data = fetched(address, "/map/data")
+        assert len(base64.b64decode(data["points"])) == 4 * 42
+        assert sum(topic["documents"] for topic in data["topics"]) == len(values(data, "topic")) == 42
+        kinds = data["colours"]["kind"]["names"]
+        shown = {fetched(address, f"/map/document?point={n}")["title"] for n in range(42)}
+        people = int((values(data, "kind") == kinds.index("person")).sum())
+        assert {"SS Northern Wren", "Aldous Brack"} <= shown
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            fetched(address, "/map/document?point=42")
+        script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+        request = urllib.request.Request(f"{address}/map/data", headers=script)
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(request, timeout=60)
+    with explored(folder, "--allow", "kind=person") as address:
+        data = fetched(address, "/map/data")
+        visible = {fetched(address, f"/map/document?point={n}")["title"] for n in range(len(values(data, "topic")))}
+        assert len(visible) == people
+        assert visible < shown
+        assert "SS Northern Wren" not in visible

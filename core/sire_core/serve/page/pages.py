@@ -15,6 +15,7 @@ from nicegui import ui
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
+from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
 from sire_core.explore.page import PAGE_STYLE, parts
 from sire_core.explore.paths import Names
@@ -90,8 +91,8 @@ document.addEventListener('click', event => { if (event.target.closest('.sire-as
 document.addEventListener('keydown', event => {
   if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
 """
-_PLACES = (("Ask", "/"), ("Browse", "/browse"), ("Reason", "/reason"))
-_page = partial(ui.page, response_timeout=60.0)
+_PLACES = (("Ask", "/"), ("Map", "/map"), ("Browse", "/browse"), ("Reason", "/reason"))
+page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
 
 
@@ -356,7 +357,7 @@ def _with_recipe(query: ExplorerQuery, recipe: str) -> ExplorerQuery:
 def register(explorer: Explorer) -> None:
     """Register the pages of an index."""
 
-    @_page("/")
+    @page_of("/")
     async def ask_page(
         q: str = "",
         recipe: str = "",
@@ -366,38 +367,46 @@ def register(explorer: Explorer) -> None:
         settings: str = "",
         returns: str = "passages",
     ) -> None:
-        _frame(explorer, "Ask", "/")
+        frame(explorer, "Ask", "/")
         await AskPage(explorer).show(ExplorerQuery(q, recipe, k, filter, settings, returns), compare)
 
-    @_page("/browse")
+    @page_of("/browse")
     async def browse_page(
-        kind: str = "document", recipe: str = "", text: str = "", tree: str = "", level: int = -1, start: int = 0
+        kind: str = "document",
+        recipe: str = "",
+        text: str = "",
+        tree: str = "",
+        level: int = -1,
+        topic: int = -1,
+        start: int = 0,
     ) -> None:
-        _frame(explorer, "Browse", "/browse")
-        await render_with_timeout(lambda: _browse(explorer, kind, recipe, text, tree, level, max(0, start)))
+        frame(explorer, "Browse", "/browse")
+        here = {"recipe": recipe, "kind": kind, "text": text, "tree": tree}
+        here |= {name: str(value) for name, value in (("level", level), ("topic", topic)) if value >= 0}
+        await render_with_timeout(lambda: _browse(explorer, here, max(0, start)))
 
-    @_page("/document")
+    @page_of("/document")
     async def document_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - what addresses call it
-        _frame(explorer, f"Document {id}", "/browse")
+        frame(explorer, f"Document {id}", "/browse")
         await render_with_timeout(lambda: _document(explorer, id, recipe))
 
-    @_page("/unit")
+    @page_of("/unit")
     async def unit_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
-        _frame(explorer, "Unit", "/browse")
+        frame(explorer, "Unit", "/browse")
         await render_with_timeout(lambda: _unit(explorer, id, recipe))
 
-    @_page("/entity")
+    @page_of("/entity")
     async def entity_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
-        _frame(explorer, "Entity", "/browse")
+        frame(explorer, "Entity", "/browse")
         await render_with_timeout(lambda: _entity(explorer, id, recipe))
 
-    @_page("/reason")
+    @page_of("/reason")
     async def reason_page() -> None:
-        _frame(explorer, "Reason", "/reason")
+        frame(explorer, "Reason", "/reason")
         reason_panel(explorer)
 
 
-def _frame(explorer: Explorer, title: str, path: str) -> None:
+def frame(explorer: Explorer, title: str, path: str) -> None:
     """Draw what all pages share: title, language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
     ui.page_title(f"{title} - {explorer.title}")
@@ -413,15 +422,15 @@ def _frame(explorer: Explorer, title: str, path: str) -> None:
     ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
 
 
-async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: str, level: int, start: int) -> None:
+async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> None:
     recipes = explorer.recipes()
-    recipe = one_of(recipe, recipes)
+    kind, recipe = here["kind"], one_of(here["recipe"], recipes)
+    here = {**here, "recipe": recipe}
     snapshot = await explorer.snapshot(recipe)
     counts = snapshot.counts()
     kinds = {"document": counts.documents, **counts.kinds}
     if len(Names.of(snapshot).graph.entity_ids) and "entity" not in counts.kinds:
         kinds["entity"] = len(Names.of(snapshot).graph.entity_ids)
-    here = {"recipe": recipe, "kind": kind, "text": text, "tree": tree, **({"level": str(level)} if level >= 0 else {})}
     show_html(
         "<p>Recipes: " + " | ".join(_nav_link(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
         + " | ".join(
@@ -431,7 +440,7 @@ async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: s
         + "</p>"
     )  # fmt: skip
     if kind in ("document", "entity"):
-        search = ui.input("Filter by name", value=text).style("min-width:min(100%,320px)")
+        search = ui.input("Filter by name", value=here["text"]).style("min-width:min(100%,320px)")
         search.on("keydown.enter", lambda: ui.navigate.to(f"/browse?{urlencode({**here, 'text': search.value or ''})}"))
     # Lists read much of a large index: not on the event loop.
     show_html(await asyncio.to_thread(_lists, explorer, snapshot, here, start))
@@ -439,14 +448,19 @@ async def _browse(explorer: Explorer, kind: str, recipe: str, text: str, tree: s
 
 def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str], start: int) -> str:
     kind, recipe = here["kind"], here["recipe"]
-    if kind == "document":
+    caption = f"{kind_name(kind).capitalize()}: "
+    if "topic" in here:
+        corpus_map, topic = CorpusMap.of(snapshot), int(here["topic"])
+        caption = f"Topic {dict(enumerate(corpus_map.labels)).get(topic, topic)}: "
+        page = corpus_map.page(snapshot, topic, start)
+    elif kind == "document":
         page = browse.documents(snapshot, here["text"], start)
     elif kind == "entity":
         page = browse.entities(snapshot, here["text"], start)
     else:
         level = int(here["level"]) if "level" in here else None
         page = browse.units(snapshot, kind, tree=here["tree"], level=level, start=start)
-    content = views.page_html(f"{kind_name(kind).capitalize()}: ", page, kind, recipe, here, start)
+    content = views.page_html(caption, page, kind, recipe, here, start)
     content += views.levels_html(browse.levels(snapshot), recipe)
     index = explorer.index(recipe)
     spent: list[tuple[str, int, int, int]] = []

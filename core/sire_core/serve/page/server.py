@@ -178,10 +178,11 @@ def serve(
         from nicegui import ui
     except ImportError as error:
         raise ConfigurationError('The page needs NiceGUI: pip install "sire-rag[explore]"') from error
-    from sire_core.serve.page.pages import register
+    from sire_core.serve.page import map_page, pages
 
     app = FastAPI(openapi_url=None)
-    register(explorer)
+    pages.register(explorer)
+    map_page.register(explorer)
     # The bar that runs along while a file is uploaded has no name for those who cannot see it.
     framework.config.quasar_config["loadingBar"] = {"skipHijack": True}
     local = is_loopback(host)

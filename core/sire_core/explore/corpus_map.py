@@ -1,0 +1,244 @@
+"""`CorpusMap`: the documents of a snapshot as points in a plane, near each other where their vectors are.
+
+The layout is t-SNE of at most `_LANDMARKS` documents; every other document is placed among the landmarks that its
+vector is nearest to, so that the time grows linearly. Only documents that pass the filter of the snapshot take part.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from posixpath import dirname
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.vectors import unit_rows
+from sire_core.explore.browse import PAGE, Page, TableRow
+from sire_core.explore.paths import Names
+from sire_core.models.lexical_features import split_words
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sire_core.protocols import FloatArray, IntArray
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Hit
+
+_LANDMARKS = 1000
+_NEAREST = 5
+_BLOCK = 8192
+_FEW = 8
+"""Fewer documents have no topics: they stand in a circle."""
+_PER_TOPIC, _TOPICS = 15, 24
+_READ = 60
+"""Documents of a topic that are read for its label."""
+_COLOURS = 9
+"""Values of a key with a colour of their own; those after them share one."""
+_KEYS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusMap:
+    """Documents as points.
+
+    Attributes:
+        documents: Their numbers in the pool, ascending, `[n]`.
+        passages: Position of the first visible passage of each, `[n]`.
+        points: Coordinates from 0 to 1, float32 `[n, 2]`.
+        topics: Number of the topic of each, `[n]`.
+        labels: Distinctive words of every topic, separated by commas.
+        colours: By folder or metadata key: the names of the values, and the number of each document's value, `[n]`.
+    """
+
+    documents: IntArray
+    passages: IntArray
+    points: FloatArray
+    topics: IntArray
+    labels: tuple[str, ...]
+    colours: Mapping[str, tuple[tuple[str, ...], IntArray]]
+
+    @classmethod
+    def of(cls, snapshot: SearchSnapshot) -> CorpusMap:
+        """The map of a snapshot, made once for each filter."""
+        made: CorpusMap = snapshot.view.derived(f"corpus map {snapshot.where}", lambda: _made(snapshot))
+        return made
+
+    def data(self) -> dict[str, Any]:
+        """The map as JSON for a browser; points are little-endian uint16 and values uint8, in base64."""
+        counts = np.bincount(self.topics, minlength=len(self.labels)).tolist()
+        centres = [self.points[self.topics == topic].mean(axis=0).tolist() for topic in range(len(self.labels))]
+        topics = [
+            {"label": label, "at": at, "documents": n}
+            for label, at, n in zip(self.labels, centres, counts, strict=True)
+        ]
+        colours = {"topic": (self.labels, self.topics), **self.colours}
+        return {
+            "points": _base64((self.points * 65535).astype("<u2")),
+            "topics": topics,
+            "colours": {
+                key: {"names": names, "values": _base64(values.astype(np.uint8))}
+                for key, (names, values) in colours.items()
+            },
+        }
+
+    def title(self, snapshot: SearchSnapshot, point: int) -> tuple[str, str]:
+        """Id and title of a document by the number of its point."""
+        unit, _ = snapshot.view.pool.unit(int(self.passages[point]))
+        ids = snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)
+        name = ids[int(self.documents[point])]
+        return name, unit.title or shorten(unit.text, 80) or name
+
+    def page(self, snapshot: SearchSnapshot, topic: int, start: int = 0) -> Page:
+        """Documents of a topic, those in its middle first."""
+        members = np.flatnonzero(self.topics == topic)
+        if not len(members):
+            return Page((), 0)
+        distances = np.linalg.norm(self.points[members] - self.points[members].mean(axis=0), axis=1)
+        shown = members[np.argsort(distances, kind="stable")][start : start + PAGE]
+        passages = np.bincount(snapshot.view.pool.chunk_documents[snapshot.view.passing_chunks(snapshot.where)])
+        about = (f"{passages[self.documents[point]]:,}" for point in shown.tolist())
+        rows = (TableRow(*self.title(snapshot, point), text) for point, text in zip(shown.tolist(), about, strict=True))
+        return Page(tuple(rows), len(members))
+
+    def walks(self, snapshot: SearchSnapshot, hits: Sequence[Hit]) -> tuple[list[int], list[tuple[int, int]]]:
+        """Points of hits, best first (-1: hidden), and the steps of their paths from one document to another."""
+        names = Names.of(snapshot)
+        ends, steps = [], dict[tuple[int, int], None]()
+        for hit in hits:
+            ids = [name for step in hit.path for name in step.ids if not step.step.startswith("vote")]
+            points = [self._point(names, name) for name in [*ids, hit.unit.id]]
+            ends.append(points[-1])
+            visited = [point for point in points if point >= 0]
+            steps |= dict.fromkeys((a, b) for a, b in pairwise(visited) if a != b)
+        return ends, list(steps)
+
+    def _point(self, names: Names, unit_id: str) -> int:
+        position, view = names.position(unit_id), names.snapshot.view
+        if position is None or view.kind_names[view.kinds[position]] != UnitKind.CHUNK.value:
+            return -1
+        document = view.pool.chunk_documents[view.pool.indices[view.pool.indptr[position]]]
+        point = int(np.searchsorted(self.documents, document))
+        return point if point < len(self.documents) and self.documents[point] == document else -1
+
+
+def _base64(array: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode()
+
+
+def _made(snapshot: SearchSnapshot) -> CorpusMap:
+    from scipy import sparse
+
+    view, pool = snapshot.view, snapshot.view.pool
+    positions = np.repeat(np.arange(view.size), np.diff(pool.indptr))
+    shown = view.passing_chunks(snapshot.where)[pool.indices]
+    shown &= view.kinds[positions] == list(view.kind_names).index(UnitKind.CHUNK.value)
+    positions, chunks = positions[shown], pool.indices[shown]
+    documents, rows = np.unique(pool.chunk_documents[chunks], return_inverse=True)
+    order = np.lexsort((chunks, rows))
+    first = order[np.searchsorted(rows[order], np.arange(len(documents)))]
+    members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
+    points, topics = _layout(unit_rows(np.asarray(members @ view.matrix, dtype=np.float32)))
+    middle = order[np.searchsorted(rows[order], np.arange(len(documents))) + np.bincount(rows) // 2]
+    return CorpusMap(
+        documents=documents,
+        passages=positions[first],
+        points=points,
+        topics=topics,
+        labels=tuple(_labels(snapshot, positions[middle], topics)),
+        colours=dict(_colours(snapshot, documents, chunks[first])),
+    )
+
+
+def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Coordinates of documents from 0 to 1, `[n, 2]`, and their topics, `[n]`."""
+    n = len(vectors)
+    if n < _FEW or not vectors.any():
+        angles = np.arange(n) * (2 * np.pi / max(n, 1))
+        return (0.5 + 0.4 * np.stack((np.cos(angles), np.sin(angles)), 1)).astype(np.float32), np.zeros(n, np.int64)
+    from sklearn.cluster import KMeans
+    from sklearn.manifold import TSNE
+
+    random = np.random.default_rng(0)
+    chosen = np.sort(random.choice(n, min(n, _LANDMARKS), replace=False))
+    landmarks = vectors[chosen]
+    # Rows of noise so small that nothing moves: equal vectors have no principal axes to begin with.
+    noise = random.normal(scale=1e-4, size=landmarks.shape).astype(np.float32)
+    perplexity = min(30.0, (len(chosen) - 1) / 3)
+    placed = TSNE(init="pca", random_state=0, max_iter=500, perplexity=perplexity).fit_transform(landmarks + noise)
+    points = np.empty((n, 2), dtype=np.float32)
+    spread = 0.5 * np.ptp(placed, axis=0) / np.sqrt(len(chosen))
+    for start in range(0, n, _BLOCK):
+        cosines = vectors[start : start + _BLOCK] @ landmarks.T
+        near = np.argpartition(-cosines, min(_NEAREST, len(chosen) - 1), axis=1)[:, :_NEAREST]
+        weights = np.take_along_axis(cosines, near, axis=1)
+        weights = np.exp(30 * (weights - weights.max(axis=1, keepdims=True)))
+        means = (weights[..., None] * placed[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True)
+        points[start : start + _BLOCK] = means + spread * random.normal(size=means.shape)
+    points[chosen] = placed
+    points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
+    groups = KMeans(min(_TOPICS, max(2, n // _PER_TOPIC)), random_state=0, n_init=4).fit(points[chosen])
+    return points.astype(np.float32), groups.predict(points).astype(np.int64)
+
+
+def _labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> Iterator[str]:
+    """Three words of every topic that are more frequent in it than elsewhere, in documents."""
+    random = np.random.default_rng(0)
+    counts: list[Counter[str]] = []
+    for topic in range(int(topics.max(initial=-1)) + 1):
+        members = np.flatnonzero(topics == topic)
+        read = passages[random.choice(members, min(_READ, len(members)), replace=False)]
+        words = (set(split_words(f"{unit.title} {unit.text}")) for unit in snapshot.view.units(np.sort(read)))
+        counts.append(Counter(word for found in words for word in found))
+    sizes = np.minimum(np.bincount(topics), _READ).tolist()
+    everywhere = sum(counts, Counter[str]())
+    for size, found in zip(sizes, counts, strict=True):
+        rates = {
+            word: n / size * np.log(n / size / (everywhere[word] / sum(sizes)))
+            for word, n in found.items()
+            if n > min(1, size - 1) and len(word) > 2 and word.isalpha() and word not in FUNCTION_WORDS
+        }
+        label: list[str] = []
+        for word in sorted(rates, key=lambda word: (-rates[word], word)):
+            if len(label) < 3 and not any(word[:5] == other[:5] for other in label):
+                label.append(word)
+        yield ", ".join(label) or "all documents"
+
+
+def _colours(
+    snapshot: SearchSnapshot, documents: IntArray, chunks: IntArray
+) -> Iterator[tuple[str, tuple[tuple[str, ...], IntArray]]]:
+    """Folders, and the values of every metadata key that several documents share."""
+    view = snapshot.view
+    ids = view.derived("explore documents", view.pool.document_ids)
+    columns: dict[str, list[Any]] = {"folder": [dirname(ids[number]) or "." for number in documents.tolist()]}
+    numbers, metadata = view.chunk_metadata
+    rows = [metadata[number] for number in numbers[chunks].tolist()]
+    for key in sorted({key for row in map(dict, rows) for key in row if not key.startswith("sire_")})[:_KEYS]:
+        columns[key] = [row.get(key) for row in rows]
+    for key, values in columns.items():
+        names, coded = _coded(values)
+        if len(names) > 1:
+            yield key, (names, coded)
+
+
+def _coded(values: Sequence[Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Names of values and their number for every document; none if hardly two documents have the same."""
+    plain = [None if isinstance(value, (list, dict)) else value for value in values]
+    known = {value for value in plain if value is not None}
+    names = {value: str(value) for value in known}
+    if len(known) > _COLOURS and all(isinstance(value, (int, float)) for value in known):
+        parts = np.array_split(sorted(known), _COLOURS)
+        names = {value: f"{part[0]:g} to {part[-1]:g}" for part in parts for value in part.tolist()}
+    counts = Counter(names[value] for value in plain if value is not None)
+    frequent = sorted(name for name, _ in counts.most_common(_COLOURS))
+    if sum(counts[name] for name in frequent) * 2 < len(values):
+        return (), np.empty(0, np.int64)
+    numbers = {name: number for number, name in enumerate(frequent)}
+    coded = np.asarray([numbers.get(names.get(value, ""), len(numbers)) for value in plain], dtype=np.int64)
+    return (*numbers, *(("other or none",) if (coded == len(numbers)).any() else ())), coded

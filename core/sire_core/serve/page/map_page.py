@@ -1,0 +1,128 @@
+"""The page *Map*: the documents as points, topics as a list for those who do not see them, and a search in both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from fastapi.responses import JSONResponse
+from nicegui import app, ui
+
+from sire_core.algorithms.pluralize import count
+from sire_core.explore.corpus_map import CorpusMap
+from sire_core.explore.highlight import escaped
+from sire_core.serve.page.pages import frame, guarded, page_of, question_field, render_with_timeout, show_html
+from sire_core.serve.page.views import address, link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.serve.page.explorer import Explorer
+
+_HITS = 10
+_STYLE = """
+.sire-map{position:relative;width:100%;padding:0;background:none}
+.sire-map canvas{width:100%;height:min(68vh,780px);border:1px solid var(--edge);border-radius:8px;touch-action:none;
+display:block;cursor:grab;background:var(--ground)}
+.sire-map [role=group]{display:flex;flex-wrap:wrap;gap:8px;align-items:center;padding:8px 0}
+.sire-map button,.sire-map select{font:inherit;color:var(--ink);background:var(--box);border:1px solid var(--line);
+border-radius:6px;padding:2px 12px;min-height:32px}
+.sire-map ul{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:0;padding:0;font-size:13px}
+.sire-map i{display:inline-block;width:10px;height:10px;border-radius:50%;margin-right:5px}
+.sire-map [role=tooltip]{position:absolute;max-width:220px;background:var(--box);border:1px solid var(--line);
+border-radius:6px;padding:3px 8px;font-size:13px;pointer-events:none}"""
+_KEYS = "Arrow keys move it, plus and minus zoom, 0 shows all of it. Its topics and their documents are listed below."
+
+
+def register(explorer: Explorer) -> None:
+    """Register the page and what its script asks for."""
+
+    @page_of("/map")
+    async def map_page(recipe: str = "", q: str = "") -> None:
+        frame(explorer, "Map", "/map")
+        script = files(__package__).joinpath("map.js").read_text(encoding="utf-8")
+        ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
+        await render_with_timeout(lambda: _show(explorer, recipe, q))
+
+    @app.get("/map/data")
+    async def data(recipe: str = "") -> JSONResponse:
+        snapshot = await explorer.snapshot(recipe)
+        return JSONResponse(await asyncio.to_thread(lambda: CorpusMap.of(snapshot).data()))
+
+    @app.get("/map/document")
+    async def document(point: int, recipe: str = "") -> JSONResponse:
+        snapshot = await explorer.snapshot(recipe)
+        corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
+        if not 0 <= point < len(corpus_map.documents):
+            return JSONResponse({"error": f"There is no point {point}."}, 404)
+        name, title = corpus_map.title(snapshot, point)
+        return JSONResponse({"title": title, "address": address(recipe, "document", name)})
+
+
+async def _show(explorer: Explorer, recipe: str, question: str) -> None:
+    snapshot = await explorer.snapshot(recipe)
+    corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
+
+    async def find() -> None:
+        found.clear()
+        ui.navigate.history.push(f"/map?{urlencode({'q': field.value or '', 'recipe': recipe}, errors='replace')}")
+        with found:
+            await guarded(lambda: _find(snapshot, corpus_map, field.value or "", recipe))
+
+    field = question_field("Question", question, "Find", find)
+    found = ui.column().classes("sire-wide").props("role=status")
+    ui.html(_map_html(len(corpus_map.documents), recipe), sanitize=False).classes("sire-wide")
+    show_html(topics_html(corpus_map, recipe))
+    ui.run_javascript("sireMap.start()")
+    if question:
+        await find()
+
+
+async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, recipe: str) -> None:
+    """Light up hits and the steps of their paths, and list them."""
+    hits = await snapshot.asearch(question, _HITS) if question.strip() else []
+    points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
+    titles = [corpus_map.title(snapshot, point)[1] if point >= 0 else "" for point in points]
+    ranks: dict[int, dict[str, Any]] = {}
+    for rank, (point, title) in enumerate(zip(points, titles, strict=True), 1):
+        if point >= 0:  # several hits of one document are one point
+            ranks.setdefault(point, {"point": point, "rank": rank, "title": title})
+    ui.run_javascript(f"sireMap.find({json.dumps({'hits': list(ranks.values()), 'steps': steps})})")
+    if hits:
+        show_html(_hits_html([(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)], question, recipe))
+
+
+def _map_html(documents: int, recipe: str) -> str:
+    here = urlencode({"recipe": recipe}, errors="replace")
+    name = f"Map of {count(documents, 'document')}. {_KEYS}"
+    buttons = "".join(
+        f'<button type="button" value="{key}" aria-label="{label}">{text}</button>'
+        for key, text, label in (("+", "+", "Zoom in"), ("-", "\u2212", "Zoom out"), ("0", "All", "Show all of it"))
+    )
+    return (
+        f'<div class="sire sire-map" data-points="/map/data?{here}" data-document="/map/document?{here}">'
+        f'<div role="group" aria-label="Map">{buttons}<label>Colour by <select></select></label><ul></ul></div>'
+        f'<canvas tabindex="0" role="application" aria-label="{escaped(name)}"></canvas>'
+        '<div role="tooltip" hidden></div></div>'
+    )
+
+
+def topics_html(corpus_map: CorpusMap, recipe: str) -> str:
+    """The topics as a list, each with a link to its documents."""
+    items = []
+    for topic, label in enumerate(corpus_map.labels):
+        target = f"/browse?{urlencode({'topic': topic, 'recipe': recipe}, errors='replace')}"
+        documents = count(int((corpus_map.topics == topic).sum()), "document")
+        items.append(f"<li>{link(label, target)} <small>{documents}</small></li>")
+    return f'<h2>Topics</h2><ul class="names">{"".join(items)}</ul>'
+
+
+def _hits_html(hits: Sequence[tuple[str, str]], question: str, recipe: str) -> str:
+    items = "".join(f"<li>{link(title or 'passage', address(recipe, 'unit', name))}</li>" for name, title in hits)
+    asked = urlencode({"q": question, "recipe": recipe, "k": len(hits)}, errors="replace")
+    listed = f"<details><summary>{count(len(hits), 'hit')}</summary><ol>{items}</ol></details>"
+    return f"{listed}<p>{link('The paths to them as a picture', f'/?{asked}')}</p>"
