@@ -1,60 +1,55 @@
-"""R@5 of follow-up questions, alone and with their history: python benchmarks/conversations.py DATA_SET.
+"""R@5 of questions in conversations: python benchmarks/conversations.py DATA_SET LAST_TURNS.
 
-The ids of the questions are CONVERSATION<::>TURN, the questions rewritten so that they stand alone. What a person
-said is not in the data: names that an earlier turn has are replaced by "it", which gives a follow-up question.
+The ids of the data set's questions are CONVERSATION<::>TURN, their texts rewritten by people so that they stand alone.
+LAST_TURNS has what was said, a line of JSON per turn with `_id` and `text`
+(`human/retrieval_tasks/cloud/cloud_lastturn.jsonl` of IBM's mt-rag-benchmark for `cloud`).
 """
 
 from __future__ import annotations
 
-import re
+import json
 import sys
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean
 
 from sire_core import Index
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.search.history import standalone_question
 
-_NAME = re.compile(r"\w*[A-Z][\w-]*(?: [A-Z0-9][\w.-]*)*")
-_HITS, _TURNS = 5, 3
+HITS, TURNS = 5, 3
 
 
-def leaning(question: str, before: str) -> str:
-    """The question with "it" in the place of names that were said before; its first letter stays."""
-    names = {name for name in _NAME.findall(question[1:]) if len(name) > 1 and name.lower() in before.lower()}
-    rest = question[1:]
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        rest = re.sub(rf"(?:\b(?:the|an?|my) )?\b{re.escape(name)}\b", "it", rest)
-    return question[:1] + rest
-
-
-def main(folder: str) -> None:
-    """Print the mean R@5 of every way to search."""
+def main(folder: str, last_turns: str) -> None:
+    """Print the mean R@5 of every way to ask: all follow-up questions, even ones (for choices) and odd ones."""
     dataset = load_dataset(folder)
-    conversations = defaultdict(list)
-    for question in dataset.questions:
-        conversations[question.id.partition("<::>")[0]].append(question)
+    conversations: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in Path(last_turns).read_text(encoding="utf-8").splitlines():
+        turn = json.loads(line)
+        conversations[turn["_id"].partition("<::>")[0]][turn["_id"]] = turn["text"].removeprefix("|user|:").strip()
     found: dict[str, list[float]] = defaultdict(list)
     with Index(recipe="sire") as index:
         index.build(dataset.documents)
-        for turns in conversations.values():
-            for number, turn in enumerate(turns[1:], 1):
-                history = [each.question for each in turns[:number]]
-                said = leaning(turn.question, " ".join(history))
-                ways = {"rewritten": turn.question, "rewritten, history": standalone_question(turn.question, history)}
-                if said != turn.question:
-                    ways |= {
-                        "of those with a name said before: rewritten": turn.question,
-                        "alone": said,
-                        "history": standalone_question(said, history),
-                        f"last {_TURNS} turns and it": " ".join([*history[-_TURNS:], said]),
-                    }
-                for way, text in ways.items():
-                    hits = {doc_id for hit in index.search(text, _HITS) for doc_id in hit.doc_ids}
-                    found[way].append(100 * len(hits & set(turn.supporting)) / len(set(turn.supporting)))
-    for way, shares in found.items():
-        print(f"{way}: {fmean(shares):.1f} ({len(shares)} questions)")
+        for question in dataset.questions:
+            turns = conversations[question.id.partition("<::>")[0]]
+            history = list(turns.values())[: list(turns).index(question.id)]
+            if not history:
+                continue
+            said, rewritten, gold = turns[question.id], question.question, set(question.supporting)
+            ways = {
+                "last turn alone": said,
+                "all turns": " ".join([*history, said]),
+                f"last {TURNS} turns and it": " ".join([*history[-TURNS:], said]),
+                "history, no model": standalone_question(said, history),
+                "rewritten by people": rewritten,
+                "rewritten by people, history, no model": standalone_question(rewritten, history),
+            }
+            for way, text in ways.items():
+                hits = {doc_id for hit in index.search(text, HITS) for doc_id in hit.doc_ids}
+                found[way].append(100 * len(hits & gold) / len(gold))
+    for way, rates in found.items():
+        print(f"{way}: {fmean(rates):.1f} (even {fmean(rates[::2]):.1f}, odd {fmean(rates[1::2]):.1f}; {len(rates)})")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

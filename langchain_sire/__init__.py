@@ -22,6 +22,7 @@ from langchain_sire.reasoning_chain import ReasoningChain, create_ircot_chain, c
 from langchain_sire.reasoning_graph import create_ircot_graph, create_self_ask_graph
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
+from langchain_sire.steps import question_of
 from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
@@ -49,6 +50,7 @@ __all__ = [
     "create_sire_tool",
     "over_vector_store",
     "pool_documents",
+    "question_of",
 ]
 
 

@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError('llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"') from error
 
+from llama_index_sire.conversation import ConversationRetriever
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.events import (
@@ -36,6 +37,7 @@ from llama_index_sire.workflow import ReasoningWorkflow
 __all__ = [
     "AnswerEvent",
     "AnswerPieceEvent",
+    "ConversationRetriever",
     "IRCoTQueryEngine",
     "IntermediateAnswerEvent",
     "LlamaIndexEmbedder",

@@ -11,6 +11,7 @@ from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index_sire.retriever import SireRetriever
 from llama_index_sire.tool import cited_as
 from sire_core.errors import ConfigurationError
+from sire_core.search.history import standalone_question
 from sire_core.serve.outputs import check_cite_key, quoted_passages
 
 
@@ -55,7 +56,7 @@ class SireMemoryBlock(BaseMemoryBlock[str]):
         ]
         if not questions or not questions[-1].strip():
             return ""
-        nodes = await self.retriever.aretrieve(questions[-1])
+        nodes = await self.retriever.aretrieve(standalone_question(questions[-1], questions[:-1]))
         passages = [(cited_as(each, self.cite_key), each.node.get_content()) for each in nodes]
         return quoted_passages(passages, self.max_tokens)[0]
 

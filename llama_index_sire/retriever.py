@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
 from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
+from llama_index_sire.conversation import ConversationRetriever
 from llama_index_sire.cutting import cut, fingerprint
 from llama_index_sire.documents import documents_of_texts, with_ids
 from llama_index_sire.embedding import known_query
@@ -352,7 +354,9 @@ class SireRetriever(BaseRetriever):
         """A chat engine over this retriever.
 
         Args:
-            chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`.
+            chat_mode: `condense_plus_context` (also `best`), `context` or `condense_question`. `context`, and the first
+                one with `skip_condense=True`, search for a follow-up question with the names and words of earlier
+                turns that it refers to; the others let the model rewrite it.
             similarity_top_k: How many nodes; None takes the retriever's.
             **kwargs: `filters` and the like, as in `as_query_engine`, and arguments of the engine's `from_defaults`:
                 `llm`, `memory`, `system_prompt` and others; of `condense_question` those of its query engine, too.
@@ -375,6 +379,10 @@ class SireRetriever(BaseRetriever):
         retriever, arguments = self._parted(
             "as_chat_engine", similarity_top_k, kwargs, (*chats, *queries) if over_queries else chats
         )
+        if mode == "context" or arguments.get("skip_condense"):
+            turns, llm = list(arguments.pop("chat_history", None) or ()), arguments.get("llm") or Settings.llm
+            memory = arguments.setdefault("memory", ChatMemoryBuffer.from_defaults(turns, llm))
+            return cast("BaseChatEngine", make(retriever=ConversationRetriever(retriever, memory), **arguments))
         if not over_queries:
             return cast("BaseChatEngine", make(retriever=retriever, **arguments))
         engine = RetrieverQueryEngine.from_args(retriever, **{k: v for k, v in arguments.items() if k in queries})

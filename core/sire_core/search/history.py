@@ -19,12 +19,13 @@ _TURNS = 3
 _CARRIED = 8
 """Maximum number of words that are carried over."""
 _FEW_WORDS = 2
-"""A question with at most so many words of its own does not stand alone."""
-_REFERS = re.compile(
-    r"\b(?:it|its|they|them|their|he|him|his|she|her|hers|this|that|these|those|there|one|ones|both|same|other|former|"
-    r"latter|such|else)\b|^\W*(?:and|but|so|or|also|what about|how about|what if|why not|why|more)\b",
+"""Most words of its own that a follow-up question has before its pronoun, or after "what about"."""
+_PRONOUN = re.compile(
+    r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|this|these|those|ones?|both)\b"
+    r"|\bthe (?:same|other|former|latter)\b|\b(?:about|does|is|do|did|was|like|of) that\b|\bthat(?=\s*(?:$|[?.!,]))",
     re.IGNORECASE,
 )
+_CONTINUES = re.compile(r"^\W*(?:and|but|or|also|(?:and )?(?:what|how) about|what if|why not|why\W*$)\b", re.IGNORECASE)
 _INSTRUCTIONS = (
     "The data is a conversation and the user's next message. Write that message as one question that can be understood "
     "without the conversation: put names in the place of pronouns, add what it leaves out, and change nothing else. Do "
@@ -70,23 +71,32 @@ def _turn(turn: Any) -> tuple[str, str]:
 
 
 def standalone_question(question: str, history: Sequence[Any]) -> str:
-    """Add to a follow-up question what it refers to: the names of the last turn with names, else the last turn's words.
+    """Add to a follow-up question the names and words that it refers to. No model is asked.
 
-    A question that refers to nothing, having words of its own and no pronoun, stays as it is. No model is asked.
+    They are the names of the last turn with names and the words of the last turn. A question that refers to nothing
+    before it stays as it is.
 
     Args:
         question: The question.
         history: The turns before it, oldest first; see `user_turns`.
     """
     turns = user_turns(history)[-_TURNS:]
-    own = _content_words(question)
-    if not turns or not (_REFERS.search(question) or len(own) <= _FEW_WORDS):
+    if not turns or not _refers_back(question):
         return question
-    known = {word.lower() for word in own}
-    for carried in (*map(_names, reversed(turns)), _content_words(turns[-1])):
-        if added := [word for word in dict.fromkeys(carried) if word.lower() not in known and len(word) > 1]:
-            return f"{question} ({' '.join(added[:_CARRIED])})"
-    return question
+    own = {word.lower() for word in _content_words(question)}
+    carried = [*next(filter(None, map(_names, reversed(turns))), []), *_content_words(turns[-1])]
+    added = [word for word in dict.fromkeys(carried) if word.lower() not in own and len(word) > 1]
+    return f"{question} ({' '.join(added[:_CARRIED])})" if added else question
+
+
+def _refers_back(question: str) -> bool:
+    """Whether it has no words of its own, continues a sentence, or has a pronoun that nothing before it explains."""
+    own = _content_words(question)
+    if not own or (len(own) <= _FEW_WORDS and _CONTINUES.search(question)):
+        return True
+    pronoun = _PRONOUN.search(question)
+    before = question[: pronoun.start()] if pronoun else ""
+    return pronoun is not None and len(_content_words(before)) <= _FEW_WORDS and not _names(before)
 
 
 def _content_words(text: str) -> list[str]:

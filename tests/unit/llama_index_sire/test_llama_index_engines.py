@@ -1,12 +1,14 @@
 """Engines over a retriever take every spelling of its settings, and refuse what nothing would read."""
 
 import pytest
-from llama_index.core.llms import MockLLM
+from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from llama_index_sire import SireRetriever
+from llama_index_sire import ConversationRetriever, SireRetriever
 from sire_core.errors import ConfigurationError
 
 MODES = ("query", "condense_plus_context", "context", "condense_question")
@@ -56,6 +58,38 @@ async def test_a_chat_engine_over_a_query_engine_takes_what_that_takes(tenants):
     assert await found(tenants, "condense_question", node_postprocessors=[nothing], response_mode="compact") == []
     with pytest.raises(TypeError, match="no argument 'response_mode'"):
         await found(tenants, "context", response_mode="compact")
+
+
+FOLLOW_UP = "Where did her boiler come from?"
+SHIPS = [
+    node("wren", "wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle."),
+    node("tern", "tern", "The Southern Tern sank in the fog of 1902. Her boiler came from Port Ansel."),
+]
+TURNS = [ChatMessage("When did the Northern Wren sink?"), ChatMessage("In 1893.", role="assistant")]
+
+
+@pytest.mark.parametrize("options", [{"chat_mode": "context"}, {"skip_condense": True}], ids=["context", "condense"])
+async def test_a_follow_up_is_searched_for_with_what_it_refers_to(options):
+    retriever = SireRetriever.from_documents(SHIPS, recipe="flat", similarity_top_k=1)
+    llm = MockLLM(max_tokens=1)
+
+    def names(answer):
+        return [each.node.node_id for each in answer.source_nodes]
+
+    assert names(retriever.as_chat_engine(**options, llm=llm).chat(FOLLOW_UP)) == ["tern"]
+    chat = retriever.as_chat_engine(**options, llm=llm, chat_history=TURNS)
+    assert names(await chat.achat(FOLLOW_UP)) == ["wren"]
+    assert names(chat.chat("When did the Southern Tern sink?")) == ["tern"]
+    assert names(chat.chat(FOLLOW_UP)) == ["tern"]
+    assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["wren"]
+
+
+def test_any_retriever_of_the_framework_takes_part_in_a_conversation():
+    memory = ChatMemoryBuffer.from_defaults(TURNS, token_limit=500)
+    ours = SireRetriever.from_documents(SHIPS, recipe="flat")
+    theirs = QueryFusionRetriever([ours], llm=MockLLM(), num_queries=1, similarity_top_k=1)
+    chat = ContextChatEngine.from_defaults(ConversationRetriever(theirs, memory), memory=memory, llm=MockLLM())
+    assert [each.node.node_id for each in chat.chat(FOLLOW_UP).source_nodes] == ["wren"]
 
 
 def test_node_ids_let_no_other_node_through():
