@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from textwrap import indent
 from typing import Any
 
 from sire_core.corpus.html import fence_around
@@ -12,7 +13,8 @@ from sire_core.corpus.markdown_writing import list_item, plain_text, table
 from sire_core.corpus.titles import split_header
 
 _LONGEST_PARAGRAPH = 20_000
-"""Longer paragraphs are cut: docutils searches the rest of a paragraph for the end of each mark."""
+"""Longer ones are read as they are written: docutils searches the rest of a paragraph for the end of each mark."""
+_BLANK = re.compile(r"(\n[ \t]*\n)")
 _DIRECTIVE = re.compile(
     r"^(?P<mark>[ \t]*(?:[-*+][ \t]+)?\.\. )(?P<name>[A-Za-z][\w:.+-]{0,60}?)[ ]?::(?=[ \t\n]|$)", re.MULTILINE
 )
@@ -26,15 +28,17 @@ _CODE_ROLES = frozenset(
     "method mod module obj option paramref program py regexp samp setting type var code".split()
 )
 _STANDARD = frozenset(
-    "admonition attention caution class compound contents container csv-table danger date epigraph error figure footer "
+    "admonition attention caution class compound container csv-table danger date epigraph error figure footer "
     "header highlights hint image important line-block list-table math note parsed-literal pull-quote replace role "
     "rubric sectnum sidebar table tip title topic unicode warning".split()
 )
 """Directives that docutils reads like Sphinx."""
 _LEFT_OUT = frozenset(
-    "toctree index currentmodule module py:module py:currentmodule highlight default-role tabularcolumns program "
-    "include raw meta literalinclude sectionauthor moduleauthor codeauthor target-notes".split()
+    "contents toctree index currentmodule module py:module py:currentmodule highlight default-role tabularcolumns "
+    "program include raw meta literalinclude sectionauthor moduleauthor codeauthor target-notes".split()
 )
+_UNREAD_ARGUMENTS = frozenset("only ifconfig rst-class cssclass grid hlist tab-set".split())
+"""Directives whose argument is an instruction; what they hold is read."""
 _LITERAL = frozenset(
     "code code-block sourcecode prompt console doctest testcode testoutput testsetup productionlist graphviz digraph "
     "mermaid uml plantuml ipython parsed-code plot jinja".split()
@@ -46,6 +50,9 @@ _LABELS = {
     "deprecated": "Deprecated since version",
     "seealso": "See also:",
 }
+_ERROR = 3
+"""Level of the messages of docutils that come with text which is nowhere else."""
+_UNDERLINED = re.compile(r"(\S.*)\n([^\w\s])\2+\s*")
 _SIGNATURES = _CODE_ROLES | frozenset("cmdoption cppvar describe enum envvar exception object struct".split())
 _NOTES = frozenset("attention caution danger error hint important note tip warning".split())
 
@@ -58,10 +65,8 @@ def read_rst(text: str) -> tuple[str, str]:
     left out; other directives are their titles and their content.
     """
     title, header, text = split_header(text)
-    if any(len(paragraph) > _LONGEST_PARAGRAPH for paragraph in re.split(r"\n[ \t]*\n", text)):
-        return title, f"{header}\n\n{text}" if header else text
     try:
-        document = _parsed(text)
+        document = _parsed("".join(map(_bounded, _BLANK.split(text))))
         writer = _Writer()
         body = writer.blocks(document)
         title = " ".join(_Writer().blocks(_parsed(title)).split()) if "`" in title else title
@@ -70,6 +75,14 @@ def read_rst(text: str) -> tuple[str, str]:
     body = _BACK.sub(r"\1::", body)
     whole = f"{plain_text(header)}\n\n{body}" if header else body
     return title or writer.title, whole
+
+
+def _bounded(paragraph: str) -> str:
+    """A paragraph; a very long one as a literal block."""
+    if len(paragraph) <= _LONGEST_PARAGRAPH:
+        return paragraph
+    margin = paragraph[: len(paragraph) - len(paragraph.lstrip())].rpartition("\n")[2]
+    return f"{margin}::\n\n{indent(paragraph, '    ')}"
 
 
 def _parsed(text: str) -> Any:
@@ -159,7 +172,7 @@ def _directive_class() -> type[Any]:
                 code = "\n".join(self.content) or ("" if name.startswith(("code", "source")) else argument)
                 return [*caption, nodes.literal_block(code, code)] if code else caption
             holder = nodes.container()
-            words = f"{_LABELS.get(name, '')} {argument}".strip()
+            words = "" if name in _UNREAD_ARGUMENTS else f"{_LABELS.get(name, '')} {argument}".strip()
             if name.startswith("auto") or not _SIGNATURES.isdisjoint(name.split(":")):
                 holder += [nodes.paragraph("", "", nodes.literal(line, line.strip())) for line in argument.split("\n")]
             elif words:
@@ -246,6 +259,10 @@ class _Writer:
         ]
         return "\n".join(filter(None, lines))
 
+    def _option_list_item(self, node: Any) -> str:
+        options, meaning = node.children
+        return f"{plain_text(', '.join(option.astext() for option in options.children))} {self.blocks(meaning)}"
+
     def _line_block(self, node: Any) -> str:
         return "\n".join(self._block(child) for child in node.children)
 
@@ -259,8 +276,15 @@ class _Writer:
         return plain_text(str(node.get("alt", "")))
 
     def _system_message(self, node: Any) -> str:
-        """Text that docutils could not parse, such as a heading on the wrong level."""
-        return "\n\n".join(plain_text(child.astext()) for child in node.children if child.tagname == "literal_block")
+        """Text that docutils could not parse, such as a heading on the wrong level. Warnings repeat text."""
+        if node["level"] < _ERROR:
+            return ""
+        unread = [child.astext() for child in node.children if child.tagname == "literal_block"]
+        titles = [_UNDERLINED.fullmatch(text) for text in unread]
+        return "\n\n".join(
+            f"{'#' * min(self._depth + 1, 6)} {title[1]}" if title else plain_text(text)
+            for title, text in zip(titles, unread, strict=True)
+        )
 
     def _table(self, node: Any) -> str:
         spans: dict[int, int] = {}  # rows that a cell above still takes, by column
@@ -286,9 +310,7 @@ class _Writer:
 _SILENT = frozenset(
     "comment target substitution_definition pending raw transition colspec label meta generated decoration".split()
 )
-_PARAGRAPHS = frozenset(
-    "paragraph term classifier line rubric caption attribution subtitle option_group reference".split()
-)
+_PARAGRAPHS = frozenset("paragraph term classifier line rubric caption attribution subtitle reference".split())
 
 
 def _inline(node: Any) -> str:

@@ -78,6 +78,20 @@ Text.
 Deeper
 ------
 
+More.
+
+.. contents::
+
+A title that is longer than its line
+^^^^^^
+
+-h, --help       Shows help.
+-f FILE, --file=FILE   Reads it.
+
+.. only:: html
+
+   For browsers.
+
 .. image:: a.png
    :alt: A chart
 
@@ -89,7 +103,8 @@ RST_WORDS = (
     "Lease & pool See PEP 12, `claim`, the guide, version and [1] by <ann@hask.org>. A link, `a_b` and *stars*. "
     'Note: Mind this. A caption ``` x = "<b>" # .. note:: kept ``` Added in version 2.0 Claims wait. `claim(a, *, b=1)` '
     "Claims a job. - one more of it - two 3. third | Pool | Jobs | | --- | --- | | lease | 2\\|3 | Wrong level Text. "
-    "Deeper A chart [1] The foot note."
+    "Deeper More. A title that is longer than its line -h, --help Shows help. -f FILE, --file=FILE Reads it. For browsers. "
+    "A chart [1] The foot note."
 )
 
 
@@ -97,7 +112,16 @@ def test_rst_is_read_as_its_readers_see_it(tmp_path):
     document = read(tmp_path / "a.rst", RST)
     assert document.title == "Lease & pool"
     assert " ".join(re.sub(r"^#+ ", "", document.text, flags=re.MULTILINE).split()) == RST_WORDS
-    assert headings(document.text) == ["Lease & pool", "Wrong level", "Deeper"]
+    assert headings(document.text) == ["Lease & pool", "Wrong level", "Deeper", "A title that is longer than its line"]
+
+
+def test_a_very_long_paragraph_of_rst_is_read_as_it_is_written(tmp_path):
+    items = [f"- item {number} of *many*" for number in range(2_000)]
+    document = read(tmp_path / "a.rst", "\n".join(["Long", "====", "", *items, "", "Then", "====", "", "*End*."]))
+    assert document.title == "Long"
+    assert headings(document.text) == ["Long", "Then"]
+    assert all(document.text.count(f"{item}\n") == 1 for item in items)
+    assert document.text.endswith("\n\nEnd.")
 
 
 @pytest.mark.parametrize(
