@@ -264,11 +264,7 @@ def _of_message(message: Any, stop: Sequence[str], prompt_tokens: int) -> Comple
 
 
 def _of_structured(answer: Any, prompt_tokens: int) -> Completion:
-    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error.
-
-    The parsed value is not used: LangChain's parser closes a value that was cut off, and what is missing would be lost
-    without a word. Our own ladder reads the raw text.
-    """
+    """What `with_structured_output(include_raw=True)` answers: raw message, parsed value, parsing error."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("raw"), AIMessage):
         raise ModelError("the chat model's structured output has no raw message; is include_raw supported?")
     raw: AIMessage = answer["raw"]

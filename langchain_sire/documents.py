@@ -139,17 +139,7 @@ def to_langchain(document: Document) -> LangChainDocument:
 
 
 def hit_to_langchain(hit: Hit, *, plain: bool = False) -> LangChainDocument:
-    """A hit as a document.
-
-    A passage comes back as it was added: its id, text and metadata. A derived unit has the metadata that all its source
-    passages share. `metadata["sire"]` contains `score` (a Python float, larger is better), `kind`, `level`, `doc_ids`,
-    `chunk_ids` and `path` (why it was found, as strings). For a derived unit, `differing` has the values of the keys on
-    which its source passages differ. Everything is JSON.
-
-    Args:
-        hit: The hit.
-        plain: Leave `metadata["sire"]` out.
-    """
+    """A hit as a document."""
     unit = hit.unit
     metadata = keep_user_keys(restored(hit.metadata), () if plain else (KEY,))
     if not plain:

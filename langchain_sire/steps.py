@@ -21,10 +21,7 @@ _KEYS = ("question", "input", "query")
 
 
 def question_of(value: object) -> str:
-    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
-
-    With a `chat_history` in the mapping, a follow-up question gets the names and words that it refers to.
-    """
+    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`."""
     history: Any = ()
     if isinstance(value, Mapping):
         question = next((value[key] for key in _KEYS if key in value), None)
@@ -40,13 +37,7 @@ def question_of(value: object) -> str:
 
 
 def step_to_dict(step: ReasoningStep) -> dict[str, Any]:
-    """A step as a dictionary, plain JSON: `type`, and the step's own fields with hits as `documents`.
-
-    A document is a dictionary from which `Document(**plain)` makes one.
-
-    The types are `thought`, `sub_question`, `retrieved`, `intermediate_answer` and `answer`. The last one has text and
-    stop reason only: the rest of an answer stands in the result itself.
-    """
+    """A step as a dictionary, plain JSON: `type`, and the step's own fields with hits as `documents`."""
     return plain_step(step, "documents", plain_document)
 
 

@@ -33,16 +33,7 @@ LLMLike = Union[LLM, "LanguageModel", str, None]
 
 
 def resolve_embed_model(model: EmbedModelLike) -> Embedder | str | None:
-    """The embedder of an index.
-
-    Args:
-        model: A LlamaIndex embedding model, an `Embedder`, a name for `resolve_embedder`, or LlamaIndex's
-            `local:NAME_OR_FOLDER` (sentence-transformers). None means `Settings.embed_model` if you have set it,
-            otherwise the core's default; LlamaIndex's own default (OpenAI) is never used.
-
-    Raises:
-        ConfigurationError: `local` names no model.
-    """
+    """The embedder of an index."""
     if isinstance(model, str) and model.partition(":")[0] == "local":
         if not (name := model.partition(":")[2]):
             raise ConfigurationError(f"{model!r} names no model; for example 'local:BAAI/bge-small-en-v1.5'.")
@@ -54,15 +45,7 @@ def resolve_embed_model(model: EmbedModelLike) -> Embedder | str | None:
 
 
 def resolve_llm(model: LLMLike) -> LanguageModel | None:
-    """The language model of an index.
-
-    Args:
-        model: A LlamaIndex LLM, a `LanguageModel`, or `"settings"` for `Settings.llm`. None works without a model, even
-            if `Settings.llm` is set.
-
-    Raises:
-        ConfigurationError: Something else.
-    """
+    """The language model of an index."""
     check_llm(model)
     if isinstance(model, str):
         model = Settings.llm

@@ -6,10 +6,7 @@ from typing import Any
 
 
 def clean_text(text: str) -> str:
-    """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD.
-
-    Everything else is kept verbatim.
-    """
+    """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD."""
     # Subclasses (string enumerations, numpy strings) become plain strings.
     text = str.__str__(text)
     try:

@@ -122,10 +122,7 @@ def flat_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lost_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The values, with tags, that would not come back from `plain_value` with their types; by key.
-
-    Enumerations, numpy's values, pydantic models and dataclasses stay as they are stored.
-    """
+    """The values, with tags, that would not come back from `plain_value` with their types; by key."""
     tagged = {str(key): _tagged(value) for key, value in metadata.items()}
     return {key: value for key, value in tagged.items() if _TAG in json.dumps(value)}
 

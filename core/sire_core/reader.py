@@ -163,10 +163,7 @@ class Reader:
         return generation.view, generation.recipe
 
     async def current(self, where: Filter | None) -> SearchSnapshot:
-        """Return a snapshot for one search; a later commit may expire it.
-
-        While another thread loads a generation that another process published, it is of the generation before.
-        """
+        """Return a snapshot for one search; a later commit may expire it."""
         import asyncio
 
         generation, files = self._generation, self.open_files()
@@ -175,11 +172,7 @@ class Reader:
         return self._snapshot(generation.view, generation.recipe, where)
 
     async def snapshot(self, where: Filter | None) -> SearchSnapshot:
-        """Return a snapshot that commits to a folder do not expire.
-
-        Its database connection is closed when the snapshot is no longer used; until then the space of replaced rows is
-        not reused. In memory, where no second connection is possible, commits do expire it.
-        """
+        """Return a snapshot that commits to a folder do not expire."""
         import asyncio
 
         return self._snapshot(*await asyncio.to_thread(self._pinned), where)

@@ -11,18 +11,7 @@ _state: dict[str, Any] = dict(_OFF)
 
 
 def enable(tracer_provider: Any = None, *, content: bool = False) -> None:
-    """Report searches, reasonings, and calls of language and embedding models as spans.
-
-    Operations are `retrieval`, `invoke_agent`, `chat` and `embeddings`; what has no name in the conventions begins with
-    `sire.`: recipe, k, filter, strategy, stop reason.
-
-    Args:
-        tracer_provider: None takes the one that the application has set up.
-        content: Whether questions and ids of hits are recorded; they may be personal.
-
-    Raises:
-        ImportError: The extra `otel` is missing.
-    """
+    """Report searches, reasonings, and calls of language and embedding models as spans."""
     try:
         from opentelemetry import trace
     except ModuleNotFoundError as error:

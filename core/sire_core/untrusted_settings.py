@@ -61,10 +61,7 @@ def refuse_untrusted(name: str, value: str) -> None:
 
 
 def untrusted_error(name: str, value: str) -> ConfigurationError:
-    """Return the error about a setting that only an index folder names.
-
-    Its value is quoted, and never part of a command to be copied.
-    """
+    """Return the error about a setting that only an index folder names."""
     return ConfigurationError(
         f"{name} names {str(value)!r}, but only this index folder says so, and a folder does not decide whom a search "
         f"asks or what it loads. If you know it, and want it to have your questions (a server has your key then, too), "

@@ -39,18 +39,12 @@ def coverage(predicted: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
 
 
 def overlap(first: NDArray[np.int64], second: NDArray[np.int64], gold: NDArray[np.int64]) -> float:
-    """Share of the gold pairs found by `first` that `second` finds, too; 0 when `first` finds none.
-
-    Overlap@Similarity of the paper has the similarity clusters first, Overlap@Relatedness the relatedness clusters.
-    """
+    """Share of the gold pairs found by `first` that `second` finds, too; 0 when `first` finds none."""
     return coverage(second, np.intersect1d(first, gold, assume_unique=True))
 
 
 def tper(seconds: float, base_seconds: float, units: int, base_units: int) -> float:
-    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool.
-
-    It is below 1 when time grows more slowly than the pool.
-    """
+    """Time-pool efficiency ratio (SiReRAG section 5): growth of the time per query over growth of the pool."""
     if min(base_seconds, units, base_units) <= 0:
         raise ConfigurationError("tper needs a positive base time and positive pool sizes")
     return (seconds / base_seconds) / (units / base_units)

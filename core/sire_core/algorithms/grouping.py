@@ -30,10 +30,7 @@ def distinct(values: NDArray[Number]) -> NDArray[Number]:
 
 
 def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number values in the order in which they come up.
-
-    Returns the number of every value; and by number, where it comes up first.
-    """
+    """Number values in the order in which they come up."""
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), dtype=np.int64)
@@ -63,10 +60,7 @@ def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run.
-
-    The runs stand in `values` one after the other; `lengths` `[runs]` sums up to `len(values)`.
-    """
+    """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
     place = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
     mixed = values + (place + np.uint64(1)) * _MIX[0]
     mixed = (mixed ^ (mixed >> _SHIFTS[0])) * _MIX[1]

@@ -73,10 +73,7 @@ class Lists:
         return self.starts[rows + 1] - self.starts[rows]
 
     def take(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Some lists, one after the other.
-
-        Returns the place in `rows` of the list of every value, and the values.
-        """
+        """Some lists, one after the other."""
         lengths = self.lengths(rows)
         found = self.values[ranges(self.starts[rows], lengths)]
         return np.arange(len(rows)).repeat(lengths), found.astype(np.int64)
@@ -205,10 +202,7 @@ def split_words(array: NDArray[np.uint8], count: int) -> list[str]:
 
 
 def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
-    """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64).
-
-    It is the same in every process.
-    """
+    """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64)."""
     if not words:
         return np.zeros(0, dtype=np.uint64)
     letters = np.append(join_words(words), np.uint8(_LINE_END))

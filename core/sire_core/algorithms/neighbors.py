@@ -86,10 +86,7 @@ def nearest_neighbors(
 def precise_cosines(
     unit: NDArray[np.float32], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Cosines `[i, m]` of rows `[i]` with `columns` `[i, m]` each, among unit-length vectors `[n, d]`.
-
-    Rounded as `nearest_neighbors` rounds them.
-    """
+    """Cosines `[i, m]` of rows `[i]` with `columns` `[i, m]` each, among unit-length vectors `[n, d]`."""
     # Not a matrix product: einsum adds in one order, whatever the number of threads.
     return np.asarray(np.einsum("imd,id->im", unit[columns], unit[rows]).astype(np.float64).round(_DECIMALS))
 

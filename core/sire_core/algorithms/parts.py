@@ -38,12 +38,7 @@ def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | 
 
 
 def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> list[int]:
-    """Where the parts of a list of lines begin, so that no part of several lines is longer than `room`.
-
-    A part ends before the line of the smallest hash, of those that leave between half the room and all of it to the
-    part: a line that comes or goes changes the part that it is in and seldom another. What is left stays together as
-    soon as it fits.
-    """
+    """Where the parts of a list of lines begin, so that no part of several lines is longer than `room`."""
     ends = [0, *accumulate(lengths)]
     starts = [0]
     while ends[-1] - ends[starts[-1]] > room:

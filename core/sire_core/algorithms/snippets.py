@@ -40,11 +40,7 @@ _ALSO_SHOWN = 0.5
 
 
 def readable_sentences(text: str) -> list[str]:
-    """The sentences of a text on one line each, without marks of Markdown.
-
-    A heading (with a colon), an item of a list, a row of a table and a line of code are sentences of their own; the
-    cells of a row are separated by bars. The number of a section stays with what follows it.
-    """
+    """The sentences of a text on one line each, without marks of Markdown."""
     sentences: list[str] = []
     for block, is_prose in _blocks(text):
         parts = [" ".join(part.split()) for part in split_sentences(block)] if is_prose else [block]
@@ -99,11 +95,7 @@ def _plain(text: str) -> str:
 
 
 def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:
-    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common.
-
-    A sentence counts by the words that it shares with the question, words that few sentences have more, and in part by
-    those of the sentences around it.
-    """
+    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common."""
     asked = stems(question)
     shared = [stems(sentence) & asked for sentence in sentences]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
@@ -139,10 +131,7 @@ def _stemmer() -> Any:
 
 
 def snippet(text: str, question: str, length: int = 240) -> str:
-    """The sentences of a text that answer a question best, on one line, without marks of Markdown.
-
-    At most `length` characters; `...` stands where something is left out. With nothing in common, the text's beginning.
-    """
+    """The sentences of a text that answer a question best, on one line, without marks of Markdown."""
     sentences = readable_sentences(text)
     if not sentences:
         return ""

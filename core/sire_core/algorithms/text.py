@@ -78,10 +78,7 @@ def stop_ends_sentence(before: str, after: str) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """Number of tokens: words and single punctuation marks; in scripts without spaces letters, see `token_pattern`.
-
-    A model-free stand-in for a tokenizer; on English prose within about a tenth of a byte-pair encoding.
-    """
+    """Number of tokens: words and single punctuation marks; in scripts without spaces letters, see `token_pattern`."""
     if not text.isascii() and not is_plain(text):
         return len(token_pattern().findall(text))
     # Faster than finding the tokens: marks are counted by leaving them out, words by where they begin.

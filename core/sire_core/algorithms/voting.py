@@ -13,10 +13,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def count_votes(items: Iterable[tuple[float, Iterable[P]]]) -> dict[P, float]:
-    """Add up votes: per recalled item the worth of its vote and its passages.
-
-    An item votes once for each of its passages, however often it names one. The result is in order of the first vote.
-    """
+    """Add up votes: per recalled item the worth of its vote and its passages."""
     votes: dict[P, float] = {}
     for worth, passages in items:
         for passage in dict.fromkeys(passages):

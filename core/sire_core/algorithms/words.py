@@ -79,10 +79,7 @@ def visible_text(text: str) -> str:
 
 
 def bare_text(text: str) -> str:
-    """A text as words are compared: composed, without what is invisible and without points of Arabic and Hebrew.
-
-    Signs of other scripts stay. Where Persian sets an ending apart inside of a word there is a space.
-    """
+    """A text as words are compared: composed, without what is invisible and without points of Arabic and Hebrew."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text)
@@ -98,11 +95,7 @@ def find_words(text: str) -> list[str]:
 
 @cache
 def token_pattern(longest: int = 0) -> re.Pattern[str]:
-    """The pattern of a token: a word or a single mark; what it skips is space.
-
-    In scripts without spaces a token is a kanji, a kana or three letters of Thai and its like. Byte-pair encodings of
-    language models have one for 0.7 to 1.3 Han characters and kana, and one for 1 to 3 Thai letters.
-    """
+    """The pattern of a token: a word or a single mark; what it skips is space."""
     on = rf"[{signs()}]{{0,{_MOST_SIGNS}}}"
     letter = rf"[^\W{UNSPACED}]"
     word = rf"(?:{letter}{on}){{1,{longest}}}" if longest else rf"{letter}+(?:[{signs()}]+{letter}*)*"

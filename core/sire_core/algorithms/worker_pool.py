@@ -15,14 +15,7 @@ R = TypeVar("R")
 async def bounded_map(
     function: Callable[[T], Awaitable[R]], items: Iterable[T], workers: int
 ) -> AsyncGenerator[list[tuple[T, R]], None]:
-    """Apply `function` to every item, at most `workers` at a time.
-
-    The items are pulled from one iterator by a fixed set of tasks, so that memory does not grow with their number.
-    When a call raises, no further item is begun; what is under way is finished and yielded first, then the error is
-    raised. Leaving the loop early cancels what is under way: wrap the iterator in `contextlib.aclosing`.
-
-    Yields lists of (item, result) that finished since the last list, in the order in which they finished.
-    """
+    """Apply `function` to every item, at most `workers` at a time."""
     state = _State(function, iter(items), asyncio.Queue(), asyncio.Semaphore(2 * workers))
     tasks = [asyncio.create_task(state.work()) for _ in range(workers)]
     try:

@@ -358,11 +358,7 @@ def _wrong_unit(unit: Unit, chunks: Container[str]) -> str:
 def _check_deltas(
     deltas: Mapping[str, Delta], names: Mapping[str, str], store: Store, max_failure_ratio: float
 ) -> None:
-    """Raise if too large a share of an organizer's units failed.
-
-    The share is of all its units, not of this change: one cluster that a model refuses to summarise must not block
-    every later change.
-    """
+    """Raise if too large a share of an organizer's units failed."""
     for owner, delta in deltas.items():
         failed = len(delta.failures)
         if not failed:

@@ -32,11 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
-    """Bring a vector store up to date with a recipe's pool; call it while `writing`.
-
-    What the store holds is written down batch by batch (of a store with `flush`: once at the end): after a crash the
-    rest is sent, and at most one batch again.
-    """
+    """Bring a vector store up to date with a recipe's pool; call it while `writing`."""
     import asyncio
 
     plan, table = await _look(files, built, mirror, full=full), _owned(mirror)
@@ -278,10 +274,7 @@ async def _answers(mirror: Mirror, unit: MirroredUnit) -> bool:
 
 
 async def _put(mirror: Mirror, units: Sequence[MirroredUnit], *, took_before: bool) -> dict[str, Exception]:
-    """Put units; those that the store refuses are found by halving, so that they do not hold up the others.
-
-    Returns errors by unit id.
-    """
+    """Put units; those that the store refuses are found by halving, so that they do not hold up the others."""
     refused: dict[str, Exception] = {}
     parts, is_taking = [list(units)], False
     while parts:

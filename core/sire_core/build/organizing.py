@@ -225,11 +225,7 @@ def plan_recipe(recipe: Recipe, context: BuildContext) -> BuiltRecipe:
 
 
 def split_compatible(context: BuildContext) -> tuple[list[tuple[Recipe, BuiltRecipe]], list[BuiltRecipe]]:
-    """Return the folder's recipes that this build can update, and those that it cannot.
-
-    A recipe that was built with another language model or extractor cannot be updated; it is dropped, unless that would
-    lose paid work (see `check_no_loss`).
-    """
+    """Return the folder's recipes that this build can update, and those that it cannot."""
     following: list[tuple[Recipe, BuiltRecipe]] = []
     stale: list[BuiltRecipe] = []
     for built in context.before.recipes:

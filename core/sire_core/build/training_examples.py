@@ -22,11 +22,7 @@ _BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")
 def training_examples(
     folder: str | Path, *, documents: int | None = 10_000, seed: int = 0, recipe: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer.
-
-    A model that is trained on them is asked in the same words when it serves as `--llm` of a build. SiReRAG trains on
-    10,000 documents that a larger model has labelled.
-    """
+    """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer."""
     import numpy as np
 
     files = IndexFiles(Path(folder))

@@ -31,10 +31,7 @@ def main() -> None:
 
 
 def _leave() -> None:
-    """End at once: worker threads may be in the middle of a long computation, and an orderly exit waits for them.
-
-    Nothing is lost: a folder is before or after a commit at any moment.
-    """
+    """End at once: worker threads may be in the middle of a long computation, and an orderly exit waits for them."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(_INTERRUPTED)

@@ -88,12 +88,7 @@ class KnownFiles:
         return False
 
     def note(self, read: Iterable[SourceFile], stored: Mapping[str, str]) -> None:
-        """Write down which files were read, and which documents are stored now.
-
-        Args:
-            read: Files that are one document each.
-            stored: As for the class, after the change.
-        """
+        """Write down which files were read, and which documents are stored now."""
         if self._file is None:
             return
         for file in read:

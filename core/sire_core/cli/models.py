@@ -195,10 +195,7 @@ def find_price(llm: str, prices: Path | None) -> Price | None:
 
 
 def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> bool:
-    """Show what a build or change would cost and ask whether to go on, unless it costs nothing.
-
-    Returns whether the user agreed; False where nothing is paid.
-    """
+    """Show what a build or change would cost and ask whether to go on, unless it costs nothing."""
     estimate = index.estimate(documents, price)
     if estimate.total.calls[1] == 0:
         note("No model calls are needed.")
@@ -258,10 +255,7 @@ class EvalModels:
 def eval_models(
     calls: ModelOptions, *, judge: str | None, to: Path | None, answers: Path | None, builds: bool
 ) -> Iterator[EvalModels]:
-    """The models, and the places where what they answer is kept: those that are named, else temporary ones.
-
-    Temporary places stay where they are when the evaluation does not come to its end, and a line says how to go on.
-    """
+    """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
     from sire_core.evaluate.answer_file import AnswerFile
     from sire_core.models.caching import CachedModel
 

@@ -67,13 +67,7 @@ class Question:
 
 
 def read_questions(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> tuple[Question, ...]:
-    """Read the questions of a file.
-
-    Formats: our own `questions.jsonl` (`{"id", "question", "answers", "supporting", "type", "hops"}`; `needs` in place
-    of `supporting` is `[[{"doc", "quote"}, ...alternatives], ...]`), official HotpotQA and 2WikiMultiHopQA (`.json`)
-    and MuSiQue (`.jsonl`). The supporting ids of official files are those that `read_documents` gives the passages of
-    the same file. MuSiQue's unanswerable questions are left out. Identical repeats are merged.
-    """
+    """Read the questions of a file."""
     path = Path(path)
     path_text = clean_text(str(path))
     questions: dict[str, Question] = {}

@@ -217,13 +217,7 @@ def _script_tokens() -> re.Pattern[str]:
 
 
 def chunk_document(document: Document, chunker: SentenceChunker | None = None) -> tuple[Chunk, ...]:
-    """Make the chunks of a document.
-
-    Markdown is cleaned (comments, front matter, anchors, lines of navigation) and cut at its headings first: small
-    neighbouring sections share a chunk, no chunk holds parts of two large ones. A chunk's title is the document's with
-    the path of headings that the whole chunk stands under. A document without one has the title of its front matter or
-    of a header (`Title: ...`), also where a splitter cut it.
-    """
+    """Make the chunks of a document."""
     if not document.title:
         head = document.passages[0].text if document.passages else document.text
         document = replace(document, title=header_title(head))

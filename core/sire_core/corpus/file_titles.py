@@ -46,12 +46,7 @@ class FileTitles:
         self._state: object = None
 
     def put(self, documents: Sequence[Document], keep: Collection[str] | None = None) -> list[Document]:
-        """Documents with the titles of their files, then stored ones whose titles change with them.
-
-        Args:
-            documents: New or changed documents.
-            keep: Ids of the stored documents that stay; None keeps all.
-        """
+        """Documents with the titles of their files, then stored ones whose titles change with them."""
         given, files = {document.id for document in documents}, {file_of(document.metadata) for document in documents}
         self._load()
         dropped = set() if keep is None else self._files.keys() - set(keep)

@@ -26,13 +26,7 @@ def holds_question(record: Any) -> bool:
 
 
 def record_documents(record: Any, origin: str, default_id: str) -> Iterator[FoundRecord]:
-    """Yield the documents of one JSON value.
-
-    Accepted are `{"id", "title", "text", "metadata"}`, the same with `"chunks": [...]` in place of the text, and the
-    official HotpotQA, 2WikiMultiHopQA and MuSiQue records. Other top-level keys become metadata if they hold a string,
-    number or truth value, or a list of strings, whole numbers or truth values (vectors are left out). `_id` may stand
-    for `id`.
-    """
+    """Yield the documents of one JSON value."""
     if is_official(record):
         for position, passage in enumerate(official_passages(record)):
             if passage.document.text:

@@ -49,11 +49,7 @@ class _Groups(LenientAnswer):
 async def group_sentences(
     documents: Sequence[Document], model: LanguageModel, progress: ProgressLike = None
 ) -> list[Document]:
-    """Cut every document into passages by a model; their metadata has `abstractiveness` and `topic`.
-
-    Groups that the model does not keep together are cut where they break; a sentence that it leaves out goes with the
-    one before. Sentences of a call that fails are one passage of details, and a warning says so.
-    """
+    """Cut every document into passages by a model; their metadata has `abstractiveness` and `topic`."""
     sentences = [split_sentences(" ".join(p.text for p in d.passages) or d.text) for d in documents]
     windows = [
         (number, start)

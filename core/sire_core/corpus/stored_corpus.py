@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:
-    """One unit per distinct passage, in corpus order.
-
-    Passages with the same title, text and metadata are one unit that stands on all of their chunks.
-    Other metadata keeps them apart, so that a filter never has to choose between two owners of one text.
-    """
+    """One unit per distinct passage, in corpus order."""
     groups: dict[tuple[str, str, str], list[Chunk]] = {}
     for chunk in chunks:
         metadata = json.dumps(dict(chunk.metadata), sort_keys=True) if chunk.metadata else ""

@@ -14,11 +14,7 @@ from sire_core.types import Document, Passage
 
 
 def check_documents(documents: Iterable[Document], *, strict_metadata: bool = False) -> tuple[Document, ...]:
-    """Check and tidy documents before they are indexed.
-
-    Texts lose NUL characters and lone surrogates, ids that hold any are refused, metadata is copied into plain JSON
-    types, identical repeats of a document are merged.
-    """
+    """Check and tidy documents before they are indexed."""
     if isinstance(documents, (str, bytes, Mapping, Document)) or not isinstance(documents, Iterable):
         raise CorpusError(f"Expected a list of Document objects, not {type(documents).__name__}.")
     pool = DocumentPool()

@@ -78,10 +78,7 @@ class Table:
         return [self, self.names] if self.names else [self]
 
     def replace_items(self, items: Collection[str], rows: PackedRows, *, several: bool = False) -> Collection[str]:
-        """Give items other rows.
-
-        Returns keys whose rows differ.
-        """
+        """Give items other rows."""
         if self.is_new:
             self._rows = rows
             return rows.keys.keys()

@@ -179,10 +179,7 @@ class _Verdict(LenientAnswer):
 async def judge_pair(
     question: str, golds: Sequence[str], one: str, other: str, model: LanguageModel
 ) -> dict[str, float]:
-    """How often the first of two answers wins, by criterion: 1, .5 or 0 over both orders; two calls.
-
-    Two equal answers win half each without a call.
-    """
+    """How often the first of two answers wins, by criterion: 1, .5 or 0 over both orders; two calls."""
     if one.strip() == other.strip():
         return dict.fromkeys(CRITERIA, 0.5)
     wins = dict.fromkeys(CRITERIA, 0.0)

@@ -83,10 +83,7 @@ def f1_hotpot(prediction: str, gold: str) -> float:
 
 
 def acc(prediction: str, gold: str) -> float:
-    """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character.
-
-    So "no" is inside "norway". A gold answer of which normalisation leaves nothing has to stand there as a word.
-    """
+    """Acc (IndexRAG eq. 4): 1 when the gold answer is a substring of the prediction, character by character."""
     predicted, wanted = _normalized_pair(prediction, gold)
     return float(wanted in predicted if normalize_answer(gold) else f" {wanted} " in f" {predicted} ")
 
@@ -103,11 +100,7 @@ def word_precision(prediction: str, gold: str) -> float:
 
 
 def acc_at(prediction: str, gold: str, threshold: float) -> float:
-    """Acc@t (SMART): 1 when `word_coverage` reaches the threshold; the paper reports .25 and .5.
-
-    Appendix A.5 speaks of the words in the generated answer that match, which reads as `word_precision`; but the
-    paper's tables keep the bounds that coverage sets. `sire eval` reports both.
-    """
+    """Acc@t (SMART): 1 when `word_coverage` reaches the threshold; the paper reports .25 and .5."""
     return float(word_coverage(prediction, gold) >= threshold)
 
 
@@ -155,11 +148,7 @@ def rouge_l(prediction: str, gold: str) -> float:
 
 
 async def task_scores(text: str, question: Question, model: LanguageModel | None) -> tuple[dict[str, float], int]:
-    """Scores of an answer that its data set alone has, 0 to 1; empty for others.
-
-    ASQA: `STR-EM`, `ROUGE-L` (the best over the annotators), and `D-F1`: a model answers every reading of the question
-    from the long answer alone, where the paper takes a RoBERTa trained on SQuAD 2.
-    """
+    """Scores of an answer that its data set alone has, 0 to 1; empty for others."""
     if question.metadata.get("options"):
         return {"accuracy": float(text in question.answers)}, 0
     pairs = question.metadata.get("pairs")
@@ -279,11 +268,7 @@ class AnsweredQuestion:
 async def answer_questions(
     index: Index, dataset: DataSet, config: AnswerConfig, progress: ProgressLike = None
 ) -> tuple[AnsweredQuestion, ...]:
-    """Answer every question that has accepted answers.
-
-    A question that the model fails on counts as an empty answer; `stop` says why. A question that was not asked because
-    a limit was reached raises an error: it would give a wrong figure.
-    """
+    """Answer every question that has accepted answers."""
     questions = [question for question in dataset.measurable if question.answers]
     # The official scripts of these two give no credit to a wrong yes or no; in our own format the name tells them.
     closed = dataset.name.lower().startswith(("hotpot", "2wiki")) or any(question.closed for question in questions)
@@ -307,11 +292,7 @@ _PASSAGE = 512
 
 
 def answer_cost(dataset: DataSet, questions: int, rows: int, config: AnswerConfig) -> CostRange:
-    """Estimate what answering questions in some rows asks of the model: calls, tokens; asks it nothing.
-
-    From one call per question to one per step and one for the answer; from prompts of half the usual length of `k`
-    passages to twice that, at most `reader.tokens`. Derived units, notes and judges are not counted.
-    """
+    """Estimate what answering questions in some rows asks of the model: calls, tokens; asks it nothing."""
     from sire_core.models.prices import CostRange
     from sire_core.models.usage import estimate_tokens
 
@@ -329,10 +310,7 @@ def answer_cost(dataset: DataSet, questions: int, rows: int, config: AnswerConfi
 
 
 def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
-    """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question.
-
-    `Acc@t` counts words of the accepted answer (SMART's tables), `Acc@t precision` words of the answer (its text).
-    """
+    """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question."""
     if not answered:
         return {}
     rates = {

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def mark_same(rows: Iterable[EvalRow]) -> list[EvalRow]:
-    """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name.
-
-    A switch without an effect on a data set proves nothing about the switch, and must not look as if it did.
-    """
+    """Rows of one recipe with other settings that found exactly what an earlier one found, marked with its name."""
     marked: list[EvalRow] = []
     for row in rows:
         same = (old for old in marked if not old.same_as and _is_same(old, row))
@@ -83,10 +80,7 @@ def spread(values: Iterable[float | None]) -> dict[str, float]:
 
 
 def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:
-    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs.
-
-    A run that did not come to its end has fewer rows; `repeats["builds"]` counts those that have the row.
-    """
+    """The rows of the first run; `EvalRow.repeats` has mean and spread of R@k, and of EM, F1 and Acc, over all runs."""
     groups = ([row for row in rows if row is not None] for rows in zip_longest(*runs))
     return [replace(rows[0], repeats=_spreads(rows)) for rows in groups]
 
@@ -126,11 +120,7 @@ class Interval:
 
 
 def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: int = 10_000, seed: int = 0) -> Interval:
-    """Compare R@k by passages, the main column, of two rows over the same questions.
-
-    Questions are drawn with replacement, the same ones for both rows, and the 2.5 % and 97.5 % quantiles of the mean
-    difference are taken (percentile bootstrap).
-    """
+    """Compare R@k by passages, the main column, of two rows over the same questions."""
     ours, theirs = ({result.id: result.recall_passages(k) for result in part.with_gold} for part in (row, baseline))
     if not ours or ours.keys() != theirs.keys():
         raise ConfigurationError(
@@ -153,10 +143,7 @@ def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
 
 
 def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
-    """Rows with what `EvalRow.interval` holds: the difference of R@5 to the row `BASELINE`, where there is one.
-
-    The baseline itself has none, nor has a row over other questions or over none with gold passages.
-    """
+    """Rows with what `EvalRow.interval` holds: the difference of R@5 to the row `BASELINE`, where there is one."""
     base = next((row for row in rows if row.setup.recipe == BASELINE), None)
     if base is None or not base.with_gold:
         return list(rows)

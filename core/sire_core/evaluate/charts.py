@@ -65,11 +65,7 @@ def check_chart(rows: int, *, with_gold: bool) -> None:
 
 
 def chart(rows: Sequence[EvalRow]) -> str:
-    """Quality against the cost of the index and against the time of a query, recall curves, and recall by hops.
-
-    R@k is that of passages; bars are 95 % intervals over the questions. The cost of an index is what a recipe takes
-    beyond the vectors of the passages, plus those.
-    """
+    """Quality against the cost of the index and against the time of a query, recall curves, and recall by hops."""
     one = bool(rows) and len({row.dataset for row in rows}) == 1
     check_chart(len(rows), with_gold=one and all(row.with_gold for row in rows))
     first = rows[0]

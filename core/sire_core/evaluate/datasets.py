@@ -232,13 +232,7 @@ class _Text(NamedTuple):
 
 
 def split_corpus(corpus: Path | Sequence[Document], by: str) -> tuple[tuple[Document, ...], tuple[Failure, ...]]:
-    """Cut a corpus with the splitters of a framework.
-
-    `langchain`: Markdown by `MarkdownHeaderTextSplitter` (three levels, headings kept), then everything by
-    `RecursiveCharacterTextSplitter` (1,000 characters, 100 overlap); every piece is a document of its own with `source`
-    and the headings in its metadata. `llama-index`: `SentenceSplitter` (512 tokens, 40 overlap); nodes are passages of
-    their document.
-    """
+    """Cut a corpus with the splitters of a framework."""
     failures: list[Failure] = []
     if isinstance(corpus, Path):
         texts = list(_files(corpus, failures))
@@ -329,10 +323,7 @@ def _json(path: Path) -> Any:
 
 
 def _quality(lines: Iterable[Mapping[str, Any]]) -> LoadedSet:
-    """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1).
-
-    Articles of some 5,000 words are cut as RAPTOR cuts them: whole sentences, up to 100 tokens.
-    """
+    """Articles, and questions with four options each, asked about their article alone (SiReRAG section 4.1)."""
     cut = SentenceChunker(_QUALITY_TOKENS, 0)
     documents: dict[str, Document] = {}
     questions = []

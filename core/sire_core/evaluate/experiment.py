@@ -348,10 +348,7 @@ def _missing(experiment: Experiment, ablation: Ablation) -> str:
 
 @contextmanager
 def _own_copy(experiment: Experiment, folder: Path, *, shares: bool) -> Iterator[Path]:
-    """A copy of the folder for a recipe that shares only the vectors with others: its build time is its own.
-
-    With a model, and in a folder that is kept, all rows share one: nothing that was paid for is paid again.
-    """
+    """A copy of the folder for a recipe that shares only the vectors with others: its build time is its own."""
     if shares or experiment.folder is not None or experiment.language_model is not None:
         yield folder
         return
@@ -381,13 +378,7 @@ def plan_rows(
     ablations: bool = False,
     log: Callable[[str], None] = _logger.warning,
 ) -> list[PlannedRow]:
-    """Decide on every row before the first is built.
-
-    With `ablations`, the rows of each recipe's paper stand below the baselines `dense` and `hybrid`, which no setting
-    changes. A given setting holds in every row whose recipe has it and that does not set it itself. What the row's own
-    settings make idle is left out there, with a note; a row that makes no sense beside the given settings is left out
-    itself.
-    """
+    """Decide on every row before the first is built."""
     from sire_core.recipes.published import published_of
     from sire_core.recipes.registry import recipe_by_name, split_settings
 
@@ -558,10 +549,7 @@ def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
 
 @contextmanager
 def temporary_folder(wanted: Path | None) -> Iterator[Path]:
-    """The folder that was named, or a temporary one.
-
-    The folders of runs that were killed are removed.
-    """
+    """The folder that was named, or a temporary one."""
     if wanted is not None:
         yield wanted
         return

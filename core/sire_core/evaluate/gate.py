@@ -37,11 +37,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read a condition such as `recall@5=80`.
-
-        Raises:
-            ConfigurationError: The text is none.
-        """
+        """Read a condition such as `recall@5=80`."""
         match = _CONDITION.fullmatch(text)
         if match is None or (match[2] is None) != (match[1] == "mrr") or match[2] == "0" or float(match[3]) > 100:
             raise ConfigurationError(
@@ -69,11 +65,7 @@ class Gate:
 
     @classmethod
     def read(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
-        """Read conditions, and the file of an earlier evaluation.
-
-        Raises:
-            ConfigurationError: A condition or the file cannot be read.
-        """
+        """Read conditions, and the file of an earlier evaluation."""
         rows: object = []
         if baseline is not None:
             try:
@@ -87,11 +79,7 @@ class Gate:
         return cls(tuple(map(Condition.parse, conditions)), tuple(rows))
 
     def widen(self, config: EvalConfig) -> EvalConfig:
-        """Add the cut-offs of the conditions to what is measured.
-
-        Raises:
-            ConfigurationError: A condition is about more hits than are searched for.
-        """
+        """Add the cut-offs of the conditions to what is measured."""
         ks = {*config.ks, *(condition.k for condition in self.conditions if condition.k)}
         if config.depth is not None and max(ks) > config.depth:
             raise ConfigurationError(f"--fail-under looks at {max(ks)} hits: give -k {max(ks)} or more, or no -k.")

@@ -73,14 +73,7 @@ _NAMED = 5
 
 
 def format_table(rows: Sequence[EvalRow], width: int | None = None) -> str:
-    """Markdown: one table per data set in order of first appearance, one line per row in the given order.
-
-    Columns: the setup, R@k of the passages that a search returns, R@5 of questions on one and on several documents
-    where there are both, its difference to `hybrid` at 5 with the 95 % interval (a star where zero lies outside),
-    all@5, nDCG@10, MRR, R@5 by provenance and literal (the smallest cut-off where 5 or 10 is not measured), the two
-    budget metrics, a model's answers, build seconds and median milliseconds of a search. A metric that no question
-    counts for is shown as "-".
-    """
+    """Markdown: one table per data set in order of first appearance, one line per row in the given order."""
     names = list(dict.fromkeys(row.dataset for row in rows))
     return "\n\n".join(_block([row for row in rows if row.dataset == name], width) for name in names)
 

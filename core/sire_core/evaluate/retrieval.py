@@ -56,13 +56,7 @@ def passage_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | 
 
 
 def literal_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
-    """Ids, as above, of the hits that say what one document says; a synthetic hit keeps its slot as None.
-
-    IndexRAG's recall (section 5.3.2): passages and the knowledge units of documents count for their documents; bridging
-    facts, summaries and whatever else was written about several documents take slots and count for nothing. A second
-    chunk of a document that is already listed takes no slot, as in `provenance_ranking`: on a pool of chunks
-    the two rankings are the same.
-    """
+    """Ids, as above, of the hits that say what one document says; a synthetic hit keeps its slot as None."""
     slots: list[str | None] = []
     seen: set[str] = set()
     for hit in hits:
@@ -92,11 +86,7 @@ def reciprocal_rank(ranking: Sequence[str | None], gold: Gold) -> float:
 
 
 def ndcg_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
-    """nDCG@k with equal gains: discounted gain of the needs that the first `k` meet, over that of a perfect list.
-
-    The discount of rank r is 1 / log2(r + 1), as in trec_eval. A perfect list meets one need per passage; a passage
-    that meets several at once does not count more than that.
-    """
+    """nDCG@k with equal gains: discounted gain of the needs that the first `k` meet, over that of a perfect list."""
     gains = sum(count / log2(rank + 1) for rank, count in enumerate(first_met(_first(ranking, k), gold), start=1))
     return min(1.0, gains / sum(1.0 / log2(rank + 1) for rank in range(1, min(len(_needs(gold)), k) + 1)))
 
@@ -242,11 +232,7 @@ class BudgetScorer:
 
 
 def span_answers(answers: Sequence[str]) -> list[str]:
-    """Normalised answers that can stand in a passage.
-
-    Empty for questions without an answer and for those whose preferred (first) answer is yes, no or noanswer: a passage
-    that holds the word "no" has not answered them. For the same reason "NO", an alias of Norway, is not looked for.
-    """
+    """Normalised answers that can stand in a passage."""
     normalized = [answer for answer in map(normalize_answer, answers) if answer]
     if normalized and normalized[0] in CLOSED_ANSWERS:
         return []

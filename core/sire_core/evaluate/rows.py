@@ -45,10 +45,7 @@ def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
 
 
 async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
-    """Find the passages that meet the needs of the questions whose gold is finer than documents.
-
-    Reads the passages once, and none at all where the gold of every question is ids of documents.
-    """
+    """Find the passages that meet the needs of the questions whose gold is finer than documents."""
     known = {document.id for document in dataset.documents}
     alternatives = {q.id: _alternatives(q) for q in dataset.questions if q.needs or not known.issuperset(q.supporting)}
     if not alternatives:

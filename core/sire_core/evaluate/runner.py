@@ -90,11 +90,7 @@ async def evaluate(
     setup: Setup | None = None,
     progress: ProgressLike = None,
 ) -> EvalRow:
-    """Ask every question and measure the hits.
-
-    Questions are asked one after the other, so that the times are those of a single user. Only the first search of a
-    question is timed.
-    """
+    """Ask every question and measure the hits."""
     config = config or EvalConfig()
     questions = dataset.sample(config.limit, config.seed).measurable
     if not questions:
@@ -188,11 +184,7 @@ def _recall_at_budget(question: Question, hits: Sequence[Hit], context: Budgeted
 async def _fill(
     index: SearchableIndex, question: Question, hits: Sequence[Hit], config: EvalConfig, scorer: BudgetScorer
 ) -> tuple[Sequence[Hit], BudgetedContext]:
-    """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted.
-
-    Twenty propositions are a third of a budget that twenty passages overrun; a comparison at equal budget has to fill
-    it with as many units as it takes.
-    """
+    """Context of the first hits, asking for more hits until the budget is full or the pool is exhausted."""
     k = config.hits
     context = scorer.context(hit.unit.text for hit in hits)
     while context.tokens < scorer.budget and len(hits) >= k:

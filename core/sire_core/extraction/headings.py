@@ -13,12 +13,7 @@ from sire_core.corpus.sections import SEPARATOR
 
 @lru_cache(1)
 def _ranks() -> dict[str, int]:
-    """Rank by stem, 0 for the most common.
-
-    `common_words.txt` holds Snowball stems by falling document frequency, counted where words stand in lower case
-    inside sentences of encyclopaedia articles and of software documentation, and frequent in both kinds or in most
-    samples of one.
-    """
+    """Rank by stem, 0 for the most common."""
     words = (Path(__file__).parent / "common_words.txt").read_text(encoding="ascii").split()
     return {word: rank for rank, word in enumerate(words)}
 
@@ -71,11 +66,7 @@ _LEADS = frozenset(
 
 
 def base_title(title: str) -> str:
-    """The subject of a title, without its bracketed part: `Aylwin (film)` becomes `Aylwin`.
-
-    Of a section's path it is the innermost heading that names something: `Queue > queue.claim(names=None)` becomes
-    `queue.claim`, `Lease pool > Options` becomes `Lease pool`; the outermost when none does.
-    """
+    """The subject of a title, without its bracketed part: `Aylwin (film)` becomes `Aylwin`."""
     title = " ".join(title.split())
     if SEPARATOR in title:
         path = title.split(SEPARATOR)
@@ -87,11 +78,7 @@ def base_title(title: str) -> str:
 
 
 def heading_term(heading: str, *, explained: bool = True) -> str:
-    """The subject of a heading; empty for instructions, questions, and headings that any page has.
-
-    `Step 3`, `Get started`, `What to do next?`, `Options` and `Before you begin` name nothing; `Lease pool`,
-    `IBM Cloudant` and `queue.claim()` do. Of a call its name is enough: `store.get(key, default=None)`.
-    """
+    """The subject of a heading; empty for instructions, questions, and headings that any page has."""
     text = _NUMBERING.sub("", heading.strip(), count=1).strip(" *:#`\"'")
     text = _KIND.sub("", text, count=1)
     if call := _CALL.match(text):

@@ -101,11 +101,7 @@ def without_function_words(span: TextSpan, language: str) -> TextSpan | None:
 
 
 def unspaced_names(sentence: str) -> list[TextSpan]:
-    """Names in Chinese and Japanese: quoted text, and runs between grammatical words.
-
-    Japanese writes names in runs of kanji, katakana and Latin letters, and grammar in hiragana. Chinese has one script:
-    its runs are cut at words of grammar and are names when they are short.
-    """
+    """Names in Chinese and Japanese: quoted text, and runs between grammatical words."""
     quoted = [TextSpan(match.start(1), match.end(1), match.group(1), "Work") for match in _QUOTED.finditer(sentence)]
     names = _japanese(sentence) if _KANA.search(sentence) else _chinese(sentence)
     free = (span for span in names if all(span.end <= other.start or other.end <= span.start for other in quoted))

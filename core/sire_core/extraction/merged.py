@@ -75,11 +75,7 @@ class MergedExtractor:
 
 
 def merge_records(first: ExtractionRecord, second: ExtractionRecord) -> ExtractionRecord:
-    """Merge two records of the same passage.
-
-    Entities are the same when they share a name. A fact of the second record whose words are nearly all in one of the
-    first adds its entities to it, and its relations between ends that are not related there; any other is added.
-    """
+    """Merge two records of the same passage."""
     entities, same = _merge_entities(first.entities, second.entities)
     facts = list(first.facts)
     words = [frozenset(tokenize(fact.text)) for fact in facts]

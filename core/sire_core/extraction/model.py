@@ -335,11 +335,7 @@ async def _iier(
 async def _indexrag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
 ) -> Sequence[NativeAnswer]:
-    """Statements of a document as question-answer pairs, and its entities (IndexRAG section 3.2.1).
-
-    A statement goes to the passage that the model names, or to the first. An entity goes to every passage that spells
-    it out or states something of it, and to the first where none does.
-    """
+    """Statements of a document as question-answer pairs, and its entities (IndexRAG section 3.2.1)."""
     answer = await model.complete(_document(prompts, items), schema=DocumentAnswer, max_tokens=room)
     names = _distinct(answer.parsed.entities)
     entities = [EntityAnswer(id=f"n{number}", name=name) for number, name in enumerate(names.values(), 1)]

@@ -48,11 +48,7 @@ def instructs(words: Sequence[str]) -> bool:
 
 
 def says_nothing(words: Sequence[str]) -> bool:
-    """Whether capitalised words are a heading, a label or an instruction rather than a name.
-
-    One everyday word (`Action`), a cell of a table (`N/A`, `X X`), what is numbered (`Step 3`), an instruction
-    (`Get Started`), capitals of a query language (`INNER JOIN`) and labels such as `Account Usage Information`.
-    """
+    """Whether capitalised words are a heading, a label or an instruction rather than a name."""
     lower = [word.lower().strip(".,:'\u2019") for word in words]
     if len(words) == 1:
         return (

@@ -135,12 +135,7 @@ def _fact_in(data: Mapping[str, Any], number: int) -> Fact:
 
 
 def validate(record: ExtractionRecord, chunk: Chunk) -> tuple[ExtractionRecord, int]:
-    """Clean a record, so that all consumers can rely on one form.
-
-    Entities need a name and an id of their own; references to unknown entity ids are dropped, references by name are
-    resolved; facts need text, triples need three parts; `answer` defaults to the text; keywords are at most five
-    verbatim phrases of the chunk and never its title. Cleaning twice changes nothing.
-    """
+    """Clean a record, so that all consumers can rely on one form."""
     if record.status == "failed":
         return replace(record, hash=chunk.hash), 0
     entities = _clean_entities(record.entities)

@@ -81,11 +81,7 @@ _MAX_WORDS = 8
 
 
 def keyphrases(chunk: Chunk, sentences: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The passage's most telling phrases, verbatim, best first; never the title.
-
-    A phrase's score is the mean rarity of its words times the square root of how often it occurs;
-    names weigh more, longer phrases slightly.
-    """
+    """The passage's most telling phrases, verbatim, best first; never the title."""
     titles = (phrase_words(chunk.title), phrase_words(base_title(chunk.title)))
     counted: dict[str, list[float]] = {}  # words -> [count, weight]
     forms: dict[str, str] = {}
@@ -418,12 +414,7 @@ class Pair(NamedTuple):
 
 
 def relate(sentence: str, mentions: Sequence[tuple[int, int, bool]], subject: int | None) -> list[Pair]:
-    """Relate the mentions of a sentence.
-
-    Each mention is tied to the one before it by the words between, at most the last eight; a date or quantity is never
-    a head. In an enumeration (nothing but commas and `and` between) the predicate of its first member goes on. What
-    the sentence is about is tied to every mention.
-    """
+    """Relate the mentions of a sentence."""
     pairs: dict[Pair, None] = {}
     head: int | None = None
     listed: tuple[int, str] | None = None

@@ -310,11 +310,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Cut a passage at its layout: headings, list items, rows, code and blank lines. Linear time.
-
-    Text in which nothing but blank lines tells headings (as converters leave it) has them, too: short lines between
-    blank ones that no punctuation ends. Linear in the length of the text.
-    """
+    """Cut a passage at its layout: headings, list items, rows, code and blank lines. Linear time."""
     if "\n" not in text.strip():
         cleaned = _clean("prose", without_comments(text))
         return [Piece("prose", cleaned)] if cleaned else []

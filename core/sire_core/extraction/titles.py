@@ -60,11 +60,7 @@ class TitleLinker:
             self._names.setdefault(cached_key(form.text), form.name)
 
     def link(self, records: Mapping[str, ExtractionRecord], chunks: Sequence[Chunk]) -> Mapping[str, ExtractionRecord]:
-        """Add to each fact the titles that occur in its text, as entities of its record.
-
-        An entity that is known by a title (by its name or an alias) is renamed to it, so that the mentions of all
-        documents meet under one key.
-        """
+        """Add to each fact the titles that occur in its text, as entities of its record."""
         return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
 
     def mentions(self, text: str) -> list[str]:

@@ -47,11 +47,7 @@ _END = _Token("end", "", 0, 0)
 
 
 def read_text(text: str) -> Mapping[str, Any]:
-    """A filter in one line, as the mapping that means the same. Linear in the length of the text.
-
-    `not` binds more than `and`, `and` more than `or`; a comma joins like `and` and does not mix with `or` without
-    brackets. A list after `=` or `in` stands for any of its values.
-    """
+    """A filter in one line, as the mapping that means the same. Linear in the length of the text."""
     return _Reader(text).read()
 
 

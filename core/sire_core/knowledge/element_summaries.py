@@ -68,11 +68,7 @@ async def summarize_elements(
     model: LanguageModel,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, str], list[Failure]]:
-    """Ask a model to summarise elements, up to twenty a call, several calls at a time.
-
-    One call shows the passages of all its elements: where passages of several tenants must never meet in a prompt, ask
-    for each tenant's elements on their own.
-    """
+    """Ask a model to summarise elements, up to twenty a call, several calls at a time."""
     by_key: dict[str, str] = {}
     failures: list[Failure] = []
 

@@ -387,10 +387,7 @@ class SpelledNames:
         return {name: by_name[name] for name in TitleLinker(list(by_name)).mentions(question)}
 
     def _candidate_lists(self, question: str) -> IntArray:
-        """Lists with a form that begins and ends with words of a question, and those with forms of the same keys.
-
-        How a name is understood depends on all names that share the key of one of its forms, and on no others.
-        """
+        """Lists with a form that begins and ends with words of a question, and those with forms of the same keys."""
         words = {*word_hashes(question), *(hash64(word.lower()) for word in WORD.findall(question))}
         hashes = np.array(sorted(words), dtype=np.uint64)
         forms = self._first.rows(hashes)

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 def merge_aliases(
     groups: Iterable[Sequence[str]], types: Mapping[str, str] | None = None, max_names: int = 8
 ) -> dict[str, str]:
-    """Merge names that a passage says are one entity.
-
-    The first name of a group is the entity, the others are its aliases. The canonical name is the longest, ties in
-    lexicographic order.
-    """
+    """Merge names that a passage says are one entity."""
     listed = [tuple(dict.fromkeys(name for name in group if name)) for group in groups]
     merged = _Groups(listed, types or {}, max_names)
     for group in listed:

@@ -178,16 +178,7 @@ _ONNX = {"onnx": OnnxCrossEncoder, "colbert": OnnxLateInteraction}
 
 @lru_cache(maxsize=4)
 def load_cross_encoder(spec: str) -> CrossEncoder:
-    """Create the cross-encoder that a setting names; the same spec gives the same object.
-
-    Args:
-        spec: `onnx:NAME_OR_FOLDER`, or `colbert:NAME_OR_FOLDER` for late interaction, with `?max_length=256` if it
-            is to read less than it can, or a name or folder of a model for sentence-transformers (`st:` may precede
-            it).
-
-    Raises:
-        ConfigurationError: The spec is empty, or names something that does not exist.
-    """
+    """Create the cross-encoder that a setting names; the same spec gives the same object."""
     form, _, rest = spec.partition(":")
     if form in _ONNX and rest:
         name, options = split_options(rest, max_length=int)

@@ -176,13 +176,7 @@ _FITTED = re.compile(r"^(lexical)-svd/\d+(?::[0-9a-f]+)?$")
 
 
 def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
-    """What a model answers for a short text, coarsely, as the last part of a fingerprint.
-
-    The same model may give another text now and then, where a number is at the border of two steps: compare
-    fingerprints with `same_model`.
-
-    Returns the length of the vector and its first numbers; empty for a model that is async only.
-    """
+    """What a model answers for a short text, coarsely, as the last part of a fingerprint."""
     try:
         with ThreadPoolExecutor(1) as thread:  # some models run a loop of their own, which a loop's thread refuses
             vector = np.asarray(thread.submit(embed, _PROBE).result(), dtype=np.float64)
@@ -211,10 +205,7 @@ def same_model(one: str, other: str) -> bool:
 
 
 def check_length(view: PoolView, prefix: str) -> None:
-    """Raise `EmbedderMismatchError` if a framework's embedder has vectors of another length than an index.
-
-    A name does not tell: the embedder is asked for a word. One that fails is left to the first search.
-    """
+    """Raise `EmbedderMismatchError` if a framework's embedder has vectors of another length than an index."""
     if view.size and view.embedder_fingerprint.startswith(prefix):
         with suppress(ModelError):
             run_sync(view.embed_queries(["dimension"]))

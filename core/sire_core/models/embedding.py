@@ -42,11 +42,7 @@ class BatchError(TextError):
 def check_vectors(
     rows: Any, texts: Sequence[str], name: str, dimension: int | None = None, *, knows_all: bool = True
 ) -> FloatArray:
-    """Vectors of texts as a matrix, float32 `[len(texts), dimension]`.
-
-    `knows_all`: whether the embedder has a vector of its own for all words; one that was fitted to a corpus has not,
-    nor has a test double that says so (`tells_texts_apart = False`).
-    """
+    """Vectors of texts as a matrix, float32 `[len(texts), dimension]`."""
     try:
         vectors = [np.asarray(row, dtype=np.float32) for row in rows]
     except (TypeError, ValueError) as error:

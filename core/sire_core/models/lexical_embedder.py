@@ -307,11 +307,7 @@ def _restored(fitted: LexicalState) -> LexicalEmbedder:
 
 
 def _large_batches() -> ThreadPoolExecutor:
-    """One thread for all large batches; a question does not wait behind them.
-
-    Several would only share the cores and multiply the memory, also one after the other: allocators keep what a thread
-    has freed for that thread, which is 100 MB of each that ever embedded a batch.
-    """
+    """One thread for all large batches; a question does not wait behind them."""
     if not _large or _large[0][0] != os.getpid():
         _large[:] = [(os.getpid(), ThreadPoolExecutor(1, "sire-embedding"))]
     return _large[0][1]

@@ -97,10 +97,7 @@ def keys_of_stems(stems: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Character n-grams (3 to 5) of words, each word between two spaces.
-
-    Returns two arrays of one length: the number of the word and the 64-bit key of the n-gram, repeats included.
-    """
+    """Character n-grams (3 to 5) of words, each word between two spaces."""
     text = "".join(f" {word} " for word in words)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
     owner = np.repeat(np.arange(len(words)), [len(word) + 2 for word in words])
@@ -116,10 +113,7 @@ def gram_keys(words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint6
 
 
 def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
-    """A pseudo-random vector of +1 and -1 per key, float32 `[len(keys), width]`: a dense sign projection.
-
-    Depends on the key alone, so that features that were never seen before have their place too.
-    """
+    """A pseudo-random vector of +1 and -1 per key, float32 `[len(keys), width]`: a dense sign projection."""
     blocks = -(-width // 64)
     with np.errstate(over="ignore"):
         steps = np.arange(1, blocks + 1, dtype=np.uint64) * GOLDEN

@@ -87,11 +87,7 @@ def join_options(name: str, options: Mapping[str, Any]) -> str:
 
 
 def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
-    """Options with which sentence-transformers loads a model: from this machine alone where it is there already.
-
-    What was downloaded once is not looked for on the network again: an index keeps the vectors it was built with, and
-    a machine without network waits for nothing. What is not there is asked for with one short request.
-    """
+    """Options with which sentence-transformers loads a model: from this machine alone where it is there already."""
     try:
         import huggingface_hub as hub
     except ImportError:  # comes with sentence-transformers, which says so itself
@@ -145,10 +141,7 @@ def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[
 
 
 def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, download: bool = True) -> Path:
-    """Folder in the cache of the hub (HF_HOME) that holds the wanted files of a model; downloads what is missing.
-
-    The library shows the progress of downloads. What was downloaded once is not asked for again.
-    """
+    """Folder in the cache of the hub (HF_HOME) that holds the wanted files of a model; downloads what is missing."""
     try:
         import huggingface_hub as hub
     except ImportError as error:  # comes with tokenizers

@@ -165,13 +165,7 @@ class OnnxEmbedder:
 
 
 def semantic_choice() -> tuple[str, str] | None:
-    """Which embedding model of this machine `semantic` means.
-
-    Looked for in the folders of SIRE_MODELS (each holds one model, or is one), then in the cache of the hub. Families
-    come in the order bge, arctic and mxbai, e5, nomic, gte and MiniLM; of one family the smallest file is taken.
-
-    Returns its spec for `resolve_embedder`, and the reason for the choice; None if the extra or a model is missing.
-    """
+    """Which embedding model of this machine `semantic` means."""
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return None
     found = sorted(_candidates())

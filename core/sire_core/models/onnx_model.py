@@ -89,10 +89,7 @@ class OnnxModel:
             return self._graph
 
     def map(self, run: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Call `run`, which runs the graph once, with every item.
-
-        Returns what `run` returned, in the order of the items.
-        """
+        """Call `run`, which runs the graph once, with every item."""
 
         def bounded(item: T) -> R:
             with self._running:
@@ -148,10 +145,7 @@ class OnnxGraph:
         return found
 
     def encoded(self, text: str, question: Any | None = None, *, marks: int = 0) -> Any:
-        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole.
-
-        `marks` more tokens have room.
-        """
+        """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole."""
         taken = marks + self._tokenizer.num_special_tokens_to_add(question is not None)
         room = self.max_length - taken - (0 if question is None else len(question))
         tokens = self.tokens(text, max(room, 1))

@@ -31,13 +31,7 @@ _THOUGHT = "the model only thought, up to its length limit, and answered nothing
 
 
 def without_thinking(text: str, *, opened: bool = True, keep_open: bool = False) -> str:
-    """The text without the blocks in which a model thought.
-
-    Args:
-        text: What the model wrote.
-        opened: Whether an end without a beginning ends a block that began in the prompt; otherwise it is a stray one.
-        keep_open: Whether a block that never ends stays, since the answer may be in it.
-    """
+    """The text without the blocks in which a model thought."""
     word = _WORD_TAG.match(text)
     tags = f"{_TAG}|</?{word[1]}>" if word else _TAG
     kept: list[str] = []
@@ -66,11 +60,7 @@ def whole_sentences(text: str) -> str:
 
 
 async def ask_text(ask: Ask, request: ModelRequest) -> Completion:
-    """Ask for any text that is not empty when what the model thought before it is taken away.
-
-    Prose that was cut off at `max_tokens` is asked for once more with twice the room. If that is cut off as well, the
-    longer one counts up to its last whole sentence, which is logged; of prose that repeats itself the first round does.
-    """
+    """Ask for any text that is not empty when what the model thought before it is taken away."""
     first = await ask(request)
     answer = _said(first)
     room = request.max_tokens
@@ -128,12 +118,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def loop_at(text: str) -> tuple[int, int] | None:
-    """Where a text begins to repeat its own end, and the length of a round; None when it does not.
-
-    A loop is the longest end of the text that consists of three or more rounds of the same letters, at least 120 in
-    all, the last round perhaps cut off. Digits count as equal: "n57" and "n58" are one round of a list of ids. It
-    begins as early as it can: with letters of what stands before the first round and happens to end like a round.
-    """
+    """Where a text begins to repeat its own end, and the length of a round; None when it does not."""
     end = _DIGIT.sub("0", text[-_REACH:])[::-1]
     # The prefix function of the reversed end: its smallest period is that of the loop.
     border = [0] * len(end)

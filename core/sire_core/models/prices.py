@@ -103,10 +103,7 @@ def load_prices(path: str | Path | None = None) -> dict[str, Price]:
 
 
 def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
-    """The price of a model: that of its name, or of its name without a date or `latest` at the end.
-
-    A longer name is another model, and often a dearer one: no price is known of it.
-    """
+    """The price of a model: that of its name, or of its name without a date or `latest` at the end."""
     parts = [part.split("/")[-1] for part in model.split(":")]
     names = (name for part in parts for name in (part, _EDITION.sub("", part)) if name in table)
     return next((table[name] for name in names), None)

@@ -95,11 +95,7 @@ class RenderedPrompt:
 
 
 def render(prompt: Prompt, *, suffix: str = "", max_chars: int = MAX_DATA_CHARS) -> RenderedPrompt:
-    """Lay out a prompt.
-
-    Everything outside the data block depends on the instructions and the suffix only, never on the data, and the data
-    block holds exactly one closing fence: its own.
-    """
+    """Lay out a prompt."""
     parts = [prompt.instructions.strip()]
     if suffix:
         parts.append(suffix.strip())
@@ -111,11 +107,7 @@ def render(prompt: Prompt, *, suffix: str = "", max_chars: int = MAX_DATA_CHARS)
 
 
 def neutralize(text: str) -> str:
-    """Make text harmless inside a data block without changing what it says to a reader.
-
-    A space parts the first letter of fences and of chat-template markers from the rest; control characters become
-    spaces; invisible characters go; lone surrogates, which no server accepts, become U+FFFD.
-    """
+    """Make text harmless inside a data block without changing what it says to a reader."""
     text = _SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _SPACED.sub(" ", _DROPPED.sub("", text))
     places = [match.end() for match in _MARKERS.finditer(text.translate(_SEEN))]

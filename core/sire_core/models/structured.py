@@ -66,13 +66,7 @@ _WRAPPERS = 4
 
 
 def tolerant_json(text: str) -> Any:
-    """Read the JSON value of an answer.
-
-    Strict JSON first. Then, in turn, what models add to it: a thinking block, code fences, prose around the outermost
-    object or array, comments, trailing commas, Python's constants and single quotes, raw line breaks in strings. A
-    value that was cut off is an error: closing it would lose what is missing without a word. Halves of surrogate
-    pairs, which small models write as escapes and no database takes, become U+FFFD.
-    """
+    """Read the JSON value of an answer."""
     text = text.strip().lstrip("\ufeff")
     if not text:
         raise ValueError("the answer is empty")
@@ -200,11 +194,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def without_loop(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round.
-
-    Returns the value up to an element that was finished in the first two rounds (one of them may be in it twice), with
-    its brackets closed; None when the text does not repeat itself or holds no finished element.
-    """
+    """The JSON value of an answer that ran in a circle until it was cut off, closed after the first round."""
     loop = loop_at(text)
     if loop is None:
         return None
@@ -213,10 +203,7 @@ def without_loop(text: str) -> str | None:
 
 
 def with_one_round(text: str) -> str | None:
-    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once.
-
-    Returns None when the text does not repeat itself, or repeats more than a part of one string.
-    """
+    """The JSON value of an answer that ran in a circle inside of one string, closed where the string said it once."""
     loop = loop_at(text)
     begin = _begin(text)
     if loop is None or begin < 0:
@@ -238,10 +225,7 @@ def with_one_round(text: str) -> str | None:
 
 
 def without_rest(text: str) -> str | None:
-    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed.
-
-    Returns None when it holds no finished element.
-    """
+    """The JSON value of an answer that was cut off, up to its last finished element, with its brackets closed."""
     return _finished(text, len(text), 0)
 
 
@@ -301,15 +285,7 @@ async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:
 
 
 async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel]) -> Completion:
-    """Ask for a value of a schema: parse, else repair once, else fail.
-
-    The repair call repeats the prompt, says what was wrong and shows the unusable answer as data; an answer that was
-    cut off gets twice the room. One that was cut off while it repeated itself is taken as far as it got before, which
-    is logged, and is asked for again only if that does not fit. When the repaired one is cut off as well, what either
-    of them finished is taken, which is logged, too.
-
-    Returns the completion with `parsed` set and the tokens of both calls added up.
-    """
+    """Ask for a value of a schema: parse, else repair once, else fail."""
     first = await ask(request)
     try:
         return _read(first, schema)
@@ -413,10 +389,7 @@ def schema_fingerprint(schema: type[BaseModel] | None) -> str:
 
 
 def schema_hint(schema: type[BaseModel]) -> str:
-    """What to add to the instructions for a server that does not enforce a schema.
-
-    A schema class may have a `shape`, an example of the answer, which is shorter than its JSON schema.
-    """
+    """What to add to the instructions for a server that does not enforce a schema."""
     shape = getattr(schema, "shape", "")
     if shape:
         return f"Answer with one JSON object only, no other text, of this shape:\n{shape}"

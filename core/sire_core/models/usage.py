@@ -17,11 +17,7 @@ _LETTERS_PER_TOKEN = 4.2
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a model will count, for texts in any script.
-
-    Words and punctuation marks as `count_tokens` has them, or the letters where words are long or unspaced.
-    Within a few percent of `cl100k_base` on English prose, and rather above it on other text.
-    """
+    """Estimate how many tokens a model will count, for texts in any script."""
     if not text:
         return 0
     ascii_letters = len(text.encode("ascii", "ignore"))
@@ -34,11 +30,7 @@ _FACTOR, _MARGIN = 8, 20_000
 
 
 def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> int:
-    """A number of tokens that somebody claims, if it can be true; else the estimate.
-
-    Servers send text, negative numbers, infinities and constants, and limits have to hold whatever they send. A
-    tokenizer may count several times more or less than the estimate.
-    """
+    """A number of tokens that somebody claims, if it can be true; else the estimate."""
     if isinstance(claimed, bool) or not isinstance(claimed, int):
         return estimate
     most = estimate * _FACTOR + _MARGIN if bounded else _MOST_TOKENS

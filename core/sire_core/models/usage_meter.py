@@ -131,11 +131,7 @@ class UsageSink:
 
     @asynccontextmanager
     async def counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
-        """Reserve one request for as long as it is under way: tokens of its prompt and most tokens of its answer.
-
-        Yields a list of its input, output and stored tokens, 0 until they are written into it. What is refused by
-        another limit was never sent, and is not counted.
-        """
+        """Reserve one request for as long as it is under way: tokens of its prompt and most tokens of its answer."""
         taken = await self.reserve(size + (_UNBOUNDED_ANSWER if room is None else room))
         used = [0, 0, 0]
         refused = False

@@ -178,11 +178,7 @@ def _within_budget(hits: Sequence[Hit], tokens: int, border: str) -> list[Hit]:
 
 
 def _option(reply: Reply, options: Sequence[str]) -> ReadAnswer:
-    """The option in a reply: by the number at its start, else by its words.
-
-    A number that is no option's, as a year, is read as words. Of options that stand in the reply the longest counts,
-    for others may be its beginning; without any, the first number that is an option's.
-    """
+    """The option in a reply: by the number at its start, else by its words."""
     text = without_thinking(reply.text).strip()
     whole = text.strip(_AROUND).casefold()
     led = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", text)
@@ -217,14 +213,7 @@ def _answer(reply: Reply, hits: int, findings: frozenset[str] = frozenset()) -> 
 
 
 def cite(text: str, cited: Sequence[int], hits: int, *, sufficient: bool) -> ReadAnswer:
-    """Make text and citations consistent: all named passages are cited, and no missing ones.
-
-    Args:
-        text: The answer, perhaps with citations such as [2] or [1, 3].
-        cited: Citations named beside it.
-        hits: How many passages there are.
-        sufficient: What the model says of them.
-    """
+    """Make text and citations consistent: all named passages are cited, and no missing ones."""
     text, inside = tidy_citations(text, hits)
     text = text.strip()
     bare = normalize_answer(without_citations(text))

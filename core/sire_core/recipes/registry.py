@@ -62,10 +62,7 @@ def _taken() -> list[str]:
 
 
 def factory_of(name: str) -> Callable[..., Recipe] | None:
-    """What makes a recipe of this name, of whatever package; None where nobody knows it, or it cannot be loaded.
-
-    One that cannot be loaded is warned about once; `recipe_by_name` raises.
-    """
+    """What makes a recipe of this name, of whatever package; None where nobody knows it, or it cannot be loaded."""
     try:
         return _factory(name)
     except PluginError as error:

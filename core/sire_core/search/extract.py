@@ -48,17 +48,7 @@ class Extract:
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:
-    """Choose the sentences that answer a question, in the order of the hits and of their texts.
-
-    A sentence counts by the words that it shares with the question, compared with the other sentences of its hit, by
-    the rank of the hit, and more where it leads to another hit or has what the question asks for: a number, or a name
-    that the question does not have. Hits that share no word with the question and were reached by no link give none.
-
-    Args:
-        question: The question.
-        hits: The evidence, best first.
-        n: Maximum number of sentences.
-    """
+    """Choose the sentences that answer a question, in the order of the hits and of their texts."""
     rated: list[tuple[Extract, float]] = []
     leading = _linking_sentences(hits)
     for number, hit in enumerate(hits, 1):

@@ -81,12 +81,7 @@ def check_returns(returns: Any) -> None:
 
 
 async def passage_hits(ranking: Ranking, k: int, view: PoolView) -> list[Hit]:
-    """The first `k` distinct passages of a ranking; fewer when it leads to no more.
-
-    A derived unit contributes the passages that it stands on, in the order in which it cites them. A passage keeps the
-    place, the score and the path of the unit that brought it first. Scores never increase, also where a selector put a
-    unit with a higher score behind another one.
-    """
+    """The first `k` distinct passages of a ranking; fewer when it leads to no more."""
     ranking = getattr(ranking, "of_passages", ranking)
     reach = k
     while True:

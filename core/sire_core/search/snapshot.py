@@ -47,10 +47,7 @@ def filter_hint(
     documents: Collection[str],
     titles: Callable[[], Collection[str]],
 ) -> str:
-    """Keys, values and ids of a filter that nothing has, with the nearest ones.
-
-    The result is text for the user; empty when nothing looks wrong.
-    """
+    """Keys, values and ids of a filter that nothing has, with the nearest ones."""
     values = _values(metadata)
     said = []
     for asked in dict.fromkeys(conditions(where)):
@@ -302,11 +299,7 @@ class SearchSnapshot:
         return await self.view.embed_query(query), self.view.vectors([hit.unit.id for hit in hits])
 
     def _require_visible(self, hits: Sequence[Hit]) -> None:
-        """Refuse hits that a search of this snapshot cannot return.
-
-        Raises:
-            QueryError: There is one.
-        """
+        """Refuse hits that a search of this snapshot cannot return."""
         places, allowed = self.view.places(), self.view.allowed(self.where)
         for hit in hits:
             place = places.get(hit.unit.id)

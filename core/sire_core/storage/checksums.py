@@ -137,10 +137,7 @@ _ADVICE = (
 
 @contextmanager
 def stored_values(what: str) -> Iterator[None]:
-    """Raise `StorageError` where stored values have another form than the code that reads them expects.
-
-    Checksums find accidents; a forged value has the right one, and whatever reads it fails in its own way.
-    """
+    """Raise `StorageError` where stored values have another form than the code that reads them expects."""
     try:
         yield
     except SireError:
@@ -187,10 +184,7 @@ class CheckedWrites:
             yield (*row[:width], checksum, *row[width:])
 
     def delete(self, table: CheckedTable, columns: Sequence[str], keys: Iterable[SqlRow], index: str = "") -> None:
-        """Delete the rows that have certain values in some columns, one tuple per key.
-
-        `index` names an index to use where SQLite would rather scan all rows of a part.
-        """
+        """Delete the rows that have certain values in some columns, one tuple per key."""
         part = table.part or "''"
         source = f"{table.name} INDEXED BY {index}" if index else table.name
         names = ", ".join(f"given{number}" for number in range(len(columns)))

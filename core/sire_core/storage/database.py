@@ -36,10 +36,7 @@ Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 
 
 def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
-    """Return a connection to a file of ours, with its tables; read-only if the file cannot be written.
-
-    Returns the connection, and whether it treats the file as immutable and sees no change of it.
-    """
+    """Return a connection to a file of ours, with its tables; read-only if the file cannot be written."""
     if path is None:
         return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
     for end in DATABASE_ENDS:
@@ -360,11 +357,7 @@ class Database:
             return [str(error)]
 
     def discard(self, table: str) -> None:
-        """Empty a table and give its space back, if the file was created with `shrinks`.
-
-        Its content is not overwritten with zeros: of a million vectors that would be gigabytes. If more than half of
-        the file is free now, it is vacuumed: giving back single pages takes quadratic time.
-        """
+        """Empty a table and give its space back, if the file was created with `shrinks`."""
         try:
             with self._lock:
                 known = self.trusted()
@@ -386,11 +379,7 @@ class Database:
             raise explained(error, self.path) from error
 
     def settle(self) -> None:
-        """Checkpoint and truncate a long log, unless another process reads from it.
-
-        SQLite does not shrink the log before the file is closed. What cannot be checkpointed now, for example on a full
-        disk, is safe in the log.
-        """
+        """Checkpoint and truncate a long log, unless another process reads from it."""
         if self.path is None:
             return
         with self._lock, suppress(sqlite3.Error, OSError):

@@ -230,10 +230,7 @@ class Folder:
             raise StorageError(f"Cannot write {target}: {why}.") from error
 
     def clean(self, unwanted: Callable[[str], bool]) -> None:
-        """Delete derived folders by name, and partial files of killed processes in the others.
-
-        Entries with other names stay. Files that a reader still maps may stay until the next time.
-        """
+        """Delete derived folders by name, and partial files of killed processes in the others."""
         self.require_plain()
         derived = self.path / "derived"
         for entry in derived.iterdir() if derived.is_dir() else ():
@@ -264,12 +261,7 @@ def check_format(manifest: Mapping[str, Any], path: Path) -> None:
 
 
 def replace_folder(place: Path, new: Path, old: Path) -> None:
-    """Move a new index to where an old one is, and remove that one.
-
-    What lies beside the old index in its folder stays. Documents that wait in an adapter belong to an index: who calls
-    this has taken them along. A kill leaves one of both in the place; what it left of the other is removed by the next
-    call.
-    """
+    """Move a new index to where an old one is, and remove that one."""
     if old.exists():
         _remove_leftover(old)
     for path in _others(place):

@@ -72,11 +72,7 @@ class IndexFiles:
             return self._calls
 
     def follow(self) -> None:
-        """Open the files again if others took their place, for example a restored backup.
-
-        Threads that read the old files may go on; SQLite closes them afterwards. The old files stay open during a
-        change by this object, and while this thread is in a `snapshot` of the store.
-        """
+        """Open the files again if others took their place, for example a restored backup."""
         if self.folder is not None and self._store is not None:
             self._is_there(self.folder)
         if any(self._replaced()) and self._busy.acquire(blocking=False):

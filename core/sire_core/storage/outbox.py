@@ -41,11 +41,7 @@ OUTBOX_TABLES = (_OWNERS, _WAITS, _HOLDS)
 
 
 def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) -> None:
-    """Note which units a commit touches, in its transaction and before it changes anything.
-
-    A unit is touched when it is put, dropped or embedded again, when its owner is dropped, and when a document of it is
-    put again, whose metadata may have changed.
-    """
+    """Note which units a commit touches, in its transaction and before it changes anything."""
     mirrors = [str(name) for (name,) in db.execute("SELECT name FROM mirror_owners")]
     if not mirrors:
         return

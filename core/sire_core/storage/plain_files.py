@@ -87,10 +87,7 @@ TOO_MANY = "too many open files. Raise the limit (ulimit -n), or close indexes"
 
 
 def system_limit(error: Exception, folder: Path | None) -> str:
-    """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing.
-
-    SQLite only says that a file cannot be opened or written, or that it is locked.
-    """
+    """What a limit of the system has to do with an error of SQLite, and what to do; empty when nothing."""
     if "lock" in str(error) and folder is not None and _has_no_locks(folder):
         return "lies on a file system that gives no locks. Put the index on a local disk, or start its lock service."
     if any(words in str(error) for words in ("unable to open", "readonly", "disk I/O")) and _has_few_descriptors():

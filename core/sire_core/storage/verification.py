@@ -58,10 +58,7 @@ class Verification:
         return known is not None and known.stamp == self._db.stamp() and 0 <= int(time.time()) - known.at < _WEEK
 
     def require(self, known: Verified | None = None) -> None:
-        """Verify everything, once per process, before anything is derived from it and written.
-
-        What was verified within a week and not changed since is not read again; disks lose bits at rest, too.
-        """
+        """Verify everything, once per process, before anything is derived from it and written."""
         if self._sound:
             return
         stamp, now = self._db.stamp(), int(time.time())

@@ -141,10 +141,7 @@ def clusters_within_limit(
     method: str = "leiden",
     nearest: NeighborLists | None = None,
 ) -> Clusters:
-    """Return soft clusters that are no longer than `limit` tokens, each once: one level of a summary tree.
-
-    See `soft_clusters` and `split_by_tokens`.
-    """
+    """Return soft clusters that are no longer than `limit` tokens, each once: one level of a summary tree."""
     within: dict[tuple[int, ...], NDArray[np.int64]] = {}
     lengths = np.asarray(tokens, dtype=np.int64)  # once, not for every cluster
     for cluster in soft_clusters(vectors, method=method, rng=rng, nearest=nearest):
@@ -270,10 +267,7 @@ _MAX_COMPONENTS = 50
 
 
 def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDArray[np.bool_]:
-    """Return the components `[n, components]` that each point belongs to: those with a posterior above 0.1.
-
-    `repair` gives points without any such component their most probable one; the reference loses these points.
-    """
+    """Return the components `[n, components]` that each point belongs to: those with a posterior above 0.1."""
     labels = np.asarray(posteriors > _MIN_POSTERIOR)
     if repair and posteriors.shape[1]:
         lost = np.flatnonzero(~labels.any(axis=1))
@@ -284,11 +278,7 @@ def soft_labels(posteriors: NDArray[np.float64], *, repair: bool = True) -> NDAr
 def paper_clusters(
     vectors: NDArray[np.float32], *, rng: np.random.Generator, repair: bool = True
 ) -> list[NDArray[np.int64]]:
-    """Cluster as RAPTOR's code does: UMAP, Gaussian mixtures chosen by BIC, globally and then locally.
-
-    UMAP has a seed of `rng`; the mixtures keep the reference's seeds (224 to choose, 0 to fit). Single members and
-    repetitions may occur; without `repair` (see `soft_labels`) a row may be missing.
-    """
+    """Cluster as RAPTOR's code does: UMAP, Gaussian mixtures chosen by BIC, globally and then locally."""
     n = len(vectors)
     # Equal rows leave UMAP nothing but noise to spread.
     if n <= _DIMENSION + 1 or (vectors == vectors[0]).all():

@@ -138,13 +138,7 @@ _MIN_TOKENS = 12
 
 
 def abstractiveness(text: str) -> str:
-    """Return `high` for an overview, `low` for details.
-
-    Details have numbers, names and quotations. A passage is an overview if it has next to none of them, or few of them
-    and on average a generalising word per sentence. The bounds were set by reading; they depend on the passage alone,
-    so that a change of the corpus changes no label. Titles are not part of the text; texts below a dozen tokens are
-    `low`.
-    """
+    """Return `high` for an overview, `low` for details."""
     tokens = count_tokens(text)
     if tokens < _MIN_TOKENS:
         return "low"

@@ -227,10 +227,7 @@ class ModelSummarizer:
         return f"{self._model.fingerprint}|summary/{_VERSION}:{self._max_tokens}:{self._context_tokens}"
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
-        """Summarise each cluster; see `Summarizer.summarize`.
-
-        Members that share most words with the summary come first.
-        """
+        """Summarise each cluster; see `Summarizer.summarize`."""
         return await map_all(self._one, clusters, self._workers, self._progress)
 
     async def _one(self, cluster: Sequence[Unit]) -> tuple[str, tuple[str, ...]]:
@@ -267,10 +264,7 @@ class ModelSummarizer:
 
 
 def pack_texts(texts: Sequence[str], limit: int) -> list[str]:
-    """Join texts, in order, into as few parts as possible of at most `limit` tokens each (estimated).
-
-    A text over the limit is cut at sentences, a sentence over it at words.
-    """
+    """Join texts, in order, into as few parts as possible of at most `limit` tokens each (estimated)."""
     pieces = (piece for text in texts for piece in _pieces(text, limit))
     return ["\n\n".join(part) for part in packed(pieces, lambda piece: estimate_tokens(piece) + 1, limit)]
 

@@ -82,11 +82,7 @@ async def grow(
     extra_clusters: Sequence[Sequence[int]] = (),
     joining: Mapping[int, Sequence[Unit | str]] | None = None,
 ) -> Tree:
-    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
-
-    New nodes join the clusters of their neighbours, and only clusters that gain, lose or change a node are summarised
-    again. A level whose clusters have drifted too far is clustered again (`Drift`).
-    """
+    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new."""
     before = TreeState.from_json(known or {})
     old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
     joining = joining or {}

@@ -394,12 +394,7 @@ def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
 
 
 def named_model(setting: str, name: str) -> OpenAIChat:
-    """The model that a setting names, with one set of connections.
-
-    Only the user of this process decides where a request goes, with the key of OPENAI_API_KEY: to the server of
-    OPENAI_BASE_URL, or to an address that he gave himself (`NAME@http://host/v1`). What an index folder names is
-    refused.
-    """
+    """The model that a setting names, with one set of connections."""
     refuse_untrusted(setting, name)
     return _chat_model(name)
 

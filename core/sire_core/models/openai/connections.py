@@ -140,12 +140,7 @@ def _bare(value: str) -> str:
 
 
 def _fast_http_client(timeout: float) -> Any:
-    """The official aiohttp client, which the extra `openai` brings.
-
-    The pool of the default client looks at every idle connection for every request and every pair of them: seven times
-    the CPU time with 64 requests at once. None behind a proxy, which the default client knows better, and where
-    `openai` was installed without its extra.
-    """
+    """The official aiohttp client, which the extra `openai` brings."""
     import openai
 
     make = getattr(openai, "DefaultAioHttpClient", None)

@@ -167,11 +167,7 @@ def headers_of(fault: Exception) -> Mapping[str, str]:
 
 
 def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:
-    """Whether a server refuses the form of a request, which another form may mend.
-
-    Some servers fail (HTTP 500) where they do not support the form of the answer that was asked for, or where the
-    prompt is longer than the context.
-    """
+    """Whether a server refuses the form of a request, which another form may mend."""
     status, words = status_of(fault), words_of(fault)
     if status < 400 or status in _REQUEST_FAULTS | _NOT_OF_THE_FORM:
         return status in _REQUEST_FAULTS
@@ -205,10 +201,7 @@ def spoils_an_answer(fault: Exception) -> bool:
 
 
 def is_timeout(fault: Exception) -> bool:
-    """Whether the server took the request and nothing came for as long as one waits.
-
-    A connection that breaks is none, though aiohttp's adapter calls it a time-out of connecting.
-    """
+    """Whether the server took the request and nothing came for as long as one waits."""
     import openai
 
     timed_out = any(type(cause).__name__ == "ReadTimeout" for cause in _causes(fault))
@@ -328,10 +321,7 @@ _BEGUN = re.compile(
 
 
 def redact_fault(fault: Exception, redactor: Redactor) -> None:
-    """Remove keys from an exception of a client and those behind it: their texts get into logs.
-
-    Of a refusal the whole body is noted; the official client keeps only what stands under `error`.
-    """
+    """Remove keys from an exception of a client and those behind it: their texts get into logs."""
     for cause in _causes(fault):
         cause.args = tuple(redactor.clean(part) if isinstance(part, str) else part for part in cause.args)
         if (response := getattr(cause, "response", None)) is not None and hasattr(cause, "body"):

@@ -65,10 +65,7 @@ class PathLabels:
 
 
 def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
-    """Hops from all nodes to a target in an undirected graph in compressed sparse rows, int32 `[n]`.
-
-    `UNREACHABLE` where no path within the limit leads there.
-    """
+    """Hops from all nodes to a target in an undirected graph in compressed sparse rows, int32 `[n]`."""
     hops = np.full(len(indptr) - 1, UNREACHABLE, dtype=np.int32)
     hops[target] = 0
     border, reached = np.array([target], dtype=np.int64), 0
@@ -97,10 +94,7 @@ def path_labels(
     *,
     max_hops: int | None = None,
 ) -> PathLabels:
-    """Decisions along a shortest path between all ordered pairs of evidence (oracle I5).
-
-    Decisions whose candidates are all correct are left out.
-    """
+    """Decisions along a shortest path between all ordered pairs of evidence (oracle I5)."""
     if labels not in LABELS:
         raise ConfigurationError(f"labels is one of {', '.join(LABELS)}, not {labels!r}.")
     if max_hops is not None and max_hops < 1:
@@ -275,10 +269,7 @@ def text_steps(
     max_candidates: int,
     rng: np.random.Generator,
 ) -> tuple[tuple[TextStep, ...], int]:
-    """Make texts from the shortest paths of questions, with the number of pairs without a path.
-
-    A step keeps its correct candidates; of the others half are those most similar to the question, half are random.
-    """
+    """Make texts from the shortest paths of questions, with the number of pairs without a path."""
     graph = ChainGraph.of(view)
     decisions, unreachable = _labelled(graph, questions, labels, max_hops)
 

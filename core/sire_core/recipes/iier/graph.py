@@ -67,10 +67,7 @@ class ChainGraph:
         return graph
 
     def around(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """All edges of nodes `[a]`, which may repeat, in their order.
-
-        Returns index into `nodes`, and row of `neighbors` and `features`, of every edge.
-        """
+        """All edges of nodes `[a]`, which may repeat, in their order."""
         starts, counts = self.indptr[nodes], self.indptr[nodes + 1] - self.indptr[nodes]
         return np.repeat(np.arange(len(nodes), dtype=np.int64), counts), ranges(starts, counts)
 
@@ -195,11 +192,7 @@ class GoldNodes:
         return gold
 
     def groups(self, question: Question) -> list[Sequence[int]]:
-        """Groups of nodes, one per piece of evidence; any node of a group is the evidence.
-
-        If the data set names passages of a document (`metadata["evidence"]`: texts by document id), every passage that
-        was indexed unchanged is a group; otherwise the document is one group.
-        """
+        """Groups of nodes, one per piece of evidence; any node of a group is the evidence."""
         evidence = question.metadata.get("evidence")
         evidence = evidence if isinstance(evidence, Mapping) else {}
         groups: list[Sequence[int]] = []

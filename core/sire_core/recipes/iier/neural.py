@@ -53,10 +53,7 @@ EDGE_FEATURES = (
 
 
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
-    """Features of question, chain and candidate, float32 `[c, len(PAIR_FEATURES)]`.
-
-    A row depends on its own chain and candidate only.
-    """
+    """Features of question, chain and candidate, float32 `[c, len(PAIR_FEATURES)]`."""
     owners, candidates = state.owners, state.candidates
     chains, nodes = graph.vectors[state.chains], graph.vectors[candidates]
     means = chains.mean(axis=1, dtype=np.float64)
@@ -192,10 +189,7 @@ class NeuralScorer:
 
 
 def score_features(weights: Mapping[str, NDArray[np.float32]], pair: FloatArray, edge: FloatArray) -> FloatArray:
-    """Scores `[c]` of rows of `pair_features` and `edge_features`.
-
-    The forward pass of `sire_core.recipes.iier.networks.LightScorer`, with the weights of `NeuralScorer`.
-    """
+    """Scores `[c]` of rows of `pair_features` and `edge_features`."""
     joined = _linear(weights, "edge.2", np.maximum(_linear(weights, "edge.0", edge), 0.0))
     hidden = np.maximum(_linear(weights, "score.0", np.concatenate((pair, joined), axis=1)), 0.0)
     direct = np.einsum("cf,of->co", np.concatenate((pair, edge), axis=1), weights["direct.weight"].astype(np.float64))

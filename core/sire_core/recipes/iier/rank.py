@@ -449,10 +449,7 @@ class EvidenceChains:
         return [reasons.chain(number, len(chain)) for number, chain in enumerate(result.chains)]
 
     async def gold_on_chains(self, questions: Sequence[Question], view: PoolView) -> list[float]:
-        """Share of each question's gold passages that are on a chain, 0..1; see `sire eval`.
-
-        A document of several passages counts once, by any of them, unless the data set names passages (`GoldNodes`).
-        """
+        """Share of each question's gold passages that are on a chain, 0..1; see `sire eval`."""
         graph = ChainGraph.of(view)
         gold = GoldNodes.of(view, graph)
         ids = [name.decode() for name in view.ids[graph.positions]]

@@ -232,10 +232,7 @@ class _ContentWords(dict[str, frozenset[str]]):
 
 
 def _joined(name: str, left: _Weighed, right: _Weighed, words: PaddedWords) -> BridgeFact:
-    """Join two facts; one that has only a short form of the entity's name gets the full name in front.
-
-    The full name is not used if only a third document, which a filter may hide, spells it out.
-    """
+    """Join two facts; one that has only a short form of the entity's name gets the full name in front."""
     full = words[name]
     spelled = any(full in words[text] for fact, _, title in (left, right) for text in (fact.text, title))
     facts = [left[0], right[0]]

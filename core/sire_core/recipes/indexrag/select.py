@@ -37,11 +37,7 @@ def choose(
     ranges: Mapping[str, QuotaRange],
     tokens: Callable[[int], int] = lambda _: 0,
 ) -> list[int]:
-    """Take entries of a ranking, best first, as the range of their group allows, until there are `k`.
-
-    With the range `[0, k_b]` for bridging facts this is Algorithm 1 of IndexRAG. An entry is taken if its group has
-    fewer than `high` entries, and either fewer than `low` or a place is left that no other group's `low` needs.
-    """
+    """Take entries of a ranking, best first, as the range of their group allows, until there are `k`."""
     accepted: list[int] = []
     counts: dict[str, int] = {}
     spent: dict[str, int] = {}

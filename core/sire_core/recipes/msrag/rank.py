@@ -219,10 +219,7 @@ class MixRecall:
         walked_entities: list[int],
         walked_relations: list[int],
     ) -> dict[int, tuple[str, int]]:
-        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine.
-
-        Units that PageRank reached count as one hop away.
-        """
+        """Kind and distance of every recalled unit: entities, relations, passages, each by distance and cosine."""
         near_by = self.expand == "nearby"
         hops = (self.entity_hops, self.relation_hops) if near_by else (0, 0)
         near, on_the_way = nearby_entities(entities, graph.incidence, hops[0], self.fanout, cosines)  # type: ignore[arg-type]  # an array is indexed like a sequence

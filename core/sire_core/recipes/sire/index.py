@@ -245,11 +245,7 @@ def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) 
 
 
 def _cut(metadata: Mapping[str, Any], is_shared: bool) -> tuple[str, int] | None:
-    """The text that a splitter cut a passage from, and where it begins there; None if the metadata do not tell.
-
-    Splitters leave `source` with an offset or headings; without these, passages that share all of their metadata,
-    a source among them, are pieces of one text.
-    """
+    """The text that a splitter cut a passage from, and where it begins there; None if the metadata do not tell."""
     source = metadata.get("source")
     if not isinstance(source, str):
         return None
@@ -342,12 +338,7 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
-    """Lines of documents that recur in so many others that `sire` does not search them, each once, in their order.
-
-    Args:
-        view: A snapshot of an index of `sire`.
-        documents: Ids of the documents.
-    """
+    """Lines of documents that recur in so many others that `sire` does not search them, each once, in their order."""
     positions = EntityGraph.of(view).chunk_positions
     passages = PassageWords.of(view, positions)
     recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.parts["fragments"]["lengths"] > 0)

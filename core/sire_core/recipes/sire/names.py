@@ -262,10 +262,7 @@ def _low(keys: Keys) -> Ints:
 
 
 def stands_alone(texts: SpelledText, starts: Ints) -> NDArray[np.bool_]:
-    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers.
-
-    A neighbour in a script without case says nothing: there all words would be capitalised.
-    """
+    """Whether capitalised words stand beside no other, as in `Paris Hilton`, and are neither short nor numbers."""
     last = len(texts) - 1
     after, before = np.minimum(starts + 1, last), np.maximum(starts - 1, 0)
     words = texts.vocabulary

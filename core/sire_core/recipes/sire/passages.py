@@ -51,11 +51,7 @@ _HEADING_WORDS = 12
 
 
 def passage_headings(title: str, text: str) -> list[str]:
-    """Headings of a passage: those of its section's path, and lines of its text that stand alone like one.
-
-    Splitters and converters leave headings in the text, often without their marks: a short line between blank lines
-    (or first in a longer text) that is no sentence, no item of a list and no code.
-    """
+    """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
     found = title.split(SEPARATOR) if SEPARATOR in title else []
     lines = [line.strip() for line in without_link_targets(text).strip().split("\n")]
     for place, line in enumerate(lines):

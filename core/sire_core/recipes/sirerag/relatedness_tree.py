@@ -304,11 +304,7 @@ class _Facts(Step):
 
 
 def _merge_rows(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Merge the rows of one fact into one line.
-
-    `entities` has, by key, the name as first written and the chunks that spell it out. A name that only another
-    document spells out, for example as its title, must not be shown: a filter may hide that document.
-    """
+    """Merge the rows of one fact into one line."""
     entities: dict[str, tuple[str, list[str]]] = {}
     bodies = [entry.body for entry in entries]
     for _, named, chunks, _ in bodies:
@@ -426,13 +422,7 @@ def split_aggregate(
     max_tokens: int | None,
     states: Callable[[Sequence[str], str], bool] = lambda _chunks, _name: True,
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Cut an aggregate into (text, chunk ids) of at most `max_tokens`, never inside a fact.
-
-    Boundaries depend on hashes of the facts, between half the limit and the limit: a new or removed fact changes its
-    own part and seldom another, so that the other parts of a hub and their summaries stay. Each part of a split
-    aggregate starts with the entity's name if its own chunks state the name; a fact above the limit is a part of its
-    own.
-    """
+    """Cut an aggregate into (text, chunk ids) of at most `max_tokens`, never inside a fact."""
     if max_tokens is None or count_tokens(aggregate.text) <= max_tokens:
         return [(aggregate.text, aggregate.chunk_ids)]
     room = max(1, max_tokens - count_tokens(aggregate.name))

@@ -79,12 +79,7 @@ def information_gain(inner: Floats, volumes: Floats, ceilings: Floats) -> Floats
 
 
 def merge_communities(level: MergeLevel, labels: Ints | None = None) -> Ints:
-    """Merge adjacent groups as long as some merge has a positive gain, the best ones first.
-
-    In every round the gains of all adjacent pairs are computed; then pairs are merged in the order of their gains, each
-    group once, if the gain is (nearly) the best of both. Another group may join a merge of this round if its gain is
-    still nearly as good. Rounds do with arrays what a heap does one merge at a time; ties go to the smaller numbers.
-    """
+    """Merge adjacent groups as long as some merge has a positive gain, the best ones first."""
     groups = canonical_labels(np.arange(level.graph.size) if labels is None else labels)
     state = _Groups(level.graph.contracted(groups), *level.scores(groups))
     strictness = _NEARLY_BEST
@@ -186,10 +181,7 @@ _GAIN_DIGITS = 10  # as for merges: ties must not hang on rounding
 
 
 def move_units(level: MergeLevel, labels: Ints) -> Ints:
-    """Repeat sweeps in which each unit may move to the adjacent group, or alone, where the information gains most.
-
-    The gains of all moves are computed at once; the moves are made one by one, the best first, if they still gain then.
-    """
+    """Repeat sweeps in which each unit may move to the adjacent group, or alone, where the information gains most."""
     csr = level.graph.rows()
 
     def sweep(labels: Ints, scores: Scores) -> Ints:
@@ -203,11 +195,7 @@ def move_units(level: MergeLevel, labels: Ints) -> Ints:
 
 
 def dissolve_groups(level: MergeLevel, labels: Ints) -> Ints:
-    """Repeat sweeps that dissolve groups: each unit goes to the adjacent group where it gains most, or is alone.
-
-    Units of a group with one target take the weight between them along. No group changes twice in a sweep, so the gains
-    are exact.
-    """
+    """Repeat sweeps that dissolve groups: each unit goes to the adjacent group where it gains most, or is alone."""
     csr = level.graph.rows()
 
     def sweep(labels: Ints, scores: Scores) -> Ints:
@@ -292,10 +280,7 @@ def _best_moves(level: MergeLevel, labels: Ints, csr: Rows, scores: Scores) -> t
 
 
 def _apply_moves(labels: Ints, moves: Lists, scores: Scores, least: float) -> Ints:
-    """Make those moves, in this order, that still gain when it is their turn.
-
-    Moves are units, targets, volumes, numbers of neighbors, and, concatenated, the neighbors and the weights to them.
-    """
+    """Make those moves, in this order, that still gain when it is their turn."""
     *units, neighbors, weights = moves
     inner, volumes, ceilings = (column.tolist() for column in scores)
     groups: list[int] = labels.tolist()
@@ -388,10 +373,7 @@ _MIN_ROUND_GAIN = 1e-3  # of the information: the last round is the one whose di
 
 
 def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
-    """Group units so that the tree entropy becomes small: merge, move and dissolve until it hardly improves.
-
-    Starts from groups `[n]`, or from single units; returns groups `[n]` numbered by their smallest unit, never worse.
-    """
+    """Group units so that the tree entropy becomes small: merge, move and dissolve until it hardly improves."""
     labels = merge_communities(level, start)
     while True:
         moved = move_units(level, labels)
@@ -403,11 +385,7 @@ def entropy_partition(level: MergeLevel, start: Ints | None = None) -> Ints:
 
 
 def entropy_tree(graph: UndirectedGraph, levels: int = 3, start: Ints | None = None) -> EncodingTree:
-    """Build a tree of at most `levels` levels with little entropy.
-
-    The first level found is a partition of the vertices, or `start` `[n]`. Its clusters are grouped to higher levels as
-    long as that saves anything; then the finest clusters are divided. Vertices without edges hang off the root.
-    """
+    """Build a tree of at most `levels` levels with little entropy."""
     base = MergeLevel.of(graph)
     labels = [entropy_partition(base) if start is None else canonical_labels(start)]
     while len(labels) < levels:

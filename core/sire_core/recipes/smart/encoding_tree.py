@@ -229,11 +229,7 @@ def one_dimensional_entropy(graph: UndirectedGraph) -> float:
 
 
 def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
-    """Return D = H1 - H of a tree, the bits that its internal nodes save; never negative.
-
-    Every edge saves log2(vol / V) of the smallest node that contains both its ends, weighted by its share of the
-    volume.
-    """
+    """Return D = H1 - H of a tree, the bits that its internal nodes save; never negative."""
     _check(graph, tree)
     volume = graph.volume()
     degrees = graph.degrees()
@@ -294,10 +290,7 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def vertex_colors(graph: UndirectedGraph) -> Hashes:
-    """Hash what the graph looks like from each vertex (eight rounds of color refinement).
-
-    Vertices that a symmetry maps onto each other have equal hashes; the numbering of vertices has no effect.
-    """
+    """Hash what the graph looks like from each vertex (eight rounds of color refinement)."""
     colors = np.zeros(graph.size, dtype=np.uint64)
     left, right = graph.edges.T
     weights = _mixed(np.ascontiguousarray(graph.weights.round(6)).view(np.uint64))
@@ -333,10 +326,7 @@ _SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, a
 
 
 def modularity(graph: UndirectedGraph, labels: Ints) -> float:
-    """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees.
-
-    Labels `[n]`, -1 for a vertex alone; at most 1, and 0 for a single cluster or a graph without edges.
-    """
+    """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees."""
     if np.shape(labels) != (graph.size,):
         raise ConfigurationError(f"Give one label for each of the {graph.size} vertices.")
     if not len(graph.edges):
@@ -388,10 +378,7 @@ def information_beyond_chance(first: Ints, second: Ints) -> float:
 
 
 def corrected_information(first: Ints, second: Ints) -> float:
-    """Return the adjusted mutual information (Vinh et al. 2010): 0 for chance or single clusters, 1 if equal.
-
-    Chance is measured as in `information_beyond_chance`.
-    """
+    """Return the adjusted mutual information (Vinh et al. 2010): 0 for chance or single clusters, 1 if equal."""
     beyond = information_beyond_chance(first, second)
     if beyond == 0:
         return 0.0

@@ -147,10 +147,7 @@ def abstract_neural(
 def _polished(
     graph: UndirectedGraph, trees: tuple[EncodingTree, ...], levels: int, rounds: int
 ) -> tuple[EncodingTree, ...]:
-    """Grow trees by entropy from each head's finest clusters; edges inside other heads' clusters weigh less.
-
-    Gradients find clusters, moves of single vertices find their members.
-    """
+    """Grow trees by entropy from each head's finest clusters; edges inside other heads' clusters weigh less."""
     if not rounds or not all(tree.height for tree in trees):
         return trees
     groups = [tree.filled()[0] for tree in trees]

@@ -268,11 +268,7 @@ def read_network(
     *,
     edge_weight: str = "strength",
 ) -> EntityNetwork:
-    """Build vertices and edges from what passages name and state.
-
-    Vertices are numbered in the order of their mentions, those of one passage by their ids. Entities that no passage
-    spells out are no vertices.
-    """
+    """Build vertices and edges from what passages name and state."""
     named_rows, about = table.parts["named"], table.parts["about"]
     codes, groups = id_hashes(named_rows["ids"]), named_rows.groups()
     # By their first eight bytes, which tell the ids of one passage apart, and compare faster than the whole.

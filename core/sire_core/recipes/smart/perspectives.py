@@ -80,32 +80,7 @@ def abstract_greedy(
     views: Mapping[str, View] | None = None,
     seed: int = 0,
 ) -> tuple[Perspective, ...]:
-    """Propose trees of several views of the vertices and choose `kappa` that explain much and share little.
-
-    Every view is grouped by entropy merging, the graph itself also by Leiden at three resolutions; after each choice,
-    merging also sees the views chosen so far with less weight on the edges inside the chosen clusters. The value of a
-    tree is the share of its own view's entropy that it explains beyond what merging explains of the same edges between
-    random vertices (few edges make clusters of anything), times the share of the graph's largest component that has
-    edges in this view. What two trees share is their normalized mutual information beyond chance, over that component.
-    Trees of one view that a symmetry of the view maps onto each other count once, and the first tree is one of the
-    graph itself. The order of vertices matters where gains tie, and to Leiden.
-
-    Args:
-        graph: Vertices and the weights of their relations.
-        kappa: Trees wanted, at least 1.
-        levels: Maximum levels per tree, at least 1.
-        diversity: Weight of what the trees share (the paper's lambda), at least 0.
-        informative: False chooses trees by what they share alone.
-        views: Further views by name: a weight per edge of the graph, or another graph on the vertices.
-        seed: Seed of Leiden; equal seeds give equal trees.
-
-    Returns:
-        At most `kappa` different trees. For a graph with fewer than four vertices or no edges: one tree with a root
-        only.
-
-    Raises:
-        ConfigurationError: A setting out of range, or a view that does not fit the graph.
-    """
+    """Propose trees of several views of the vertices and choose `kappa` that explain much and share little."""
     if kappa < 1 or levels < 1 or not (np.isfinite(diversity) and diversity >= 0):
         raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and diversity >= 0")
     graphs = {RELATIONS: graph} | {name: _as_graph(graph, name, view) for name, view in (views or {}).items()}
@@ -137,10 +112,7 @@ def tree_information(
     measure: Callable[[NDArray[np.int64], NDArray[np.int64]], float] = mutual_information,
     mask: NDArray[np.bool_] | None = None,
 ) -> float:
-    """Return the mean mutual information of two trees, level by level, over `mask` `[n]` or all vertices.
-
-    A tree with fewer levels repeats its highest.
-    """
+    """Return the mean mutual information of two trees, level by level, over `mask` `[n]` or all vertices."""
     if not min(first.height, second.height):
         return 0.0
     mask = np.ones(first.size, dtype=np.bool_) if mask is None else mask
@@ -296,21 +268,7 @@ def shrunk(graph: UndirectedGraph, chosen: Sequence[EncodingTree]) -> Undirected
 def describe_trees(
     graph: UndirectedGraph, perspectives: Sequence[Perspective], views: Sequence[UndirectedGraph]
 ) -> dict[str, Any]:
-    """Measure trees; the result is JSON-serializable (SMART, table 4).
-
-    Args:
-        graph: Relations between the entities.
-        perspectives: Trees over its vertices.
-        views: The graph that each of them groups.
-
-    Returns:
-        `entities`, `relations` (vertices and edges), `entropy` (H1 in bits); per tree under `trees`: its `view`,
-        `clusters` and `modularity` by level, `information` (bits), `entropy` (its H) and `share` (information over
-        H1), all in that view; over all trees: `modularity`, the mean over trees at each level, then over levels; `nmi`,
-        the mean over levels and pairs of trees; `corrected_nmi` by level: the mean over pairs of trees, corrected
-        for chance, over the largest component of the relations, both None for one tree; `corrected_pairs`, its first
-        level by pair of trees, named by their numbers from 1.
-    """
+    """Measure trees; the result is JSON-serializable (SMART, table 4)."""
     filled = [one.tree.filled() for one in perspectives]
     # A vertex without edges is alone in every tree, so it does not count for the agreement of trees.
     joined, vertices = graph.degrees() > 0, graph.largest_component()
@@ -406,13 +364,7 @@ class StoredTrees:
 def carried_over(
     stored: StoredTrees, network: EntityNetwork, views: Sequence[EvidenceView]
 ) -> tuple[EncodingTree, ...]:
-    """Apply stored trees to the vertices as they are now.
-
-    Entities that are gone are left out. A new one joins, level by level, the cluster with most of the weight of its
-    edges in the tree's view; new ones without a path to an old one form a cluster per connected component. Then the
-    finest clusters that contain an entity that is new, or named by other passages than before, are grouped again
-    (`repaired_clusters`).
-    """
+    """Apply stored trees to the vertices as they are now."""
     positions = positions_in(stored.keys, network.keys)
     known = positions >= 0
     labels = np.where(known, stored.labels[..., positions], -1)

@@ -63,12 +63,7 @@ class Report:
 def extract_report(
     node: ReportNode, candidates: Sequence[int], network: EntityNetwork, max_tokens: int, min_passages: int = 2
 ) -> Report | None:
-    """Quote a community: its central entities, then the sentences that say most about it.
-
-    Sentences are chosen one by one: first those that name the most central entities not named yet, of passages not
-    quoted yet. Where a report needs two passages and the best sentences are all of one, the best of them and the best
-    of any other passage are taken.
-    """
+    """Quote a community: its central entities, then the sentences that say most about it."""
     choose = strongest if min_passages < 2 else _pick_statements
     picked = choose(node.relevance, network.statements, candidates, max_tokens)
     if not picked:
@@ -308,10 +303,7 @@ class ModelReports:
     async def write(
         self, evidence: Sequence[ReportEvidence], progress: Callable[[int, int], None] | None = None
     ) -> list[Report | Failure]:
-        """Write a report on each community; one that fails gives a `Failure`.
-
-        The provenance of a report is everything that the model was shown, since it may have used any of it.
-        """
+        """Write a report on each community; one that fails gives a `Failure`."""
         return await map_all(self._one, evidence, concurrency_of(self._model), progress)
 
     async def _one(self, evidence: ReportEvidence) -> Report | Failure:

@@ -59,12 +59,7 @@ def train_trees(
     settings: NeuralSettings,
     seed: int,
 ) -> tuple[EncodingTree, ...]:
-    """Train and return the trees that are best once hardened.
-
-    Up to 50,000 vertices every step sees the whole graph; of a larger one, a sample of vertices with their neighbors is
-    trained on, and the trained network is applied to all. `vertices` are those with edges, ascending, `sizes` the
-    clusters of every level, the finest first.
-    """
+    """Train and return the trees that are best once hardened."""
     generator = torch.Generator().manual_seed(seed)
     linked, rows = _connected_part(graph, features, vertices, settings.positions, seed)
     whole = _problem(linked, rows, settings)
@@ -224,10 +219,7 @@ _TINY = 1e-12
 
 
 def sparse_adjacency(size: int, edges: Tensor, weights: Tensor, *, normalized: bool = False) -> Tensor:
-    """Return the symmetric sparse matrix of edges int64 `[m, 2]` with weights `[m]`.
-
-    `normalized` divides every entry by the square root of the degrees of both its ends.
-    """
+    """Return the symmetric sparse matrix of edges int64 `[m, 2]` with weights `[m]`."""
     pairs = torch.cat([edges, edges.flip(1)]).T
     values = torch.cat([weights, weights])
     if normalized:
@@ -296,11 +288,7 @@ _DIFFUSION_STEPS = 20
 
 
 def positions(graph: UndirectedGraph, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return diffusion-map coordinates float32 `[n, at most width]` by subspace iteration, the slowest modes first.
-
-    Vertices are near that a random walk mixes soon. Every vertex needs an edge; a mode that does not decay has mean
-    square 1.
-    """
+    """Return diffusion-map coordinates float32 `[n, at most width]` by subspace iteration, the slowest modes first."""
     from scipy.sparse import csr_array
 
     starts, targets, weights = graph.rows()

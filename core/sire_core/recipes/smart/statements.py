@@ -30,10 +30,7 @@ _LOWERCASE_WORD = re.compile(r"\b[^\W\d_A-Z][^\W\d_]{2,}\b")
 
 @lru_cache(1 << 16)
 def predicate_family(predicate: str) -> str:
-    """Return the stems of a predicate's content words, with `not` in front where it is negated.
-
-    `was born in` and `born at` are one family; `cannot produce` and `produces` are two.
-    """
+    """Return the stems of a predicate's content words, with `not` in front where it is negated."""
     words = tokenize(predicate.replace("_", " "))
     stems = [_stem(word) for word in words if word not in FUNCTION_WORDS]
     denied = ["not"] if any(word in _NEGATIONS for word in words) else []
@@ -169,11 +166,7 @@ class PassageTexts:
 
 
 def read_passage(record: ExtractionRecord | None, mentions: Sequence[EntityMention], title: str) -> PassageStatements:
-    """Read pairs, statements, descriptions and features of a passage from its extraction record.
-
-    Relations join two entities with their strengths. A sentence without relations joins the entities it names. An
-    entity that no sentence joins is joined with the entity of the passage's title.
-    """
+    """Read pairs, statements, descriptions and features of a passage from its extraction record."""
     stated = PassageStatements()
     joined: set[int] = set()
     if record is not None and mentions:

@@ -46,12 +46,7 @@ class EvidenceView:
 def evidence_views(
     table: NetworkTable, mentions: Ints, graph: UndirectedGraph, names: Collection[str] | None = None
 ) -> dict[str, EvidenceView]:
-    """Return the views with at least one edge, by name.
-
-    `relations`: what passages state of two entities; `relations of kind ...`: the same with most weight on one family
-    of predicates; `passages`: named together; `neighbours`: related to the same entities; `roles`: same roles in
-    relations; `descriptions`: described in the same words. Types count in the last two.
-    """
+    """Return the views with at least one edge, by name."""
     views = {RELATIONS: EvidenceView(graph)}
     wanted = (lambda _: True) if names is None else names.__contains__
     if names is None or any(name.startswith(_OF_KIND) for name in names):
@@ -139,11 +134,7 @@ def _similar_entities(
 
 
 def _adjacent_pairs(unit: NDArray[np.float64]) -> Ints:
-    """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates.
-
-    Rows are sorted again with every eighth coordinate first: similar rows are adjacent in some of these orders, equal
-    ones in all. Work grows with n log n.
-    """
+    """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates."""
     bits = np.packbits(unit > 0, axis=1).view(np.uint64).ravel()
     pairs = [np.empty((0, 2), dtype=np.int64)]
     for shift in range(0, _WIDTH, 8):

@@ -71,10 +71,7 @@ class _Fused:
         return await self._fused.top(n)
 
     def scores_at(self, positions: IntArray) -> FloatArray:
-        """The rankings' orders of just these positions, fused: the same however far the rankings were read.
-
-        Minus infinity where the filter hides a position, as in other rankings.
-        """
+        """The rankings' orders of just these positions, fused: the same however far the rankings were read."""
         fused = np.zeros(len(positions), dtype=np.float32)
         for ranking in self._rankings:
             scores = ranking.scores_at(positions)

@@ -83,10 +83,7 @@ class Rerank:
 
 
 async def ask_order(model: LanguageModel, query: str, texts: Sequence[str], named: int = 2) -> list[int]:
-    """Ask a language model which texts help most; one call.
-
-    Returns every place of `texts` once, the most helpful first.
-    """
+    """Ask a language model which texts help most; one call."""
     data = json.dumps({"question": query, "passages": numbered(texts)}, ensure_ascii=False, indent=1)
     prompt = Prompt(_INSTRUCTIONS.format(named=min(named, len(texts))), data)
     answer = await model.complete(prompt, max_tokens=10 + 5 * named)

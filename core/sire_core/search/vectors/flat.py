@@ -137,11 +137,7 @@ def _save(index: Any, directory: Path) -> None:
 
 
 def coded(matrix: FloatArray, cells_from: int = CELLS_FROM) -> Any:
-    """Make the codes of unit rows `[n, d]`: product quantization with a fast scan of faiss.
-
-    From 200,000 rows on they lie in cells, of which a search reads the nearest ones: so many that they hold 99 % of the
-    nearest rows of test questions. Where that takes more than half of the cells, as on random vectors, there are none.
-    """
+    """Make the codes of unit rows `[n, d]`: product quantization with a fast scan of faiss."""
     import faiss
 
     rows, dimension = matrix.shape
@@ -166,10 +162,7 @@ def _fill(index: Any, matrix: FloatArray, trained_on: int) -> None:
 
 
 def _cells_read(index: Any, matrix: FloatArray) -> int:
-    """How many of the nearest cells hold almost all nearest rows of a question.
-
-    A test question lies between two rows, which do not count: rows themselves lie nearer to others than questions do.
-    """
+    """How many of the nearest cells hold almost all nearest rows of a question."""
     import faiss
 
     pairs = np.random.default_rng(0).choice(len(matrix), (2, _ASKED), replace=False)

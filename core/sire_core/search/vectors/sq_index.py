@@ -36,10 +36,7 @@ def sq_pays(rows: int, dimension: int) -> bool:
 
 
 def row_products(rows: FloatArray, question: FloatArray) -> FloatArray:
-    """Products `[rows]` of rows `[rows, d]` with a question `[d]`, one by one.
-
-    Equal rows have equal ones, whatever stands beside them.
-    """
+    """Products `[rows]` of rows `[rows, d]` with a question `[d]`, one by one."""
     return np.asarray(np.matmul(rows[:, None, :], question[:, None])[:, 0, 0], dtype=np.float32)
 
 
@@ -102,10 +99,7 @@ class SQIndex:
         return cls(matrix, codes, scale, error**0.5)
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray] | None:
-        """The `n` rows nearest to a question `[d]` of length 1 at most, best first, and their products.
-
-        None where the exact scan is cheaper.
-        """
+        """The `n` rows nearest to a question `[d]` of length 1 at most, best first, and their products."""
         rows = len(self.matrix)
         level = float(np.abs(question).max()) / _LEVELS
         if not level or n < 1:
