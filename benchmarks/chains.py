@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from sire_core import Index
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate

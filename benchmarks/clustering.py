@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sire_core.algorithms.cluster_pairs import coverage, pairs
+from sire_core.algorithms.grouping import coverage, pairs
 from sire_core.algorithms.text import count_tokens
 from sire_core.trees.clustering import paper_clusters, soft_clusters, split_by_tokens
 

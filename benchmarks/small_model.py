@@ -25,8 +25,7 @@ from statistics import fmean
 from sire_core import Index
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.errors import StorageError
-from sire_core.evaluate.answer_eval import AnswerConfig, AnsweredQuestion, answer_questions
-from sire_core.evaluate.answer_file import AbsentModel, AnswerFile
+from sire_core.evaluate.answer_eval import AbsentModel, AnswerConfig, AnsweredQuestion, AnswerFile, answer_questions
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.models.caching import CachedModel

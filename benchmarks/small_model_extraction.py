@@ -25,7 +25,7 @@ from statistics import fmean
 
 from sire_core import Document, Index
 from sire_core.errors import ModelError
-from sire_core.evaluate.answer_file import AbsentModel, AnswerFile
+from sire_core.evaluate.answer_eval import AbsentModel, AnswerFile
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.extraction.merged import MergedExtractor

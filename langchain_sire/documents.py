@@ -10,13 +10,12 @@ from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 
-from sire_core.corpus.file_titles import FileTitles
 from sire_core.corpus.sections import title_of
+from sire_core.corpus.titles import FileTitles
 from sire_core.corpus.validation import check_as_many, text_rows
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
-from sire_core.storage.uuids import to_uuid
-from sire_core.types import Document, Hit, Passage, Unit, digest
+from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
 
 KEY = "sire"
 """Metadata key under which a retrieved document has what we say of it."""

@@ -13,7 +13,7 @@ from langchain_sire.vector_store import VectorStoreMirror, over_vector_store
 from sire_core.arguments import named, parameters
 from sire_core.index import Index
 from sire_core.recipes.registry import recipe_of, take_settings
-from sire_core.storage.json_files import read_optional, write_checked
+from sire_core.storage.plain_files import read_optional, write_checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection

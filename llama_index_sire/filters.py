@@ -9,7 +9,7 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Condition, Filter, FilterGroup, both, condition, parse_filter
-from sire_core.storage.uuids import from_uuid, to_uuid
+from sire_core.types import from_uuid, to_uuid
 
 FilterLike = Union[MetadataFilters, Filter, Mapping[str, Any], str, None]
 """LlamaIndex's `MetadataFilters`, or what the core reads: a mapping, a text such as `year>1990`, a `Filter`."""

@@ -31,8 +31,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.progress import Bars
 from sire_core.recipes.registry import recipe_by_name
-from sire_core.storage.uuids import to_uuid
-from sire_core.types import Unit, UnitKind
+from sire_core.types import Unit, UnitKind, to_uuid
 
 _logger = logging.getLogger(__name__)
 

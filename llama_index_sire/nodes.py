@@ -14,8 +14,7 @@ from llama_index_sire.calls import call, overrides
 from llama_index_sire.documents import NODE_KEY, HitMetadata, own_metadata, read_about
 from sire_core.reason import RetrieverSource
 from sire_core.reason.searchers import ForeignHit, foreign_hit
-from sire_core.storage.uuids import to_uuid
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Hit, Unit, UnitKind, to_uuid
 
 PROVENANCE_KEYS = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids", "sire_differing", "sire_path")
 """Metadata keys that we add: kind, level, JSON texts, and the path of a hit. Neither embedded nor shown to models."""

@@ -20,8 +20,8 @@ from sire_core.index import Index
 from sire_core.models.base import check_language_model
 from sire_core.recipes.registry import recipe_of, take_settings
 from sire_core.storage.folder import Folder
-from sire_core.storage.json_files import read_checked, read_optional, write_checked
 from sire_core.storage.manifest import Manifest
+from sire_core.storage.plain_files import read_checked, read_optional, write_checked
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import BasePydanticVectorStore

@@ -43,7 +43,7 @@ from llama_index_sire.opening import (
 )
 from sire_core.arguments import named, parameters
 from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.corpus.file_titles import FileTitles
+from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
@@ -51,7 +51,7 @@ from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
-from sire_core.storage.uuids import to_uuid
+from sire_core.types import to_uuid
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine

@@ -20,8 +20,8 @@ from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-from sire_core.serve.arguments import AnswerArguments, SearchArguments, explain_filter, read_arguments, search_arguments
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
+from sire_core.serve.tools import AnswerArguments, SearchArguments, explain_filter, read_arguments, search_arguments
 
 if TYPE_CHECKING:
     from llama_index_sire.opening import LLMLike

@@ -20,7 +20,7 @@ from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
 from sire_core.search.vectors.vector_store import FrameworkMirror, VectorStoreRanker, check_store, describe_store
-from sire_core.storage.uuids import from_uuid, to_uuid
+from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sire_core.algorithms.text import name_key as name_key
     from sire_core.algorithms.text import split_sentences as split_sentences
     from sire_core.algorithms.text import tokenize as tokenize
-    from sire_core.algorithms.voting import parse_numbers as parse_numbers
     from sire_core.derive.derivation import Derivation as Derivation
     from sire_core.derive.derivation import PlainDerivation as PlainDerivation
     from sire_core.derive.rows import Entry as Entry
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from sire_core.knowledge.knowledge_graph import PassageNames as PassageNames
     from sire_core.knowledge.names import similar_names as similar_names
     from sire_core.models.prompt_format import numbered as numbered
+    from sire_core.models.prompt_format import parse_numbers as parse_numbers
     from sire_core.protocols import BoolArray as BoolArray
     from sire_core.protocols import BuildView as BuildView
     from sire_core.protocols import FloatArray as FloatArray
@@ -85,7 +85,6 @@ _MODULES = {
     "algorithms.grouping": "positions_in ranges",
     "algorithms.pagerank": "CSRGraph personalized_pagerank",
     "algorithms.text": "name_key split_sentences tokenize",
-    "algorithms.voting": "parse_numbers",
     "derive.derivation": "Derivation PlainDerivation",
     "derive.rows": "Entry Group Item Output PassageInput Row",
     "derive.step": "Context Step",
@@ -95,7 +94,7 @@ _MODULES = {
     "knowledge.knowledge_graph": "KnowledgeGraph PassageNames",
     "knowledge.names": "similar_names",
     "knowledge.edge_columns": "IdPositions relation_ends",
-    "models.prompt_format": "numbered",
+    "models.prompt_format": "numbered parse_numbers",
     "protocols": "BuildView LanguageModel Prompt Ranker Ranking Recipe Selector View",
     "recipes.published": "Ablation register_ablations register_published",
     "recipes.pool_ranker": "PoolRanker",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+from sire_core.arguments import named, parameters
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
-from sire_core.index_keywords import explains_settings
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.types import BuildReport, Document, Failure, Hit
@@ -31,6 +33,58 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+_SPELLINGS = {
+    "top_k": "k",
+    "limit": "k",
+    "filters": "filter",
+    "where": "filter",
+    "llm": "language_model",
+    "embedding": "embedder",
+    "embed_model": "embedder",
+}
+"""Words of other libraries for arguments of `Index`."""
+
+
+def explains_settings(function: Callable[P, T]) -> Callable[P, T]:
+    """A method of `Index` that says where a keyword belongs that it does not have."""
+    known, called = parameters(function), function.__qualname__.removesuffix(".__init__")
+
+    def check(arguments: Mapping[str, Any]) -> None:
+        for word in arguments.keys() - set(known):
+            _refuse_keyword(called, known, word, arguments[word])
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def acall(*args: P.args, **kwargs: P.kwargs) -> Any:
+            check(kwargs)
+            return await function(*args, **kwargs)
+
+        return cast("Callable[P, T]", acall)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        check(kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _refuse_keyword(called: str, known: Collection[str], word: str, value: object) -> None:
+    from sire_core.recipes.registry import factory_of, recipe_names
+
+    owners = [name for name in recipe_names() if (make := factory_of(name)) and word in make().config]
+    if owners:
+        first = owners[0]
+        raise TypeError(
+            f"{called}() has no argument {word!r}: it is a setting of recipes ({', '.join(owners)}), with which an "
+            f"index is opened: Index(path, recipe={first}({word}={value!r})), with {first} from sire_core.recipes."
+        )
+    if word == "recipe":
+        raise TypeError(f"{called}() has no argument 'recipe': call the method of index.using({value!r}).")
+    named(called, {word: value}, known, _SPELLINGS)
+    raise TypeError(f"{called}() has no argument {word!r}; use {_SPELLINGS[word]!r}.")
 
 
 class Index:

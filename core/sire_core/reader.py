@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import Recipe, VectorIndex
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.search.vectors.store_scores import FollowedIndex
+    from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles, PendingUnits
     from sire_core.storage.manifest import BuiltRecipe, Manifest
@@ -318,7 +318,7 @@ class Reader:
 
     def _user_store(self, owners: tuple[str, ...]) -> FollowedIndex | None:
         """The user's own store, with the units that were not sent to it yet."""
-        from sire_core.search.vectors.store_scores import FollowedIndex
+        from sire_core.search.vectors.vector_store import FollowedIndex
         from sire_core.storage.index_files import PendingUnits
 
         vectors = self.vectors
@@ -385,7 +385,7 @@ class Reader:
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
-        from sire_core.corpus.file_titles import FILE_KEYS, file_of
+        from sire_core.corpus.titles import FILE_KEYS, file_of
 
         if self._configuration.allow is not None:  # decided by passage
             return {document.id: file for document in self.documents(None) if (file := file_of(document.metadata))}

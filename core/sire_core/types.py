@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
-from sire_core.algorithms.links import without_link_targets
+from sire_core.algorithms.words import without_link_targets
 from sire_core.errors import ConfigurationError
+
+_UNIT = 24
+_DIGITS = 32
 
 
 def digest(*parts: str, size: int = 12) -> str:
@@ -376,3 +379,14 @@ class BuildReport:
     generation: int = 0
     dropped: tuple[str, ...] = ()
     learned_again: bool = False
+
+
+def to_uuid(unit: str) -> str:
+    """Return the id of a unit as a UUID: its 24 hexadecimal digits, padded with zeros."""
+    digits = unit.ljust(_DIGITS, "0")
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def from_uuid(name: str) -> str:
+    """Return the id of the unit of a UUID; any other text comes back in some form."""
+    return name.replace("-", "")[:_UNIT]

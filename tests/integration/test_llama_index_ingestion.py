@@ -17,7 +17,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
-from sire_core.storage.uuids import to_uuid
+from sire_core.types import to_uuid
 
 RECIPES = sorted(REGISTRY)
 CANARY = "Zorbleflux"

@@ -12,7 +12,7 @@ import pytest
 from sire_core.errors import LimitExceededError, ModelError
 from sire_core.index import Index
 from sire_core.models.openai.embedder import OpenAIEmbedder
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.storage.check import check_folder
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import LimitExceededError
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.prices import Price
 from sire_core.models.usage import UsageLimits
 from sire_core.testing.contents import read_contents

@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import BuildError
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

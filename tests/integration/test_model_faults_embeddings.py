@@ -5,7 +5,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.models.openai.embedder import OpenAIEmbedder
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Embedder
 from sire_core.testing.hash_embedder import HashEmbedder

@@ -12,7 +12,7 @@ import pytest
 from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import Prompt
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 

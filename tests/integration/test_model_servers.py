@@ -17,7 +17,7 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError,
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Prompt
 from sire_core.storage.calls import CallStore

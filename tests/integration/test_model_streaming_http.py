@@ -14,7 +14,7 @@ from sire_core.errors import LimitExceededError, ModelError, RefusalError, Unusa
 from sire_core.models.base import stream_answer
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Completion, ModelRequest, Prompt, StreamingModel

@@ -19,7 +19,7 @@ from sire_core.cli.app import app
 from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
-from sire_core.models.openai.retry import RetryPolicy
+from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import Prompt
 from sire_core.testing.scripted_model import default_script
 from support.chat_frames import json_response

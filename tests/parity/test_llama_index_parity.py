@@ -8,7 +8,7 @@ from llama_index_sire import SireNodeParser, SireRetriever, to_documents
 from sire_core.data import demo_documents, demo_questions
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
-from sire_core.storage.uuids import to_uuid
+from sire_core.types import to_uuid
 
 RECIPES = sorted(REGISTRY)
 K = 12

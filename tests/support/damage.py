@@ -12,8 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sire_core.storage.checksums import CheckedWrites
-from sire_core.storage.rows import CHUNKS, DOCUMENTS, EDGES, META, NOTES, STATES, UNITS
-from sire_core.storage.step_tables import STEP_TABLES
+from sire_core.storage.rows import CHUNKS, DOCUMENTS, EDGES, META, NOTES, STATES, STEP_TABLES, UNITS
 
 __all__ = [
     "DAMAGES",

@@ -12,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Lists = tuple[NDArray[np.int64], NDArray[np.float64]]
     Marks = NDArray[np.bool_]
     from scipy.sparse import csr_array
@@ -32,6 +30,19 @@ _SAMPLE = 32
 _ROUNDS = 3
 _ROWS = 2048
 """Rows whose vectors are gathered at once."""
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows `[n, d]` divided by their length; zero rows stay zero."""
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.ndim != 2:
+        raise ConfigurationError(f"vectors must be a matrix with one row per text, not of shape {array.shape}")
+    squares = np.einsum("ij,ij->i", array, array, dtype=np.float64)
+    if not np.isfinite(squares).all():
+        row = int(np.flatnonzero(~np.isfinite(squares))[0])
+        raise ConfigurationError(f"vector {row} is not finite; check what the embedder returns for this text")
+    lengths = np.sqrt(squares)
+    return np.asarray(array / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
 
 def nearest_neighbors(

@@ -1,4 +1,4 @@
-"""Matching and cutting text: name keys, answer normalisation, tokens, sentences. Pure functions."""
+"""Matching, cleaning and cutting text: name keys, answer normalisation, tokens, sentences. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import string
 import unicodedata
 from functools import lru_cache
+from typing import Any
 
 from sire_core.algorithms.words import bare_text, find_words, is_plain, token_pattern
 
@@ -189,3 +190,25 @@ def phrase_words(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return " ".join(find_words(text.casefold()))
+
+
+def clean_text(text: str) -> str:
+    """Remove NUL characters, join surrogate pairs and replace lone surrogates by U+FFFD."""
+    # Subclasses (string enumerations, numpy strings) become plain strings.
+    text = str.__str__(text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "")
+
+
+def clean_value(value: Any) -> Any:
+    """A JSON value whose texts and keys are clean."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [clean_value(item) for item in value]
+    if isinstance(value, dict):
+        return {clean_text(key): clean_value(item) for key, item in value.items()}
+    return value

@@ -31,6 +31,9 @@ _BREAK = re.compile(f"[{_BREAKS}]+")
 _UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
 # Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
 _GAP = re.compile("(?<=[\u0620-\u06ff])\u200c")
+LINK_TARGET = r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}(?:[ \t]+\"[^\"\n]{0,300}\")?\)"
+"""Pattern of the address of a Markdown link or image, from the closing bracket of its text on."""
+_TARGET = re.compile(LINK_TARGET)
 
 
 @cache
@@ -100,3 +103,8 @@ def token_pattern(longest: int = 0) -> re.Pattern[str]:
     letter = rf"[^\W{UNSPACED}]"
     word = rf"(?:{letter}{on}){{1,{longest}}}" if longest else rf"{letter}+(?:[{signs()}]+{letter}*)*"
     return re.compile(rf"[{_EAST}]{on}|(?:[{_SOUTH_EAST}]{on}){{1,3}}|{word}|[^\w\s]{on}")
+
+
+def without_link_targets(text: str) -> str:
+    """Return a text with `[words]` for every `[words](address)`: addresses are no words of a passage."""
+    return _TARGET.sub("]", text) if "](" in text else text

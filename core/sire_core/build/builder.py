@@ -11,9 +11,16 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.pluralize import count
-from sire_core.build.build_context import BuildContext
 from sire_core.build.memory import LARGE, trim_memory
-from sire_core.build.organizing import Job, check_no_loss, jobs_for, organize_all, plan_recipe, split_compatible
+from sire_core.build.organizing import (
+    BuildContext,
+    Job,
+    check_no_loss,
+    jobs_for,
+    organize_all,
+    plan_recipe,
+    split_compatible,
+)
 from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.document_export import StoredDocument
 from sire_core.derive.runners import resolve_runner

@@ -181,7 +181,7 @@ def reembed(
 def _take_place(folder: Path, new: Path, generation: int) -> None:
     """Put the new folder in the place of the old one."""
     from sire_core.storage.folder import Folder, replace_folder
-    from sire_core.storage.json_files import copy_adapter_files
+    from sire_core.storage.plain_files import copy_adapter_files
 
     with Folder(folder).writing():
         if manifest_of(folder).generation != generation:

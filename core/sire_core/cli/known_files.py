@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sire_core.corpus.files import SourceFile
 from sire_core.errors import StorageError
-from sire_core.storage.json_files import read_checked, write_checked
+from sire_core.storage.plain_files import read_checked, write_checked
 
 KNOWN_FILES = "known_files.json"
 """Name of the list in an index folder."""

@@ -256,7 +256,7 @@ def eval_models(
     calls: ModelOptions, *, judge: str | None, to: Path | None, answers: Path | None, builds: bool
 ) -> Iterator[EvalModels]:
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
-    from sire_core.evaluate.answer_file import AnswerFile
+    from sire_core.evaluate.answer_eval import AnswerFile
     from sire_core.models.caching import CachedModel
 
     model = calls.model()

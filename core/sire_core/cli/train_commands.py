@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from sire_core.algorithms.pluralize import count
+from sire_core.build.estimate import DryRunModel
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
+from sire_core.extraction.model import ModelExtractor
+from sire_core.extraction.record import to_json
+from sire_core.extraction.stage import missing_chunks
+from sire_core.models.prompt_format import render
+from sire_core.storage.index_files import IndexFiles
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -26,6 +32,43 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.training import TrainedScorer, TrainingConfig
 
 _SCORERS = ("light", "encoder")
+_BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")
+"""Of a record what a model does not write."""
+
+
+def training_examples(
+    folder: str | Path, *, documents: int | None = 10_000, seed: int = 0, recipe: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer."""
+    import numpy as np
+
+    files = IndexFiles(Path(folder))
+    try:
+        built = files.manifest().find(None, recipe)
+        if "|extract/" not in built.extraction:
+            raise ConfigurationError(
+                f"{folder}: {built.name} was built from {built.extraction or 'no records'}, not by a model with one "
+                "call per passage. Build it with --llm MODEL and without --native."
+            )
+        chunks = files.store.chunks()
+        names = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
+        drawn = np.random.default_rng(seed).permutation(len(names))[:documents]
+        wanted = {names[number] for number in drawn.tolist()}
+        asker = ModelExtractor(DryRunModel())
+        items = [item for item in missing_chunks(chunks, set()) if item.chunk.doc_id in wanted]
+        records = files.calls.records(built.extraction, [item.chunk.hash for item in items])
+        for item in items:
+            record = records.get(item.chunk.hash)
+            if record is None or record.status == "failed":
+                continue
+            prompt = render(asker.prompt(item))
+            answer = {"entities": [], "facts": [], "keywords": [], "topic": "", "abstractiveness": "low"}
+            answer |= {name: value for name, value in json.loads(to_json(record)).items() if name not in _BOOKS}
+            texts = (prompt.system, prompt.user, json.dumps(answer, ensure_ascii=False))
+            roles = ("system", "user", "assistant")
+            yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
+    finally:
+        files.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +391,6 @@ def export_training(
     The SiReRAG paper trains a small model on 10,000 documents labelled by a large one. The small model is then used
     with the same prompts: sire index SRC --to DIR --llm SMALL --base-url URL.
     """
-    from sire_core.build.training_examples import training_examples
-
     check_writable("--to", to)
     examples = training_examples(folder, documents=documents, seed=seed, recipe=recipe or "")
     lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in examples]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sire_core.algorithms.pluralize import count
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, json_lines, parse_json, read_text
 from sire_core.corpus.records import is_official, json_string, official_passages
 from sire_core.corpus.validation import clean_metadata

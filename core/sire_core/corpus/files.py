@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.errors import ConfigurationError, CorpusError
 
 _WITHIN = 1024

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.files import check_readable, decode_as
 from sire_core.corpus.html import html_to_markdown
 from sire_core.errors import CorpusError

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Union
 
 from sire_core.algorithms.pluralize import count
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
     DEFAULT_MAX_BYTES,

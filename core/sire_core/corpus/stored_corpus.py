@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from sire_core.corpus.changes import CorpusChange
     from sire_core.corpus.document_export import StoredDocument
-    from sire_core.types import Chunk
 
 
 def chunk_units(chunks: Sequence[Chunk]) -> list[Unit]:

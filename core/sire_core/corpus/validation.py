@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sire_core.algorithms.pluralize import count
-from sire_core.clean_text import clean_text, clean_value
+from sire_core.algorithms.text import clean_text, clean_value
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
 from sire_core.types import Document, Passage

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import sqrt
+from pathlib import Path
 from statistics import fmean
 from string import punctuation
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import normalize_answer
 from sire_core.algorithms.worker_pool import map_all
@@ -20,7 +24,9 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
+from sire_core.models.base import ModelBase
 from sire_core.progress import ProgressLike, progress_of
+from sire_core.protocols import Completion, ModelRequest
 from sire_core.reason.reader import ReaderConfig
 from sire_core.types import UnitKind
 
@@ -32,7 +38,6 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, StopReason
     from sire_core.types import Document, Hit
-
 
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
@@ -493,3 +498,108 @@ def gold_passages(question: Question, documents: Mapping[str, Document]) -> list
     texts = [(one, " ".join(passage.text for passage in one.passages) or one.text) for one in gold]
     units = [Unit(one.id, UnitKind.CHUNK, text, (one.id,), title=one.title) for one, text in texts]
     return [Hit(unit, 1.0, (unit.id,), ()) for unit in units]
+
+
+class AnswerFile:
+    """Answers by the digest of everything that was asked; an `AnswerStore` for `CachedModel`.
+
+    A line is `{"key", "answer", "input_tokens", "output_tokens"}`; no prompt and no passage is written. Every answer is
+    on disk before the next question is asked. A last line that was cut off is asked for again. The first answer makes
+    the file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+        self._answers: dict[str, str] = {}
+        self._tokens: dict[str, tuple[int, int]] = {}
+        self._file: IO[str] | None = None
+        reason = ""
+        try:
+            self._whole = self._read()
+            if self._path.exists():
+                self._open()
+            elif not os.access(self._path.absolute().parent, os.W_OK):
+                reason = "its folder is missing or not writable"
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if reason:
+            raise ConfigurationError(f"{path} cannot store answers ({reason}); name a file you may write.")
+
+    def _open(self) -> IO[str]:
+        if self._file is None:
+            self._file = self._path.open("a", encoding="utf-8")
+            if not self._whole:
+                self._file.write("\n")
+        return self._file
+
+    def _read(self) -> bool:
+        """Take over what is there; whether it ends with a whole line."""
+        if not self._path.exists():
+            return True
+        # A run that was killed may have written half of a letter, which must not cost the lines before.
+        text = self._path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                self._answers[str(row["key"])] = str(row["answer"])
+                self._tokens[str(row["key"])] = int(row.get("input_tokens", 0)), int(row.get("output_tokens", 0))
+            except (ValueError, KeyError, TypeError) as error:
+                if line.startswith('{"key"'):  # a run that was killed wrote half of it
+                    continue
+                message = f"{self._path}:{number} is not a recorded answer; name another file."
+                raise ConfigurationError(message) from error
+        return not text or text.endswith("\n")
+
+    def answer(self, key: str) -> str | None:
+        """A recorded answer."""
+        with self._lock:
+            return self._answers.get(key)
+
+    def tokens(self, key: str) -> tuple[int, int]:
+        """Tokens of the prompt and of a recorded answer."""
+        with self._lock:
+            return self._tokens.get(key, (0, 0))
+
+    def put_answer(
+        self,
+        key: str,
+        answer: str,
+        *,
+        sources: Sequence[str] = (),  # noqa: ARG002 - part of the protocol; questions have no passages to be purged by
+        stage: str = "",  # noqa: ARG002 - as above
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        """Record an answer."""
+        row = {"key": key, "answer": answer, "input_tokens": input_tokens, "output_tokens": output_tokens}
+        with self._lock:
+            self._answers[key] = answer
+            self._tokens[key] = input_tokens, output_tokens
+            file = self._open()
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+
+
+class AbsentModel(ModelBase):
+    """Stands for a model that is not there: only what it has answered before can be read."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """The absent model's."""
+        return self._fingerprint
+
+    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
+        """Nobody is there."""
+        raise ModelError("not answered yet")

@@ -31,7 +31,7 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
 
     Rows stay as they are where RAPTOR is not among them, or questions were not timed.
     """
-    from sire_core.algorithms.cluster_pairs import tper
+    from sire_core.algorithms.grouping import tper
 
     result = list(rows)
     base = next((row for row in result if row.setup.family == "raptor" and row.answers.get("TPQ")), None)

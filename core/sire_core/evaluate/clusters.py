@@ -95,7 +95,7 @@ def compare_clusters(
     name: str = "",
 ) -> ClusterReport:
     """Compare any two clusterings by the pairs they bring together."""
-    from sire_core.algorithms.cluster_pairs import coverage, overlap, pairs
+    from sire_core.algorithms.grouping import coverage, overlap, pairs
 
     similar, related, gold, every = (pairs(group) for group in (similarity, relatedness, supporting, candidates))
     total = max(1, passages * (passages - 1) // 2)
@@ -195,8 +195,8 @@ async def _clustered(
 
     import numpy as np
 
+    from sire_core.algorithms.neighbors import unit_rows
     from sire_core.algorithms.text import count_tokens
-    from sire_core.algorithms.vectors import unit_rows
     from sire_core.trees.clustering import clusters_within_limit
 
     vectors = unit_rows(np.asarray(await embedder.embed(texts, "document"), dtype=np.float32))

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from sire_core.algorithms.pluralize import count
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import DEFAULT_MAX_BYTES, find_files, json_lines, parse_json, read_text

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.vectors import unit_rows
 from sire_core.explore.browse import PAGE, Page, TableRow
 from sire_core.explore.paths import Names
-from sire_core.models.lexical_features import split_words
+from sire_core.models.lexical_embedder import split_words
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

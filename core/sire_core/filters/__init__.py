@@ -1,6 +1,14 @@
 """Filters on the metadata of passages: `parse_filter` parses them into `Condition` and `FilterGroup`."""
 
-from sire_core.filters.conditions import Condition, Filter, FilterGroup, FilterLike, comparable
-from sire_core.filters.parsing import both, condition, parse_filter
+from sire_core.filters.conditions import (
+    Condition,
+    Filter,
+    FilterGroup,
+    FilterLike,
+    both,
+    comparable,
+    condition,
+    parse_filter,
+)
 
 __all__ = ["Condition", "Filter", "FilterGroup", "FilterLike", "both", "comparable", "condition", "parse_filter"]

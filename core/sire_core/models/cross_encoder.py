@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.model_files import hub_options, local_folder, split_options
-from sire_core.models.onnx_model import OnnxModel
+from sire_core.models.onnx_embedder import OnnxModel
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.text import tokenize
-from sire_core.algorithms.vectors import unit_rows
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import EmbedderMismatchError, ModelError, SireError, StorageError
 from sire_core.protocols import Fittable

@@ -7,8 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from sire_core.algorithms.text import split_sentences
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text, split_sentences
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
 from sire_core.protocols import Completion, ModelRequest
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.errors import ConfigurationError
 from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_options, local_folder, read_json
 

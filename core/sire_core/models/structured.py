@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from sire_core.clean_text import clean_value
+from sire_core.algorithms.text import clean_value
 from sire_core.errors import UnusableAnswerError
 from sire_core.models.plain_answers import (
     Ask,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.search.passages import check_returns, passage_hits

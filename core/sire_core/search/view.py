@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.vectors import unit_rows
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
 from sire_core.search.vectors.sq_index import sq_pays
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Similarities,
         WrapModel,
     )
-    from sire_core.search.vectors.store_scores import FollowedIndex
+    from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.storage.derived import DerivedFiles
 
 T = TypeVar("T")
@@ -428,7 +428,7 @@ class PoolView(DerivedCache):
     async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them."""
         if self._vectors is not None and self.size:
-            from sire_core.search.vectors.store_scores import store_scores
+            from sire_core.search.vectors.vector_store import store_scores
 
             return await store_scores(self._vectors, query, question, self, where)
         if self._questions.get(query) is question:

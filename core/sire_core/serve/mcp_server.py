@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from sire_core.clean_text import clean_value
+from sire_core.algorithms.text import clean_value
 from sire_core.errors import SireError
 from sire_core.serve.tools import IndexTools
 from sire_core.sockets import listen

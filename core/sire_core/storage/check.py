@@ -13,9 +13,8 @@ from sire_core.errors import StorageError
 from sire_core.storage.calls import CallStore
 from sire_core.storage.derived import damaged_files
 from sire_core.storage.folder import Folder, check_format
-from sire_core.storage.json_files import damaged_adapter_files
 from sire_core.storage.manifest import Manifest
-from sire_core.storage.plain_files import misplaced
+from sire_core.storage.plain_files import damaged_adapter_files, misplaced
 from sire_core.storage.store import Store
 
 _INDEX = (

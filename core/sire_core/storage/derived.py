@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from sire_core.errors import StorageError
-from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain
+from sire_core.storage.plain_files import is_plain, read_plain, remove, require_plain, sync_file, sync_folder
 
 _CHECKSUMS = "checksums.json"
 BLOCK = 1 << 20
@@ -131,25 +131,11 @@ def damaged_files(directory: Path) -> Iterator[tuple[Path, str]]:
             yield file, "it is not what was written"
 
 
-def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk. Systems that cannot (Windows) do so themselves."""
-    if hasattr(os, "O_DIRECTORY"):
-        _sync(folder, os.O_DIRECTORY)
-
-
 def _sync_files(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_file():
-            _sync(path)
+            sync_file(path)
     sync_folder(folder)
-
-
-def _sync(path: Path, flags: int = 0) -> None:
-    handle = os.open(path, os.O_RDONLY | flags)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) -> bool:

@@ -13,19 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import IndexLockedError, IndexMissingError, StorageError
-from sire_core.storage.derived import sync_folder
-from sire_core.storage.json_files import ADVICE, checksum, replace_json
 from sire_core.storage.plain_files import (
+    ADVICE,
     DATABASE_ENDS,
     FILES,
     FOLDERS,
     TOO_MANY,
+    checksum,
     has_few_descriptors,
     is_derived_name,
     misplaced,
     read_plain,
     remove,
+    replace_json,
     require_plain,
+    sync_folder,
     system_limit,
 )
 

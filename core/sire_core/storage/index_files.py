@@ -15,8 +15,8 @@ from sire_core.storage.calls import CallStore
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format
-from sire_core.storage.json_files import copy_adapter_files
 from sire_core.storage.manifest import BuiltRecipe, Manifest
+from sire_core.storage.plain_files import copy_adapter_files
 from sire_core.storage.pools import Pools
 from sire_core.storage.store import CORPUS, Store
 from sire_core.storage.verification import Verified

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sire_core.errors import StorageError
-from sire_core.storage.json_files import ADVICE, read_checked, write_checked
-from sire_core.storage.plain_files import require_plain
+from sire_core.storage.plain_files import ADVICE, read_checked, require_plain, write_checked
 from sire_core.types import Document, Passage
 
 _NEVER = Document("")

@@ -22,7 +22,6 @@ from sire_core.storage.store import CORPUS, Store
 from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from sire_core.corpus.document_export import StoredDocument

@@ -32,8 +32,10 @@ from sire_core.storage.rows import (
     UNITS,
     VECTOR_CHECKSUM,
     Commit,
+    StepTables,
     chunk_of,
     chunk_rows,
+    drop_tables,
     metadata_json,
     to_json,
     unit_of,
@@ -41,7 +43,6 @@ from sire_core.storage.rows import (
     vector_of,
     write_delta,
 )
-from sire_core.storage.step_tables import StepTables, drop_tables
 from sire_core.storage.verification import Verification, Verified
 from sire_core.types import Chunk, Edge, Unit
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
-from sire_core.storage.uuids import from_uuid, to_uuid
 from sire_core.stores.client_calls import check_width, in_turn, reconstruct, valid_text
 from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
+from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,9 +14,9 @@ from sire_core.algorithms.neighbors import (
     nearest_neighbors,
     neighbor_graph,
     precise_cosines,
+    unit_rows,
     whole_numbers,
 )
-from sire_core.algorithms.vectors import unit_rows
 from sire_core.derive.runners import mapped
 from sire_core.errors import ConfigurationError
 

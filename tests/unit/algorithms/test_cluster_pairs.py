@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.cluster_pairs import coverage, overlap, pairs, tper
+from sire_core.algorithms.grouping import coverage, overlap, pairs, tper
 from sire_core.errors import ConfigurationError
 
 members = st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=8)

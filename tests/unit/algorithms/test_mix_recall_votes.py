@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.voting import count_votes, parse_order
+from sire_core.models.prompt_format import count_votes, parse_order
 from sire_core.recipes.msrag.graph import Incidence, nearby_entities, nearby_relations
 
 ENTITIES = {"e1": ["p1", "p2"], "e2": ["p2"]}

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import count_tokens, name_key, normalize_answer, split_sentences
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text, count_tokens, name_key, normalize_answer, split_sentences
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.media import split_media
@@ -16,7 +15,7 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.filters import parse_filter
-from sire_core.models.lexical_features import indexed_words, spaced_text, split_words
+from sire_core.models.lexical_embedder import indexed_words, spaced_text, split_words
 from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
 from sire_core.models.structured import tolerant_json

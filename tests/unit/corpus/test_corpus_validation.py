@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.clean_text import clean_text
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import CorpusError
 from sire_core.types import Document

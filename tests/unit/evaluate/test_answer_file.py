@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.evaluate.answer_file import AbsentModel, AnswerFile
+from sire_core.evaluate.answer_eval import AbsentModel, AnswerFile
 from sire_core.models.caching import CachedModel
 from sire_core.protocols import Prompt
 from sire_core.testing.scripted_model import ScriptedModel

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sire_core.errors import ConfigurationError
-from sire_core.evaluate.charts import chart
+from sire_core.evaluate.report import chart
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ from sire_core.corpus.benchmarks import Question
 from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.recipes import iier
-from sire_core.recipes.iier.examples import known_questions
+from sire_core.recipes.iier.training import known_questions
 from sire_core.testing.hash_embedder import HashEmbedder
 
 DOCUMENTS = (

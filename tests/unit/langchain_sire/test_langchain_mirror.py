@@ -24,7 +24,7 @@ from langchain_sire.documents import from_texts
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
-from sire_core.storage.uuids import from_uuid
+from sire_core.types import from_uuid
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 

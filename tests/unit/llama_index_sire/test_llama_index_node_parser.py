@@ -20,7 +20,7 @@ from sire_core import Index
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import REGISTRY
 from sire_core.storage.check import check_folder
-from sire_core.storage.uuids import to_uuid
+from sire_core.types import to_uuid
 from support.damage import DAMAGES, damage
 
 RECIPES = sorted(REGISTRY)

@@ -12,8 +12,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_
 from llama_index_sire import SireRetriever, to_documents
 from llama_index_sire.nodes import to_node, to_scored_node
 from sire_core.errors import CorpusError
-from sire_core.storage.uuids import to_uuid
-from sire_core.types import Hit, Unit, UnitKind
+from sire_core.types import Hit, Unit, UnitKind, to_uuid
 
 CHUNK = Unit("c1", UnitKind.CHUNK, "Some text.", ("c1",), title="T", metadata={"tenant": "a", "year": 1990})
 SUMMARY = Unit("s1", UnitKind.SIM_SUMMARY, "A summary.", ("c1", "c2"), level=2, tree="sim")

@@ -13,7 +13,7 @@ from llama_index_sire import SireRetriever, VectorStoreSource
 from sire_core.data import demo_questions
 from sire_core.protocols import VectorIndex
 from sire_core.recipes import REGISTRY
-from sire_core.storage.uuids import to_uuid
+from sire_core.types import to_uuid
 
 RECIPES = sorted(REGISTRY)
 

@@ -6,7 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.openai.retry import AdaptiveGate, RetryPolicy, retry_after
+from sire_core.models.openai.faults import AdaptiveGate, RetryPolicy, retry_after
 
 
 @pytest.mark.parametrize(

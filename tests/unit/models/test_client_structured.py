@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sire_core.clean_text import clean_value
+from sire_core.algorithms.text import clean_value
 from sire_core.errors import ModelError, RefusalError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.structured import (

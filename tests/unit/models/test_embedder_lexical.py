@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.models.lexical_features import gram_keys, random_signs, split_words
+from sire_core.models.lexical_embedder import LexicalEmbedder, gram_keys, random_signs, split_words
 from sire_core.protocols import Embedder, Fittable
 
 DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))

@@ -79,9 +79,8 @@ def test_a_checkpoint_of_an_encoder_is_what_the_recipe_walks_with(painters, trai
 
 
 def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder):
-    from sire_core.recipes.iier.examples import text_steps
     from sire_core.recipes.iier.networks import EncoderScorer, step_loss, train_encoder
-    from sire_core.recipes.iier.training import TrainingConfig
+    from sire_core.recipes.iier.training import TrainingConfig, text_steps
 
     view, known = painters
     steps, unreachable = text_steps(view, known, "one_path", None, 4, np.random.default_rng(0))

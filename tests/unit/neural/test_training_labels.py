@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.iier.examples import UNREACHABLE, hops_to, path_labels, shortest_path, step_labels
+from sire_core.recipes.iier.training import UNREACHABLE, hops_to, path_labels, shortest_path, step_labels
 
 
 def csr(size, edges):

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.recipes.iier.examples import make_examples, match_rate, without_shared_evidence
 from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
 from sire_core.recipes.iier.rank import frontier
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
-from sire_core.recipes.iier.training import FIRST_WEIGHTS, TrainingConfig, train_scorer
+from sire_core.recipes.iier.training import (
+    FIRST_WEIGHTS,
+    TrainingConfig,
+    make_examples,
+    match_rate,
+    train_scorer,
+    without_shared_evidence,
+)
 
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
 

@@ -18,7 +18,7 @@ from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
 from sire_core.recipes import indexrag
 from sire_core.recipes.indexrag.bridges import SourceDocument, SourceFact, gather_evidence
-from sire_core.storage.step_tables import StepTables
+from sire_core.storage.rows import StepTables
 from sire_core.testing.contents import read_contents, sample_corpus
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.plain_extractor import PlainExtractor

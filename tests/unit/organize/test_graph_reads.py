@@ -2,7 +2,7 @@
 
 from sire_core import Document, Index
 from sire_core.knowledge.names import CLAIMS
-from sire_core.storage.step_tables import StepTables
+from sire_core.storage.rows import StepTables
 from sire_core.testing.hash_embedder import HashEmbedder
 
 PAGES = [

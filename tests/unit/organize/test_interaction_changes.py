@@ -10,8 +10,7 @@ from sire_core.build.organizing import OrganizerView
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.keywords import PassageKeywords
+from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
 from sire_core.storage.store import Store
 from sire_core.testing.contents import read_contents
 from sire_core.testing.hash_embedder import HashEmbedder

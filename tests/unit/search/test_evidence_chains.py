@@ -9,8 +9,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, RefusalError
 from sire_core.filters import parse_filter
 from sire_core.recipes import iier
-from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.keywords import KeywordFinder
+from sire_core.recipes.iier.graph import ChainGraph, KeywordFinder
 from sire_core.recipes.iier.rank import EvidenceChain, EvidenceChains
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel

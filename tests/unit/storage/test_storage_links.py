@@ -12,8 +12,7 @@ from sire_core.errors import SireError, StorageError
 from sire_core.index import Index
 from sire_core.recipes import recipe_of
 from sire_core.storage.check import check_folder
-from sire_core.storage.json_files import checksum
-from sire_core.storage.plain_files import FILES, FOLDERS
+from sire_core.storage.plain_files import FILES, FOLDERS, checksum
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.types import Document
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, TimedOut, words_or_all
+from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, RetryPolicy, TimedOut, words_or_all
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
-from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.prompt_format import render
 from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import credible_tokens, estimate_tokens

@@ -15,9 +15,8 @@ from sire_core.algorithms.parts import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
 from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import CONTEXT_WORDS, BadRequest
+from sire_core.models.openai.faults import CONTEXT_WORDS, BadRequest, RetryPolicy
 from sire_core.models.openai.responses import ResponseBounds
-from sire_core.models.openai.retry import RetryPolicy
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.telemetry import start
 from sire_core.types import digest

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import BoolArray, FloatArray, IntArray
-    from sire_core.recipes.iier.examples import TextStep
-    from sire_core.recipes.iier.training import TrainingConfig
+    from sire_core.recipes.iier.training import TextStep, TrainingConfig
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.recipes.iier.graph import ChainGraph, GoldNodes, NodeCosines
-from sire_core.recipes.iier.keywords import MAX_KEYWORDS, KeywordFinder, ask_keywords
+from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines, ask_keywords
 from sire_core.recipes.iier.scorers import ChainScorer, HeuristicScorer, WalkState
 from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason
 from sire_core.search.vectors.sq_index import SQIndex

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import BaseModel, Field
 
-from sire_core.algorithms.voting import count_votes
 from sire_core.knowledge.edge_columns import IdPositions
 from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.models.prompt_format import count_votes
 from sire_core.protocols import Prompt
 from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk, nearby_entities, nearby_relations
 from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first

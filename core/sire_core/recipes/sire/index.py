@@ -9,7 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists, word_keys
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors

@@ -16,12 +16,11 @@ import numpy as np
 
 from sire_core.algorithms.grouping import positions_in
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.links import without_link_targets
 from sire_core.algorithms.lists import Lists, Ragged, word_keys
-from sire_core.algorithms.words import find_words
+from sire_core.algorithms.words import find_words, without_link_targets
 from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.extraction.headings import base_title
-from sire_core.models.lexical_features import split_words
+from sire_core.models.lexical_embedder import split_words
 from sire_core.protocols import CarriedFiles
 from sire_core.search.passages import opening_name, titled_sentences
 from sire_core.storage.array_file import compress_arrays, decompress_arrays

@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.words import word_pattern
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_features import indexed_words, spaced_text
+from sire_core.models.lexical_embedder import indexed_words, spaced_text
 from sire_core.search.ranking import ScoredRanking
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.vectors import unit_rows
+from sire_core.algorithms.neighbors import unit_rows
 from sire_core.search.ranking import LiftedRanking, ScoredRanking, best_first
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting

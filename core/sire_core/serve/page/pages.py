@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from sire_core.explore.query_result import QueryResult
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.serve.page.explorer import Explorer
     from sire_core.types import Hit
 
 
