@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe")
+_SEARCH = (*SEARCH, "as_of")
 """What one call may set, and `search_kwargs` for all calls."""
 
 
@@ -62,7 +64,7 @@ class SireRetriever(DocumentIndex):
 
     Use `SireVectorStore` where a chain accepts only a vector store. Documents come back as they were added, with their
     ids and metadata; `metadata["sire"]` adds scores and paths, see `hit_to_langchain`. `invoke` and `ainvoke` take `k`,
-    `filter`, `returns` and `recipe` for one call.
+    `filter`, `returns`, `recipe` and `as_of` for one call.
 
     `add_documents`, `delete_documents` and `replace_all` index at once. `upsert` and `delete`, which LangChain's
     `index()` calls with batches, store changes first (on disk, if the index has a folder), as trees and aggregates
@@ -75,7 +77,8 @@ class SireRetriever(DocumentIndex):
         filter: A filter on document metadata for every call. The filter of a call can only narrow it.
         returns: "passages" returns the added documents; "units" also summaries, aggregates and reports, with the
             metadata that all their source passages share.
-        search_kwargs: `k`, `filter`, `returns` and `recipe`, as in `as_retriever` of a vector store.
+        as_of: A day such as "2026-01-31", see `Index.search`.
+        search_kwargs: `k`, `filter`, `returns`, `recipe` and `as_of`, as in `as_retriever` of a vector store.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first,
             as in `headers_to_split_on` of a splitter. Saved in the folder, and read from there if it is not given.
     """
@@ -86,6 +89,7 @@ class SireRetriever(DocumentIndex):
     k: int = Field(default=4, gt=0)
     filter: Any = None
     returns: str = "passages"
+    as_of: str | date | None = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
 
@@ -120,7 +124,7 @@ class SireRetriever(DocumentIndex):
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
         refuse_store_searches(value)
-        return named("search_kwargs", value, SEARCH, SPELLINGS)
+        return named("search_kwargs", value, _SEARCH, SPELLINGS)
 
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""
@@ -315,7 +319,13 @@ class SireRetriever(DocumentIndex):
         index = self.searched(search)
         await self.prepare_search()
         try:
-            return await index.asearch(query, search["k"], filter=search["filter"], returns=search["returns"])
+            return await index.asearch(
+                query,
+                search["k"],
+                filter=search["filter"],
+                returns=search["returns"],
+                as_of=search.get("as_of", self.as_of),
+            )
         except IndexMissingError:
             if not self._is_writer:
                 raise
@@ -333,7 +343,7 @@ class SireRetriever(DocumentIndex):
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
-        general = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
+        general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
         return {"k": self.k, "returns": self.returns, **general, **own, "filter": narrowed}
@@ -354,11 +364,11 @@ class SireRetriever(DocumentIndex):
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
         values = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", values, SEARCH, SPELLINGS)
+        return named(f"{type(self).__name__}.invoke", values, _SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        own = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
+        own = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
         return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
 
     # --- changing ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -95,6 +96,7 @@ class SireRetriever(BaseRetriever):
             passages share.
         scores: "recipe": those of the recipe, without a fixed scale; "similarity": cosine similarities to the question
             from 0 to 1, for cut-offs such as `SimilarityPostprocessor`; the order stays that of the recipe.
+        as_of: A day such as "2026-01-31": leaves out nodes of a later date, see `Index.search`.
         recipe: Name of a recipe in the index; None uses that of the index.
         title_key: Metadata key with the title of added documents, or a list of keys with its headings, outermost first.
             None means the one saved in the folder of the index, else "title".
@@ -118,6 +120,7 @@ class SireRetriever(BaseRetriever):
         node_ids: Collection[str] | None = None,
         returns: str = "passages",
         scores: str = "recipe",
+        as_of: str | date | None = None,
         recipe: str | None = None,
         title_key: str | Sequence[str] | None = None,
         transformations: Sequence[TransformComponent] | None = None,
@@ -142,6 +145,7 @@ class SireRetriever(BaseRetriever):
         self.filters = filters
         self.returns = returns
         self.scores = scores
+        self.as_of = as_of
         self.recipe = recipe
         self.title_key = saved_titles(index.path) if title_key is None else title_key
         self.transformations = transformations
@@ -299,8 +303,8 @@ class SireRetriever(BaseRetriever):
     async def _hits(self, query: str) -> list[Hit]:
         k, filter, index = self.similarity_top_k, to_filter(self.filters), self.searched()
         if self.scores == "recipe":
-            return await index.asearch(query, k, filter=filter, returns=self.returns)
-        snapshot = await index.asnapshot(filter=filter)
+            return await index.asearch(query, k, filter=filter, returns=self.returns, as_of=self.as_of)
+        snapshot = await index.asnapshot(filter=filter, as_of=self.as_of)
         snapshot = replace(snapshot, view=await snapshot.view.asking([query]))  # embedded once
         hits = await snapshot.asearch(query, k, returns=self.returns)
         if not hits:

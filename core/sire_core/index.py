@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -15,7 +16,7 @@ from sire_core.arguments import named, parameters
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.types import BuildReport, Document, Failure, Hit
@@ -398,6 +399,7 @@ class Index:
         filter: FilterLike = None,
         returns: str = "passages",
         history: Sequence[Any] = (),
+        as_of: str | date | None = None,
     ) -> list[Hit]:
         """Find evidence for a question.
 
@@ -410,13 +412,15 @@ class Index:
             history: Earlier turns of the conversation, oldest first: texts, or pairs of a role and a text. Names and
                 words that a follow-up question refers to are searched for with it; see
                 `sire_core.search.history.standalone_question`, and `rewrite_question` there for a model.
+            as_of: A day, such as "2026-01-31": documents of a later date are left out, and superseded versions (same
+                `source`, earlier date) come last, marked in their path. See `sire_core.search.validity` for the keys.
 
         Raises:
-            QueryError: Empty question, k below one, or the history cannot be read.
+            QueryError: Empty question, k below one, or the history or the date cannot be read.
             ConfigurationError: The filter is invalid, or the recipe was not built in this folder.
             EmbedderMismatchError: The index was built with another embedder.
         """
-        return run_sync(self.asearch(query, k, filter=filter, returns=returns, history=history))
+        return run_sync(self.asearch(query, k, filter=filter, returns=returns, history=history, as_of=as_of))
 
     @explains_settings
     async def asearch(
@@ -427,40 +431,61 @@ class Index:
         filter: FilterLike = None,
         returns: str = "passages",
         history: Sequence[Any] = (),
+        as_of: str | date | None = None,
     ) -> list[Hit]:
         """See `search`."""
         if history:
             from sire_core.search.history import standalone_question
 
             query = standalone_question(query, history)
-        hits = await self._search(filter, lambda snapshot: snapshot.asearch(query, k, returns=returns), pinned=False)
+        hits = await self._search(
+            filter, lambda snapshot: snapshot.asearch(query, k, returns=returns), as_of, pinned=False
+        )
         if not hits and (hint := await self.afilter_hint(filter)):
             _logger.warning(hint)
         return hits
 
     @explains_settings
     def search_many(
-        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
     ) -> list[list[Hit]]:
         """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
 
         Makes one request to the embedder for up to 64 questions. Scores may differ from those of `search` in the last
         digit. Arguments and errors are those of `search`.
         """
-        return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns))
+        return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns, as_of=as_of))
 
     @explains_settings
     async def asearch_many(
-        self, queries: Sequence[str], k: int = 10, *, filter: FilterLike = None, returns: str = "passages"
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
     ) -> list[list[Hit]]:
         """See `search_many`."""
-        return await self._search(filter, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns))
+        return await self._search(filter, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns), as_of)
 
     async def _search(
-        self, filter: FilterLike, ask: Callable[[SearchSnapshot], Awaitable[T]], *, pinned: bool = True
+        self,
+        filter: FilterLike,
+        ask: Callable[[SearchSnapshot], Awaitable[T]],
+        as_of: str | date | None = None,
+        *,
+        pinned: bool = True,
     ) -> T:
         await self._writer.index_pending(for_search=True)
-        return await self._reader.search(parse_filter(filter), ask, pinned=pinned)
+        where, day = _known_on(filter, as_of)
+        return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
 
     async def afilter_hint(self, filter: FilterLike) -> str:
         """Keys, values and ids of a filter that the index does not have, with similar ones; empty if there are none."""
@@ -468,39 +493,70 @@ class Index:
         return "" if where is None else (await self.asnapshot()).filter_hint(where)
 
     @explains_settings
-    def explain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
+    def explain(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
+    ) -> str:
         """The hits of a question and why each was found, as text."""
-        return run_sync(self.aexplain(query, k, filter=filter, returns=returns))
+        return run_sync(self.aexplain(query, k, filter=filter, returns=returns, as_of=as_of))
 
     @explains_settings
-    async def aexplain(self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages") -> str:
+    async def aexplain(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
+    ) -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_query
 
-        return await self._search(filter, lambda snapshot: explain_query(snapshot, query, k, returns=returns))
+        return await self._search(filter, lambda snapshot: explain_query(snapshot, query, k, returns=returns), as_of)
 
     @explains_settings
-    def show(self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages") -> QueryResult:
+    def show(
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
+    ) -> QueryResult:
         """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
-        return run_sync(self.ashow(query, k, filter=filter, returns=returns))
+        return run_sync(self.ashow(query, k, filter=filter, returns=returns, as_of=as_of))
 
     @explains_settings
     async def ashow(
-        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages"
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        filter: FilterLike = None,
+        returns: str = "passages",
+        as_of: str | date | None = None,
     ) -> QueryResult:
         """See `show`."""
         from sire_core.explore.query_result import query_result
 
-        return await self._search(filter, lambda snapshot: query_result(snapshot, query, k, returns=returns))
+        return await self._search(filter, lambda snapshot: query_result(snapshot, query, k, returns=returns), as_of)
 
-    def snapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+    def snapshot(self, *, filter: FilterLike = None, as_of: str | date | None = None) -> SearchSnapshot:
         """The current state of the index, for several searches on the same state. Raises what `search` raises."""
-        return run_sync(self.asnapshot(filter=filter))
+        return run_sync(self.asnapshot(filter=filter, as_of=as_of))
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: str | date | None = None) -> SearchSnapshot:
         """See `snapshot`."""
         await self._writer.index_pending(for_search=True)
-        return await self._reader.snapshot(parse_filter(filter))
+        where, day = _known_on(filter, as_of)
+        return replace(await self._reader.snapshot(where), as_of=day)
 
     def close(self) -> None:
         """Close files. The next use opens them again; an index in memory is lost."""
@@ -527,3 +583,14 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _known_on(filter: FilterLike, as_of: str | date | None) -> tuple[Filter | None, str]:
+    """A filter that also leaves out documents later than a day, and that day."""
+    where = parse_filter(filter)
+    if as_of is None:
+        return where, ""
+    from sire_core.search.validity import known_on, read_day
+
+    day = read_day(as_of)
+    return both(where, known_on(day)), day

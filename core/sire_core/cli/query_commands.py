@@ -17,6 +17,7 @@ from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
+from sire_core.search.validity import SUPERSEDED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -41,6 +42,7 @@ def query(
     searching: SearchOptions,
     k: arguments.K = 10,
     filter: arguments.Filter = None,
+    as_of: arguments.AsOf = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show whole texts, why each hit was found, and its sources.")
     ] = False,
@@ -65,12 +67,12 @@ def query(
         check_writable("--html", html)
     with open_index(searching.options(folder)) as index:
         if html is not None:
-            index.show(question, k, filter=filter, returns=returns).save(html)
+            index.show(question, k, filter=filter, returns=returns, as_of=as_of).save(html)
             note(f"Wrote {html}")
         if explain and not as_json:
-            say(index.explain(question, k, filter=filter, returns=returns))
+            say(index.explain(question, k, filter=filter, returns=returns, as_of=as_of))
             return
-        hits = index.search(question, k, filter=filter, returns=returns)
+        hits = index.search(question, k, filter=filter, returns=returns, as_of=as_of)
     if as_json:
         say_json([hit_json(hit, question) for hit in hits])
         return
@@ -92,6 +94,9 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
+    for step in hit.path:
+        if step.step == SUPERSEDED:
+            say(f"superseded: {step.note}", "yellow", indent=4)
     say_marked(marked(snippet(text_below_title(unit), question, _TEXT), question), indent=4)
     say()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """Lowest and highest of what a stage may take.
+    """What a stage takes: the ends of a range that nine builds of ten lie in, and the median between them.
 
     Attributes:
         calls: Model calls, without repairs and repeated requests.
@@ -67,15 +68,32 @@ class CostRange:
         )
         return CostRange(self.calls, self.input_tokens, self.output_tokens, (low, high))
 
+    def median(self) -> dict[str, float | None]:
+        """The middle of every range, by name: the factors to both ends are the same."""
+        price = None if self.price is None else _middle(*self.price)
+        counts = {name: round(_middle(*getattr(self, name))) for name in ("calls", "input_tokens", "output_tokens")}
+        return {**counts, "price": price}
+
     def describe(self) -> str:
         """Calls, tokens and price in one line."""
         parts = (self.calls, "call"), (self.input_tokens, "input token"), (self.output_tokens, "output token")
         return ", ".join([*(_range(pair, noun) for pair, noun in parts), _dollars(self.price)])
 
 
+def _middle(low: float, high: float) -> float:
+    return math.sqrt((low + 1) * (high + 1)) - 1
+
+
 def _range(pair: tuple[int, int], noun: str) -> str:
     low, high = pair
-    return count(high, noun) if low == high else f"{low:,} to {count(high, noun)}"
+    if low == high:
+        return count(high, noun)
+    return f"about {count(_rounded(_middle(low, high)), noun)} ({_rounded(low):,} to {_rounded(high):,})"
+
+
+def _rounded(number: float) -> int:
+    """A number with three digits that count."""
+    return int(float(f"{number:.3g}"))
 
 
 def _dollars(price: tuple[float, float] | None) -> str:
@@ -84,7 +102,9 @@ def _dollars(price: tuple[float, float] | None) -> str:
     low, high = price
     if 0 < high < 0.005:
         return "under $0.01"
-    return f"${low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"${low:.2f} to ${high:.2f}"
+    if f"{low:.2f}" == f"{high:.2f}":
+        return f"${low:.2f}"
+    return f"about ${_middle(low, high):.2f} (${low:.2f} to ${high:.2f})"
 
 
 def load_prices(path: str | Path | None = None) -> dict[str, Price]:

@@ -17,6 +17,7 @@ from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
 from sire_core.search.passages import check_returns, passage_hits
 from sire_core.search.ranking import ScoredRanking
+from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
 from sire_core.types import UnitKind
 
@@ -39,6 +40,9 @@ _LISTED = 20
 _LONGEST = 100
 _COMPARED = 20_000
 """So many texts are searched for a similar one in far less than a second."""
+
+_AS_OF = 3
+"""How many times as many hits are looked at for those that are not superseded."""
 
 
 def filter_hint(
@@ -191,12 +195,14 @@ class SearchSnapshot:
         recipe: The recipe whose ranker and selectors are used.
         where: Filter for every search.
         returns: What the context for reasoning consists of: "units" or "passages".
+        as_of: Ranks versions that a later one supersedes behind all others; `where` leaves out what is later.
     """
 
     view: PoolView
     recipe: Recipe
     where: Filter | None = None
     returns: str = "units"
+    as_of: str = ""
 
     @property
     def size(self) -> int:
@@ -343,7 +349,10 @@ class SearchSnapshot:
         if not self.view.size:
             return []
         with self.span(query, k) as span, span.current():
-            hits = await self.select(query, await self.rank(query, k), k, returns=returns)
+            n = _AS_OF * k if self.as_of else k
+            hits = await self.select(query, await self.rank(query, n), n, returns=returns)
+            if self.as_of:
+                hits = current_first(hits, latest_versions(self.metadata()))[:k]
             span.set(found(hits))
         return hits
 

@@ -144,7 +144,7 @@ def test_trap_fields_shadow_nothing_of_pydantic():
             """Subclassing makes pydantic look for shadowed names again."""
 
     assert set(Mine.model_fields) == {
-        *("name", "tags", "metadata", "index", "k", "filter", "returns", "search_kwargs", "title_key")
+        *("name", "tags", "metadata", "index", "k", "filter", "returns", "as_of", "search_kwargs", "title_key")
     }
 
 

@@ -20,7 +20,7 @@ def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
 
         search, snapshot = index.search, index.snapshot
 
-        async def asearch(self, query, k, *, filter, returns):
+        async def asearch(self, query, k, *, filter, returns, as_of):
             heard.append((query, k, filter))
             return await index.asearch(query, k, filter=filter, returns=returns)
 
