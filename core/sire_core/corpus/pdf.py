@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, takewhile
-from pathlib import Path
 from statistics import median
 from threading import Lock
 from typing import Any
@@ -30,10 +28,9 @@ _EDGE = 3
 _GAP = 0.4
 """Of the height of a letter: more space than this is between two words."""
 _HEBREW = 0x590
-_EXPANSION = 20
+_EXPANSION = 5
 _FREE = 500_000
-"""A file may have as many letters, and `_EXPANSION` more for each of its bytes."""
-_STREAM = 64 << 20
+"""A file may have as many letters, and `_EXPANSION` more for each of its bytes; manuals have 0.7 at most."""
 _BULLET = re.compile(r"[\u2022\u2023\u25aa\u25cf\u25e6\u2043\uf0b7\u25a0]\s*|[-\u2013]\s+(?=[^\W\d])")
 _ITEM = re.compile(r"(?:\d{1,2}|[a-z])[.)]\s")
 _NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[A-Z]\.?)\s+(?=\S)")
@@ -86,16 +83,14 @@ class _Line:
     refers: bool = False
 
 
-def read_pdf(path: Path) -> tuple[str, str]:
-    """Title and Markdown of a file.
+def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
+    """Title and Markdown of a file's content.
 
     Lines that stand at the edge of several pages are read once, numbers of pages are left out. A title is that of the
     properties, else what the largest letters of the first page say.
     """
     import pypdfium2
 
-    raw = path.read_bytes()
-    _refuse_expanding(raw)
     with _LOCK:
         document = pypdfium2.PdfDocument(raw)
         try:
@@ -109,26 +104,6 @@ def read_pdf(path: Path) -> tuple[str, str]:
     title = first_title(properties.get("Title"), properties.get("Subject")) or _title(pages, body)
     blocks = [block for page in pages for block in _blocks(page)]
     return title, without_hyphenation("\n\n".join(_to_markdown(_join_blocks(blocks), body)))
-
-
-def _refuse_expanding(raw: bytes) -> None:
-    """Refuse streams that unpack to far more than text does; pictures are not unpacked."""
-    position, left = raw.find(b"stream"), 4 * _STREAM
-    while position >= 0:
-        head = raw[max(0, position - 400) : position].rpartition(b" obj")[2]
-        start = position + 6 + (2 if raw[position + 6 : position + 8] == b"\r\n" else 1)
-        end = raw.find(b"endstream", start)
-        if b"Flate" in head and b"/Image" not in head:
-            try:
-                unpacked = len(
-                    zlib.decompressobj().decompress(memoryview(raw)[start : end if end > 0 else None], _STREAM)
-                )
-            except zlib.error:
-                unpacked = 0
-            left -= unpacked
-            if unpacked >= _STREAM or left < 0:
-                raise CorpusError("the file expands to more than a document does; print it to a new PDF to read it")
-        position = raw.find(b"stream", end + 9) if end > 0 else -1
 
 
 def _pages(document: Any, max_chars: int) -> Iterator[list[_Line]]:

@@ -55,7 +55,7 @@ _BYTE_ORDER_MARK = re.compile(r"\A([\s|]*)\ufeff")
 _UNDERLINE = re.compile(r"\n{3,}")
 
 _READERS = {
-    ".pdf": ("pdf", "read_pdf"),
+    ".pdf": ("pdf_limits", "read_pdf"),
     ".docx": ("office", "read_docx"),
     ".pptx": ("office", "read_pptx"),
     ".xlsx": ("office", "read_xlsx"),

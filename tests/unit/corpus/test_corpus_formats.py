@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sire_core.corpus.pdf_limits import may_expand
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
 from sire_core.errors import CorpusError
@@ -272,17 +273,68 @@ def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
     assert "1 Hulls 2" in document.text
 
 
-def test_pages_and_streams_of_a_pdf_are_bounded(tmp_path):
+def test_pages_of_a_pdf_are_bounded(tmp_path):
     line = [(0, 10, 72, 700, "words and words " * 200)]
     (tmp_path / "many.pdf").write_bytes(pdf(line * 100, repeat=2_000))
-    bomb = zlib.compress(bytes(200 << 20), 9)
-    (tmp_path / "bomb.pdf").write_bytes(b"%%PDF-1.4\n1 0 obj\n<< /Filter/FlateDecode/Length %d >>stream\n%s\nendstream\nendobj\n" % (len(bomb), bomb))  # fmt: skip
     (tmp_path / "good.txt").write_text("Good.")
     start = time.process_time()
     found = read_documents(tmp_path)
     assert time.process_time() - start < 20
     assert [document.id for document in found.documents] == ["good.txt"]
     assert all("than a document" in failure.reason for failure in found.failures)
+
+
+def packed(content, dictionary=b"/Filter/FlateDecode", times=1):
+    for _ in range(times):
+        content = zlib.compress(content, 9)
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (dictionary, len(content), content)
+
+
+def pdf_of(*objects, contents=b"4 0 R", resources=b""):
+    """A page with the fourth object as its content, and with drawings."""
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>%s>>/Contents %s>>"
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+    every = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Count 1/Kids[3 0 R]>>", page % (resources, contents)]
+    every += [objects[0], font, *objects[1:]]
+    return (
+        b"%PDF-1.5\n"
+        + b"".join(b"%d 0 obj\n%s\nendobj\n" % pair for pair in enumerate(every, 1))
+        + b"trailer<</Root 1 0 R>>\n%%EOF"
+    )
+
+
+def drawings(depth, times):
+    """Objects, each of which draws the next one several times; the last one has words."""
+    form = b"/Filter/FlateDecode/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</Font<</F1 5 0 R>>%s>>"
+    inner = [packed(b" /X Do " * times, form % b"/XObject<</X %d 0 R>>" % (7 + n)) for n in range(depth)]
+    return [packed(b"q /X Do Q"), *inner, packed(b"BT /F1 10 Tf 72 700 Td (Leases end at noon) Tj ET", form % b"")]
+
+
+@pytest.mark.parametrize("name", ["repeated", "packed twice", "in each other", "lines"])
+def test_a_small_pdf_that_expands_is_stopped(tmp_path, name):
+    drawn = b"/XObject<</X 6 0 R>>"
+    lines = b"0 0 m 1 1 l S\n"
+    (tmp_path / "a.pdf").write_bytes({
+        "repeated": lambda: pdf_of(packed(lines * 200_000), contents=b"[%s]" % (b"4 0 R " * 20_000)),
+        "packed twice": lambda: pdf_of(packed(lines * 20_000_000, b"/Filter[/FlateDecode /FlateDecode]", times=2)),
+        "in each other": lambda: pdf_of(*drawings(9, 10), resources=drawn),
+        "lines": lambda: pdf_of(packed(lines * 20_000_000)),
+    }[name]())  # fmt: skip
+    start = time.process_time()
+    with pytest.raises(CorpusError, match="than a document does; print it to a new PDF"):
+        read_documents(tmp_path / "a.pdf")
+    assert time.process_time() - start < 5
+
+
+def test_drawings_within_drawings_are_read(tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf_of(*drawings(3, 1), resources=b"/XObject<</X 6 0 R>>"))
+    assert may_expand(path.read_bytes())
+    (document,) = read_documents(path).documents
+    assert document.text == "Leases end at noon"
+    path.write_bytes(pdf_of(packed(b"BT /F1 10 Tf 72 700 Td (Leases end) Tj ET")))
+    assert not may_expand(path.read_bytes())
+    assert read_documents(path).documents[0].text == "Leases end"
 
 
 SOURCES = {
