@@ -123,14 +123,19 @@ def tools():
 
 
 @pytest.mark.parametrize("blank", ["", "  ", {}, "null", "None", None, "{}"])
-async def test_blank_filters_of_mcp_are_none(tools, blank):
+async def test_blank_arguments_of_mcp_are_not_given(tools, blank):
     result = await tools.call("search", {"query": "Petra Quillon", "k": 1, "filter": blank}, nothing)
     assert result.text == "[a.md] Petra Quillon sails."
+    every = await tools.call("search", {"query": "Petra Quillon", "k": blank, "filter": blank}, nothing)
+    assert every.text.startswith("[a.md] Petra Quillon sails.")
+    fetched = await tools.call("fetch", {"id": "otto", "start": blank, "length": blank}, nothing)
+    assert "Otto Brack walks." in fetched.text
 
 
 async def test_fetch_takes_what_results_cite_under_both_names(tools):
     for given in ({"id": "otto"}, {"doc_id": "otto"}):
-        assert "Otto Brack walks." in (await tools.call("fetch", given, nothing)).text
+        for tool in ("fetch", "open"):
+            assert "Otto Brack walks." in (await tools.call(tool, given, nothing)).text
     text = (await tools.call("fetch", {"doc_id": "a.md"}, nothing)).text
     assert "Petra Quillon sails." in text
     assert "Salt lanterns." in text

@@ -71,6 +71,11 @@ _CONDITIONS = (
     "Leave it out to search everything."
 )
 _FILTER = Field(default=None, description=_CONDITIONS)
+_DOC_ID = Field(
+    min_length=1,
+    description="A document, as results name it in brackets; also as `id`.",
+    validation_alias=AliasChoices("doc_id", "id"),
+)
 
 
 class SearchArguments(BaseModel):
@@ -126,11 +131,7 @@ class FetchArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    doc_id: str = Field(
-        min_length=1,
-        description="A document, as results name it in brackets; also as `id`.",
-        validation_alias=AliasChoices("doc_id", "id"),
-    )
+    doc_id: str = _DOC_ID
     start: int = Field(default=0, ge=0, description="The character to begin with; see next_start of the result.")
     length: int = Field(default=20_000, ge=1, le=100_000, description="How many characters to return at most.")
 
@@ -140,7 +141,7 @@ class OpenArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    doc_id: str = Field(min_length=1, description="A document, as results name it in brackets.")
+    doc_id: str = _DOC_ID
     start: int = Field(default=1, ge=1, description="Number of the first passage to list; see next_start.")
 
 
@@ -149,7 +150,7 @@ class NeighborsArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    doc_id: str = Field(min_length=1, description="A document, as results name it in brackets.")
+    doc_id: str = _DOC_ID
     passage: int | str = Field(description="Number of a passage, as `open` lists it, or the id of a result.")
     before: int = Field(default=1, ge=0, le=20, description="How many passages before it.")
     after: int = Field(default=1, ge=0, le=20, description="How many passages after it.")
@@ -166,11 +167,14 @@ def read_arguments(schema: type[Arguments], arguments: Mapping[str, Any]) -> Arg
         raise QueryError(f"{explain_mistakes(error)} The arguments are {', '.join(schema.model_fields)}.") from None
 
 
-def without_blank_filter(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Drop a blank filter: agents fill in every optional field."""
-    filter = arguments.get("filter")
-    blank = filter in ({}, []) or (isinstance(filter, str) and filter.strip().lower() in ("", "null", "none", "{}"))
-    return {key: value for key, value in arguments.items() if key != "filter"} if blank else arguments
+def without_blanks(schema: type[BaseModel], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Drop optional arguments that are blank: agents fill in every field."""
+    optional = {name for name, field in schema.model_fields.items() if not field.is_required()}
+    return {name: value for name, value in arguments.items() if name not in optional or not _is_blank(value)}
+
+
+def _is_blank(value: object) -> bool:
+    return value in (None, {}, []) or (isinstance(value, str) and value.strip().lower() in ("", "null", "none", "{}"))
 
 
 def with_known_keys(schema: type[Arguments], metadata: Iterable[Mapping[str, Any]]) -> type[Arguments]:
@@ -267,13 +271,13 @@ class IndexTools:
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
         self._cite_key = check_cite_key(cite_key)
-        self._runs: Mapping[str, Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]] = {
-            "search": self._search,
-            "ask": self._ask,
-            "explain": self._explain,
-            "fetch": self._fetch,
-            "open": self._open,
-            "neighbors": self._neighbors,
+        self._runs: Mapping[str, tuple[type[BaseModel], Callable[[Mapping[str, Any], Tell], Awaitable[ToolResult]]]] = {
+            "search": (SearchArguments, self._search),
+            "ask": (AskArguments, self._ask),
+            "explain": (ExplainArguments, self._explain),
+            "fetch": (FetchArguments, self._fetch),
+            "open": (OpenArguments, self._open),
+            "neighbors": (NeighborsArguments, self._neighbors),
         }
 
     def specs(self) -> list[ToolSpec]:
@@ -349,10 +353,10 @@ class IndexTools:
 
     async def call(self, name: str, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
         """Run a tool."""
-        run = self._runs.get(name)
-        if run is None:
+        if name not in self._runs:
             raise QueryError(f"There is no tool {name!r}; there are {', '.join(self._runs)}.")
-        return await run(without_blank_filter(arguments), tell)
+        schema, run = self._runs[name]
+        return await run(without_blanks(schema, arguments), tell)
 
     async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)

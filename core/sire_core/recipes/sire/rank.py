@@ -71,10 +71,12 @@ class EvidenceReasons:
         """How a model reads positions again; see `ReadableRanking`.
 
         A document by itself counts less, the surer it is that the question names what one is about: links decide there.
+        Only with such a document is the sentence read that led to it.
         """
         passages = np.searchsorted(self._index.chunks, positions)
-        by_itself = _READ * max(_LEAST_READ, self._evidence.unsure)
-        return np.where(self._evidence.is_cut(passages), _READ, by_itself), [self._lead(int(i)) for i in passages]
+        cut = self._evidence.is_cut(passages)
+        leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
+        return np.where(cut, _READ, _READ * max(_LEAST_READ, self._evidence.unsure)), leads
 
     def _lead(self, passage: int) -> str:
         """The sentence of the best step to a passage; empty if it is there by itself."""
