@@ -68,6 +68,12 @@ _READERS = {
 }
 """Modules and functions that read a format."""
 
+_NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".msg": ".eml"}
+"""Formats that the programs of older ones save, too, and that are read with all that they hold."""
+_RTF_MARK = re.compile(rb"\\(?:\\|[~_])")
+_RTF_MARKS = {rb"\~": rb"\'a0", rb"\_": b"-"}
+_PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
+
 _BLOCK = 1 << 20
 _ENTITY = b"<!ENTITY"
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".svg", ".fb2", ".opml")
@@ -121,23 +127,27 @@ def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, s
     except CorpusError:
         raise
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}") from error
+        advice = f"; save it as {_NEWER[suffix]} and read that" if suffix in _NEWER else ""
+        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}{advice}") from error
 
 
 def _by_kreuzberg(path: Path) -> tuple[str, str]:
     """Title and Markdown of a file in one of the rarer formats."""
     # Before 4.8 there is no ContentFilterConfig.
-    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_file_sync
+    from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
 
     # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
     everything = ContentFilterConfig(
         include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
     )
 
-    extracted = extract_file_sync(
-        str(path), config=ExtractionConfig(output_format="markdown", content_filter=everything)
-    )
-    text = str(extracted.content)
+    config = ExtractionConfig(output_format="markdown", content_filter=everything)
+    if path.suffix.lower() == ".rtf":  # blanks and hyphens that do not end a line would be read as `~` and `_`
+        content = _RTF_MARK.sub(lambda mark: _RTF_MARKS.get(mark[0], mark[0]), path.read_bytes())
+        extracted = extract_bytes_sync(content, "application/rtf", config=config)
+    else:
+        extracted = extract_file_sync(str(path), config=config)
+    text = _PICTURE.sub("", str(extracted.content))
     metadata = dict(extracted.metadata)
     return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
 

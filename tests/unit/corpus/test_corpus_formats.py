@@ -337,6 +337,35 @@ def test_drawings_within_drawings_are_read(tmp_path):
     assert read_documents(path).documents[0].text == "Leases end"
 
 
+RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0 Times;}}{\stylesheet{\s1 heading 1;}}{\info{\title Trial report}}
+\pard\s1\outlinelevel0\b Results of it\b0\par
+\pard The count is <50; p<0.05 in the R&D trial by Marsh & Reed. M\'fcller \u8211? \{braces\} C:\\_a.\par
+Invoice no.\tab 4711\line next non\_breaking\~space.\par
+\trowd\cellx3000\cellx6000 Name\cell Value\cell\row\trowd\cellx3000\cellx6000 alpha\cell 5\cell\row
+\pard See {\field{\*\fldinst HYPERLINK "http://a.example"}{\fldrslt link words}}.\par
+{\pict\pngblip 89504e470d0a}End.\par
+}"""
+
+
+def test_rich_text_keeps_its_words(tmp_path):
+    pytest.importorskip("kreuzberg")
+    document = read(tmp_path / "a.rtf", RTF)
+    assert document.title == "Trial report"
+    assert " ".join(document.text.split()) == (
+        "# Results of it The count is <50; p<0.05 in the R&D trial by Marsh & Reed. Müller \u2013 {braces} C:\\_a. Invoice "
+        "no. 4711 next non-breaking space. | Name | Value | | --- | --- | | alpha | 5 | See "
+        "[link words](http://a.example). End."
+    )
+
+
+@pytest.mark.parametrize(("suffix", "newer"), [("doc", "docx"), ("xls", "xlsx"), ("ppt", "pptx"), ("msg", "eml")])
+def test_an_old_file_that_is_not_read_says_what_to_do(tmp_path, suffix, newer):
+    pytest.importorskip("kreuzberg")
+    (tmp_path / f"a.{suffix}").write_text("Not one of them.")
+    with pytest.raises(CorpusError, match=f"cannot be converted: .*; save it as .{newer} and read that"):
+        read_documents(tmp_path / f"a.{suffix}")
+
+
 SOURCES = {
     "a.py": ("import x\n\n\n@cached\nclass Queue:\n    def claim(self):\n        return 1\n\n\ndef run():\n    pass\n", ["class Queue", "def claim", "def run"]),
     "a.go": ("package q\n\n// Claim claims.\nfunc (q *Queue) Claim(n int) error {\n\treturn nil\n}\n", ["package q", "func (q *Queue) Claim"]),
