@@ -191,14 +191,15 @@ class Store:
         for unit, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
             yield str(unit), vector_of(unit, blob)
             rows += 1
-        if rows != self._units_of(owners):
+        if rows != self._units_of(owners)[0]:
             raise damage("the number of its vectors")
 
-    def _units_of(self, owners: Sequence[str]) -> int:
-        """Return the number of units of some owners, from the sums."""
+    def _units_of(self, owners: Sequence[str]) -> tuple[int, int]:
+        """Return the number of units of some owners and the sum of their checksums, as stored."""
         marks = ",".join("?" * len(owners))
-        sql = f"SELECT coalesce(sum(rows), 0) FROM sums WHERE name='units' AND part IN ({marks})"
-        return int(self._db.read(sql, list(owners))[0][0])
+        sql = "SELECT coalesce(sum(rows), 0), coalesce(sum(total), 0) FROM sums WHERE name='units'"
+        rows, total = self._db.read(f"{sql} AND part IN ({marks})", list(owners))[0]
+        return int(rows), int(total)
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return units of any owner by id, without unknown ids."""
@@ -286,15 +287,18 @@ class Store:
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
         """Return the number of units by kind."""
         marks = ",".join("?" * len(owners))
-        with self.snapshot():
-            sql = f"SELECT kind, count(*), min(rowid) FROM units WHERE owner IN ({marks}) GROUP BY kind"
-            kinds = sorted((str(kind), int(count), row) for kind, count, row in self._db.read(sql, list(owners)))
-            counts = {kind: count for kind, count, _ in kinds}
+        with self.snapshot():  # SQLite's indexes have no checksums, rows have
+            sql = (
+                "SELECT kind, count(*), min(rowid), sum(checksum) FROM units NOT INDEXED "
+                f"WHERE owner IN ({marks}) GROUP BY kind ORDER BY kind"
+            )
+            kinds = self._db.read(sql, list(owners))
+            counts = {str(kind): int(count) for kind, count, *_ in kinds}
             sql = f"SELECT {UNITS.selected} FROM units WHERE rowid IN ({{marks}})"
-            rows = self._db.read_in(sql, [row for *_, row in kinds])
-            if {unit_of(row).kind.value for row in rows} != set(counts):  # SQLite's index has no checksums, rows have
+            rows = self._db.read_in(sql, [row for *_, row, _ in kinds])
+            if {unit_of(row).kind.value for row in rows} != set(counts):
                 raise damage("a kind of 'units'")
-            if sum(counts.values()) != self._units_of(owners):
+            if (sum(counts.values()), sum(total for *_, total in kinds)) != self._units_of(owners):
                 raise damage("the number of its rows in 'units'")
         return counts
 
