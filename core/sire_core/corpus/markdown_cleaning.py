@@ -18,7 +18,8 @@ _PAYLOAD = re.compile(
     r"|[^\s\"')>]*)"
 )
 _IMAGE = re.compile(r"!\[([^\[\]]{0,500})\]\(\s*<?data:>?(?:\s+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?\s*\)")
-_REFERENCE = re.compile(r"^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*<?data:>?[^\n]*\n?", re.MULTILINE)
+_REFERRING = re.compile(r"!\[([^\[\]]{0,500})\](?:\[([^\[\]\n]{0,200})\])?(?!\()")
+_REFERENCE = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?data:>?[^\n]*\n?", re.MULTILINE)
 _ELEMENT = re.compile(r"<img\b(?:[^<>\"']|\"[^\"<>]*\"|'[^'<>]*'){0,50}>", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{256,}={0,2}")
@@ -94,7 +95,10 @@ def without_blobs(text: str) -> str:
     if "data:" in text:
         shorter = _PAYLOAD.sub("data:", text)
         if shorter != text:
+            labels = {label.casefold() for label in _REFERENCE.findall(shorter)}
             text = _REFERENCE.sub("", _IMAGE.sub(r"\1", shorter))
+            if labels:
+                text = _REFERRING.sub(lambda m: m[1] if (m[2] or m[1]).casefold() in labels else m[0], text)
             text = _ELEMENT.sub(_alternative, text)
     if not any(map(_LONG_RUN.search, [word for word in text.split() if len(word) >= _LONG])):
         return _KEY.sub("", text) if "-----BEGIN " in text else text

@@ -29,7 +29,7 @@ from sire_core.corpus.mail import read_mail
 from sire_core.corpus.man_pages import NAME as MAN_PAGE
 from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
-from sire_core.corpus.markdown_writing import undo_escapes, undo_inline
+from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
 from sire_core.corpus.office import read_values
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
@@ -72,6 +72,7 @@ _NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".
 """Formats that the programs of older ones save, too, and that are read with all that they hold."""
 _RTF_MARK = re.compile(rb"\\(?:\\|[~_])")
 _RTF_MARKS = {rb"\~": rb"\'a0", rb"\_": b"-"}
+_MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
 _PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
 
 _BLOCK = 1 << 20
@@ -136,20 +137,35 @@ def _by_kreuzberg(path: Path) -> tuple[str, str]:
     # Before 4.8 there is no ContentFilterConfig.
     from kreuzberg import ContentFilterConfig, ExtractionConfig, extract_bytes_sync, extract_file_sync
 
-    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays.
+    suffix = path.suffix.lower()
+    # What stands at the edge of a page is taken for a running header, and a title is there too: all of it stays. Of
+    # slides it is the words of the master ("Click to edit Master title style").
     everything = ContentFilterConfig(
-        include_headers=True, include_footers=True, include_watermarks=True, strip_repeating_text=False
+        include_headers=suffix != ".ppt", include_footers=True, include_watermarks=True, strip_repeating_text=False
     )
 
-    config = ExtractionConfig(output_format="markdown", content_filter=everything)
-    if path.suffix.lower() == ".rtf":  # blanks and hyphens that do not end a line would be read as `~` and `_`
+    # Only the plain text of a .doc has its paragraphs.
+    form = "plain" if suffix == ".doc" else "markdown"
+    config = ExtractionConfig(output_format=form, content_filter=everything)
+    if suffix == ".rtf":  # blanks and hyphens that do not end a line would be read as `~` and `_`
         content = _RTF_MARK.sub(lambda mark: _RTF_MARKS.get(mark[0], mark[0]), path.read_bytes())
         extracted = extract_bytes_sync(content, "application/rtf", config=config)
     else:
         extracted = extract_file_sync(str(path), config=config)
-    text = _PICTURE.sub("", str(extracted.content))
-    metadata = dict(extracted.metadata)
-    return first_title(metadata.get("title"), metadata.get("subject")), undo_escapes(text)
+    metadata: dict[str, Any] = dict(extracted.metadata)
+    title = first_title(metadata.get("title"), metadata.get("subject"))
+    if suffix == ".doc":
+        return title, str(extracted.content).replace("\n", "\n\n")
+    if suffix == ".xls":
+        return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
+    return title, undo_escapes(_PICTURE.sub("", str(extracted.content)))
+
+
+def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:
+    """Sheets as tables without empty rows and columns, days without the time that they do not have."""
+    rows = ([[_MIDNIGHT.sub("", cell) for cell in row] for row in found.cells] for found in tables)
+    filled = [(found.page_number, text) for found, cells in zip(tables, rows, strict=True) if (text := table(cells))]
+    return "\n\n".join(f"## {names[sheet - 1]}\n\n{text}" for sheet, text in filled)
 
 
 def refuse_expanding(path: Path, max_bytes: int) -> None:

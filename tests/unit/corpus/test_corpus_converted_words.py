@@ -1,8 +1,10 @@
 """No word of a converted file is lost: everything that stands on its pages can be found."""
 
+import gzip
 import io
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -186,3 +188,33 @@ def test_every_word_of_a_file_is_indexed(tmp_path, name):
         (document,) = index.documents()
     found = " ".join([document.title, *map(str, document.chunks)])
     assert not set(re.findall(r"\w+", words.lower())) - set(re.findall(r"\w+", found.lower()))
+
+
+OLD_OFFICE = {
+    "trial.doc": (
+        "trial",
+        (
+            "Trial report\n\ncount is <50; p<0.05 in the R&D trial by Marsh & Reed\n\nInvoice no.\t4711\tDate\n\nfirst point\n\n"
+            "second point\n\nstep one\n\nstep two\n\nName\tValue\t\tlimit\t<50 & >3"
+        ),
+    ),
+    "figures.xls": (
+        "One",
+        (
+            "## One\n\n| Name | When | n |\n| --- | --- | --- |\n| R&D <50 \\| x*y* | 2026-01-02 | 3.5 |\n"
+            "| late | 2026-01-02 13:30:00 | true |\n\n## Three\n\n| deep | 2 |\n| --- | --- |"
+        ),
+    ),
+    "slides.ppt": ("R&D | plan", "-----\n\n## R&D | plan\n\na | b | c\n\ncount <50\n\nSay: below 50 always"),
+}
+"""Files that LibreOffice made: an empty sheet between two, an empty corner, words of a master that no slide shows."""
+
+
+@pytest.mark.parametrize("name", OLD_OFFICE)
+def test_files_of_older_programs_hold_their_words_and_nothing_else(tmp_path, name):
+    packed = Path(__file__).parents[2] / "data" / "old_office" / f"{name}.gz"
+    content = gzip.decompress(packed.read_bytes()) if packed.exists() else packed.with_suffix("").read_bytes()
+    (tmp_path / name).write_bytes(content)
+    read = read_documents(tmp_path)
+    assert [(document.title, document.text) for document in read.documents] == [OLD_OFFICE[name]]
+    assert not read.failures
