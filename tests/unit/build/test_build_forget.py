@@ -83,6 +83,26 @@ def test_forgotten_answers_are_asked_for_again(tmp_path, name, extraction):
     assert said["bad"] == said["good"]  # but for clusters of what was said at first
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_documents_of_the_same_words_are_forgotten_together(tmp_path, name):
+    said = {}
+    twins = [Document("twin", DOCUMENTS[2].text, "Corvo"), Document("other", DOCUMENTS[2].text, "Corvo", {"year": 1})]
+    for first in ("bad", "good"):
+        script = Bad(bad=first == "bad")
+        with opened(tmp_path / first, script, RECIPES[name]()) as index:
+            index.build([*DOCUMENTS, *twins])
+            script.bad = False
+            index.forget(["twin"])
+            index.forget(["d3"])
+            index.forget([document.id for document in DOCUMENTS])
+            index.delete(["d2"])
+            assert check_folder(tmp_path / first) == []
+        contents = read_contents(tmp_path / first)
+        assert "zeppelin" not in repr(contents.units)
+        said[first] = {part for part in contents.said() if part[0] not in ("rel_summary", "report")}
+    assert said["bad"] == said["good"]
+
+
 def test_what_cannot_be_asked_again_now_is_asked_by_the_next_change(tmp_path):
     script = Bad()
     with opened(tmp_path / "ix", script, "sirerag", max_failure_ratio=0.9) as index:
