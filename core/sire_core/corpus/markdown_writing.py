@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from html import unescape
 from html.entities import html5
 
@@ -44,15 +45,30 @@ def list_item(text: str, label: str, level: int) -> str:
 
 def table(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
     """A table; columns and rows in which nothing stands are left out. Empty for a table without words."""
-    cells = [[" ".join(plain_text(cell).split()).replace("|", "\\|") for cell in row] for row in rows]
-    used = sorted({number for row in cells for number, cell in enumerate(row) if cell})
-    lines = [
-        f"| {' | '.join(row[number] if number < len(row) else '' for number in used)} |" for row in cells if any(row)
-    ]
-    if not lines:
-        return ""
-    rule = f"|{' --- |' * len(used)}"
-    return "\n".join([lines[0], rule, *lines[1:]] if header else [f"|{'  |' * len(used)}", rule, *lines])
+    used = sorted({number for row in rows for number, cell in enumerate(row) if cell.strip()})
+    filled = ([row[number] if number < len(row) else "" for number in used] for row in rows)
+    return "\n".join(table_lines(filled, len(used), header=header))
+
+
+def table_lines(rows: Iterable[Sequence[str]], columns: int, *, header: bool = True) -> Iterator[str]:
+    """The lines of a table of some columns; none for rows in which nothing stands."""
+    rule = f"|{' --- |' * columns}"
+    begun = False
+    for row in rows:
+        cells = list(map(_cell, row))
+        if not any(cells):
+            continue
+        if not begun and not header:
+            yield from (f"|{'  |' * columns}", rule)
+        yield f"| {' | '.join(cells)} |"
+        if not begun and header:
+            yield rule
+        begun = True
+
+
+@lru_cache(maxsize=8192)
+def _cell(text: str) -> str:
+    return text if text.isalnum() else " ".join(plain_text(text).split()).replace("|", "\\|")
 
 
 def undo_escapes(text: str) -> str:

@@ -7,11 +7,11 @@ import datetime as dt
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sire_core.corpus.markdown_writing import list_item, plain_text, table
+from sire_core.corpus.markdown_writing import list_item, plain_text, table, table_lines
 from sire_core.corpus.titles import first_title
 from sire_core.errors import CorpusError
 
@@ -564,8 +564,8 @@ def read_xlsx(path: Path) -> tuple[str, str]:
             if not hasattr(sheet, "_get_source"):  # a sheet that is a chart
                 parts.append(f"## {plain_text(sheet.title)}")
                 continue
-            rows = _compact([dict(row) for row in _sparse_rows(book, sheet)])
-            parts += filter(None, [f"## {plain_text(sheet.title)}", rows])
+            rows = [dict(row) for row in _sparse_rows(book, sheet)]
+            parts += filter(None, [f"## {plain_text(sheet.title)}", _compact(rows.__iter__)])
     finally:
         book.close()
     return first_title(book.properties.title, book.properties.subject), "\n\n".join(parts)
@@ -608,28 +608,38 @@ def _cell_value(value: Any) -> str:
     return str(value).strip()
 
 
-def _compact(rows: Sequence[dict[int, str]]) -> str:
-    """A table of the columns that hold anything; lines of words where nearly all cells of that would be empty."""
-    columns = sorted({column for row in rows for column in row})
-    if len(columns) * len(rows) > _PADDING * sum(map(len, rows)) + 100:
-        return "\n".join(plain_text(" ; ".join(row[column] for column in sorted(row))) for row in rows)
-    return table([[row.get(column, "") for column in columns] for row in rows])
+def _compact(rows: Callable[[], Iterable[Mapping[int, str]]]) -> str:
+    """A table of the columns that hold anything; lines of words where nearly all cells of that would be empty.
+
+    `rows` gives the cells of each row that are not empty, by column, and is called twice: millions of them take memory.
+    """
+    held: set[int] = set()
+    number = cells = 0
+    for row in rows():
+        held.update(row)
+        number, cells = number + 1, cells + len(row)
+    columns = sorted(held)
+    if len(columns) * number > _PADDING * cells + 100:
+        return "\n".join(plain_text(" ; ".join(row[column] for column in sorted(row))) for row in rows())
+    return "\n".join(table_lines(([row.get(column, "") for column in columns] for row in rows()), len(columns)))
 
 
 def read_values(text: str, delimiter: str) -> str:
     """Values between commas (or what stands in their place: `;`, tabs) as a Markdown table."""
     head = text[:10_000].split("\n", 1)[0]
     delimiter = delimiter or max(",;\t|", key=head.count)
-    rows: list[dict[int, str]] = []
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    try:
+
+    def rows() -> Iterator[Mapping[int, str]]:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
             if len(row) > _COLUMNS:
                 raise CorpusError(
                     f"a row has {len(row):,} columns; that is not a table. Read it as text: rename it to .txt"
                 )
-            cells = {number: cell.strip() for number, cell in enumerate(row) if cell.strip()}
-            rows += [cells] if cells else []
+            if cells := {number: cell.strip() for number, cell in enumerate(row) if cell.strip()}:
+                yield cells
+
+    try:
+        return _compact(rows)
     except csv.Error as error:
         raise CorpusError(f"cannot be read as a table: {error}") from error
-    return _compact(rows)
