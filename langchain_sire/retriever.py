@@ -31,7 +31,7 @@ from langchain_sire.opening import (
 )
 from sire_core.arguments import named
 from sire_core.build.mirroring import catch_up, push_missed
-from sire_core.corpus.document_export import filter_fields
+from sire_core.corpus.stored_corpus import filter_fields
 from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter

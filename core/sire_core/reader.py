@@ -351,7 +351,7 @@ class Reader:
 
     def documents(self, wanted: set[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
-        from sire_core.corpus.document_export import with_changes
+        from sire_core.corpus.stored_corpus import with_changes
 
         changes = self.pending.changes()
         try:
@@ -364,7 +364,7 @@ class Reader:
 
     def _stored_documents(self, wanted: set[str] | None) -> list[Document]:
         from sire_core.corpus.chunker import SentenceChunker, joined
-        from sire_core.corpus.document_export import to_documents
+        from sire_core.corpus.stored_corpus import to_documents
         from sire_core.storage.index_files import require_built
 
         files = self.files()
@@ -437,7 +437,7 @@ class Reader:
 
     def failures(self) -> list[Failure]:
         """Return passages (as far as allowed) and summaries that failed in the recipe's last build, with reasons."""
-        from sire_core.corpus.document_export import is_allowed
+        from sire_core.corpus.stored_corpus import is_allowed
         from sire_core.storage.manifest import VECTORS
         from sire_core.types import Failure
 

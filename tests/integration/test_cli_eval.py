@@ -3,20 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import RefusalError
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.testing.scripted_model import default_script
+from support.command import run
 from support.scripted_server import ScriptedServer
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -3,20 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
 from sire_core.data import demo_documents, demo_questions
 from sire_core.recipes import recipe_by_name, recipe_of
 from sire_core.recipes.published import PUBLISHED, Published, ablations_of
 from sire_core.testing.scripted_model import default_script
+from support.command import run
 from support.scripted_server import ScriptedServer
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def rows_of(file):

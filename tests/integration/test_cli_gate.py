@@ -3,17 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
-
-
-def sire(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
+from support.command import run as sire
 
 
 @pytest.fixture(scope="module")

@@ -5,40 +5,18 @@ import json
 import httpx
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import ToolMessage
 from langchain_openai import ChatOpenAI
 
 from langchain_sire import SireRetriever, create_sire_tool
-from sire_core.data import demo_documents, demo_questions
+from sire_core.data import demo_questions
 from support.agent_server import AgentServer, ToolRequest
+from support.langchain_demo import ScriptedAgent, as_langchain
 
 create_agent = pytest.importorskip("langchain.agents", reason="langchain is a development dependency").create_agent
 
 QUESTION = demo_questions()[0].question
 TOOL = "search_documents"
-
-
-class Scripted(BaseChatModel):
-    """Says its turns one after the other and notes the messages it was shown."""
-
-    turns: list
-    seen: list
-
-    @property
-    def _llm_type(self):
-        return "scripted"
-
-    def bind_tools(self, tools, **kwargs):
-        return self
-
-    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
-        self.seen.append(list(messages))
-        turn = self.turns[len(self.seen) - 1]
-        message = AIMessage(turn) if isinstance(turn, str) else AIMessage("", tool_calls=turn)
-        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 def _wants(number=1, **arguments):
@@ -47,10 +25,7 @@ def _wants(number=1, **arguments):
 
 @pytest.fixture(scope="module")
 def retriever():
-    documents = [
-        Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()
-    ]
-    return SireRetriever.from_documents(documents, k=3)
+    return SireRetriever.from_documents(as_langchain(), k=3)
 
 
 def _asked(question=QUESTION):
@@ -59,7 +34,7 @@ def _asked(question=QUESTION):
 
 async def test_the_model_reads_cited_passages_and_the_documents_are_the_artifact(retriever):
     for native in (False, True):
-        model = Scripted(turns=[[_wants(query=QUESTION, k=2)], "Done."], seen=[])
+        model = ScriptedAgent(turns=[[_wants(query=QUESTION, k=2)], "Done."], seen=[])
         agent = create_agent(model, [create_sire_tool(retriever)])
         state = await agent.ainvoke(_asked()) if native else agent.invoke(_asked())
         told = model.seen[1][-1]
@@ -71,7 +46,7 @@ async def test_the_model_reads_cited_passages_and_the_documents_are_the_artifact
 
 def test_wrong_arguments_come_back_and_can_be_corrected(retriever):
     turns = [[_wants(1, query=QUESTION, top_k=9)], [_wants(2, query=QUESTION, filter="kind=ship")], "Done."]
-    model = Scripted(turns=turns, seen=[])
+    model = ScriptedAgent(turns=turns, seen=[])
     state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
     wrong, right = (m for m in state["messages"] if isinstance(m, ToolMessage))
     assert (wrong.status, right.status) == ("error", "success")
@@ -82,7 +57,7 @@ def test_wrong_arguments_come_back_and_can_be_corrected(retriever):
 
 def test_two_searches_of_one_turn_are_both_answered(retriever):
     other = demo_questions()[1].question
-    model = Scripted(turns=[[_wants(1, query=QUESTION), _wants(2, query=other)], "Done."], seen=[])
+    model = ScriptedAgent(turns=[[_wants(1, query=QUESTION), _wants(2, query=other)], "Done."], seen=[])
     state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
     first, second = (m for m in state["messages"] if isinstance(m, ToolMessage))
     assert (first.artifact, second.artifact) == (retriever.invoke(QUESTION), retriever.invoke(other))
@@ -90,7 +65,7 @@ def test_two_searches_of_one_turn_are_both_answered(retriever):
 
 def test_an_agent_cannot_see_past_the_retrievers_filter(retriever):
     people = SireRetriever(index=retriever.index, filter={"kind": "person"}, k=50)
-    model = Scripted(turns=[[_wants(query=QUESTION, k=50, filter={"kind": "ship"})], "Done."], seen=[])
+    model = ScriptedAgent(turns=[[_wants(query=QUESTION, k=50, filter={"kind": "ship"})], "Done."], seen=[])
     create_agent(model, [create_sire_tool(people)]).invoke(_asked())
     assert model.seen[1][-1].content.startswith("Nothing was found.")
 
@@ -105,7 +80,7 @@ def test_the_retriever_run_is_inside_the_tool_run(retriever):
         def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, **kwargs):
             parents[query] = parent_run_id
 
-    model = Scripted(turns=[[_wants(query=QUESTION)], "Done."], seen=[])
+    model = ScriptedAgent(turns=[[_wants(query=QUESTION)], "Done."], seen=[])
     create_agent(model, [create_sire_tool(retriever)]).invoke(_asked(), {"callbacks": [Spy()]})
     assert parents == {QUESTION: runs["tool"]}
 

@@ -6,11 +6,8 @@ The scripts of the model stand here, not in the examples: nobody is shown an ans
 import ast
 import asyncio
 import os
-import runpy
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
@@ -18,10 +15,10 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_sire import SireRetriever, create_ircot_chain
 from sire_core.data import demo_documents
 from support.agent_server import AgentServer, ToolRequest
+from support.example_runs import EXAMPLES, SELF_ASK, ircot, runner
 from support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.default_recipe
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = (
     "langchain_agent",
     "langchain_indexing_api",
@@ -32,38 +29,13 @@ NAMES = (
     "langchain_quickstart",
     "langchain_self_ask",
 )
-IRCOT = (
-    '{"reasoning": "The novel is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}',
-    '{"reasoning": "She died on 2 November 1931.", "search": "DONE"}',
-    '{"answer": "1931", "citations": [2], "sufficient": true}',
-)
-SELF_ASK = (
-    "Follow up: Who wrote the novel The Weather Clerk?",
-    "Ilse Marrable",
-    "Follow up: In which year did Ilse Marrable die?",
-    "1931",
-    "So the final answer is: 1931",
-    '{"answer": "1931", "citations": [1], "sufficient": true}',
-)
+IRCOT = ircot(2)
 
 
 @pytest.fixture
 def example(monkeypatch, capsys):
     """Runs an example without a key; gives its names and what it printed."""
-    connect = socket.socket.connect
-
-    def refuse(self, address):
-        if not (isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1")):
-            raise OSError(f"an example used the network: {address}")
-        return connect(self, address)
-
-    def run(name):
-        names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-        return names, capsys.readouterr().out
-
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    return run
+    return runner(monkeypatch, capsys)
 
 
 def test_all_examples_are_run_here():

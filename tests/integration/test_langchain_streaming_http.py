@@ -5,19 +5,17 @@ import json
 from functools import reduce
 from operator import add
 
-import httpx
 import pytest
-from langchain_core.documents import Document
 from langchain_openai import ChatOpenAI
 
 from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain, create_self_ask_chain
-from sire_core.data import demo_documents
 from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason.prompts import Reading
 from support.faults import always, at_calls
+from support.langchain_demo import as_langchain, chats_over_http
 from support.scripted_server import ScriptedServer
 
 QUESTION = "In which year did the author of the novel The Weather Clerk die?"
@@ -29,26 +27,13 @@ PROMPT = Prompt("Answer it.", "When?")
 
 @pytest.fixture(scope="module")
 def retriever():
-    documents = [
-        Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()
-    ]
-    return SireRetriever.from_documents(documents, recipe="flat", k=4)
+    return SireRetriever.from_documents(as_langchain(), recipe="flat", k=4)
 
 
 @pytest.fixture
 async def chat():
-    """Makes clients whose connections are closed at the end of the test."""
-    async with httpx.AsyncClient(timeout=5) as native:
-        with httpx.Client(timeout=5) as sync:
-            yield lambda server, **more: ChatOpenAI(
-                model="gpt-4o-mini",
-                base_url=server.base_url,
-                api_key="sk-scripted",
-                max_retries=0,
-                http_client=sync,
-                http_async_client=native,
-                **more,
-            )
+    async with chats_over_http(timeout=5) as make:
+        yield make
 
 
 def script(call):

@@ -2,9 +2,6 @@
 
 import ast
 import asyncio
-import runpy
-import socket
-from pathlib import Path
 
 import pytest
 from llama_index.core import Settings
@@ -14,9 +11,9 @@ from llama_index.core.llms import MockFunctionCallingLLM
 from llama_index_sire import SireRetriever
 from sire_core.data import demo_documents
 from sire_core.testing.scripted_model import ScriptedModel
+from support.example_runs import EXAMPLES, SELF_ASK, ircot, runner
 
 pytestmark = pytest.mark.default_recipe
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = (
     "llama_index_agent",
     "llama_index_ingestion",
@@ -28,37 +25,15 @@ NAMES = (
 )
 
 
-IRCOT = (
-    '{"reasoning": "The novel is by Ilse Marrable.", "search": "When did Ilse Marrable die?"}',
-    '{"reasoning": "She died on 2 November 1931.", "search": "DONE"}',
-    '{"answer": "1931", "citations": [1], "sufficient": true}',
-)
-SELF_ASK = (
-    "Follow up: Who wrote the novel The Weather Clerk?",
-    "Ilse Marrable",
-    "Follow up: In which year did Ilse Marrable die?",
-    "1931",
-    "So the final answer is: 1931",
-    '{"answer": "1931", "citations": [1], "sufficient": true}',
-)
+IRCOT = ircot(1)
 
 
 @pytest.fixture
 def example(monkeypatch, capsys):
     """Runs an example without a key; gives its names and what it printed."""
-
-    def refuse(*_args, **_kwargs):
-        raise OSError("an example used the network")
-
-    def run(name):
-        names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-        return names, capsys.readouterr().out
-
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
     before = Settings._llm, Settings._embed_model
     Settings._llm = Settings._embed_model = None
-    yield run
+    yield runner(monkeypatch, capsys)
     Settings._llm, Settings._embed_model = before
 
 

@@ -22,7 +22,7 @@ from sire_core.build.organizing import (
     split_compatible,
 )
 from sire_core.corpus.changes import CorpusChange
-from sire_core.corpus.document_export import StoredDocument
+from sire_core.corpus.stored_corpus import StoredDocument
 from sire_core.derive.runners import resolve_runner
 from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchError
 from sire_core.extraction.stage import extract_missing

@@ -78,7 +78,7 @@ def documents(
     if doc_id is not None:
         _show_document(folder, doc_id, as_json=as_json)
         return
-    from sire_core.corpus.document_export import filter_fields
+    from sire_core.corpus.stored_corpus import filter_fields
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.algorithms.pluralize import count
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
-from sire_core.corpus.document_export import StoredDocument, is_allowed, to_documents
+from sire_core.corpus.stored_corpus import StoredDocument, is_allowed, to_documents
 from sire_core.errors import CorpusError, KnownDocumentError
 from sire_core.types import Chunk, Document, Passage, digest
 

@@ -127,13 +127,7 @@ class JsonLine(NamedTuple):
 def find_files(
     sources: Sequence[str | Path], roots: Sequence[str | Path] = ()
 ) -> tuple[list[SourceFile], list[tuple[SourceFile, str]]]:
-    """List the files of the given files and folders.
-
-    Folders are walked recursively in sorted order; hidden files and folders are skipped, folders of installed packages
-    (`node_modules`, Python environments) are left out, links to folders and to files outside of the folder are not
-    followed. A file that is reached twice is listed once. The name of a file is its path below the outermost of the
-    given folders and `roots` that holds it; for one outside of them, its own name.
-    """
+    """List the files of the given files and folders."""
     paths = [Path(source) for source in sources]
     if not paths:
         raise CorpusError("No files or folders were given; name at least one.")

@@ -76,11 +76,7 @@ _CLOSES = frozenset(". , ; : ) ] ? !".split())
 
 
 def read_man_page(path: Path, max_bytes: int) -> tuple[str, str]:
-    """Title (`tar(1)`) and Markdown of a manual page, also a packed one (`.1.gz`).
-
-    Raises:
-        CorpusError: The file is no manual page, or too long.
-    """
+    """Title (`tar(1)`) and Markdown of a manual page, also a packed one (`.1.gz`)."""
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
             raw = file.read(max_bytes + 1)

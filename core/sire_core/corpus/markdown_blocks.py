@@ -33,11 +33,7 @@ class Block:
 
 
 def markdown_blocks(text: str) -> list[Block]:
-    """Cut a Markdown text into prose, tables and images.
-
-    A table is a row of cells, a row of dashes as wide, and the rows that follow. An image in the middle of a paragraph
-    leaves its alternative text there and becomes a block behind the paragraph. Code fences are prose.
-    """
+    """Cut a Markdown text into prose, tables and images."""
     blocks: list[Block] = []
     prose: list[str] = []
     images: list[Block] = []

@@ -86,12 +86,7 @@ _JOINING = frozenset(
 
 
 def without_blobs(text: str) -> str:
-    """Remove base64 and other runs that are longer than any word.
-
-    Of a picture its alternative text stays, of a certificate or a key the lines around it. Left out are the content
-    of `data:` addresses, runs of 256 and more letters and digits, and lines that hold nothing but base64, two or more
-    of them. Letters of scripts without spaces are words.
-    """
+    """Remove base64 and other runs that are longer than any word."""
     if "data:" in text:
         shorter = _PAYLOAD.sub("data:", text)
         if shorter != text:
@@ -118,13 +113,7 @@ def _keep_short(match: re.Match[str]) -> str:
 
 
 def front_matter(text: str) -> dict[str, Value | list[Value]]:
-    """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them.
-
-    Lists stand in brackets (`tags: [red, blue]`, without commas in their items) or, in YAML, in lines of their own
-    (`- red`). Whatever is nested is left out. Whole and decimal numbers become such if they
-    would be written as they stand (`3.10` would not), and so do true and false; everything else is text, without its
-    quotes.
-    """
+    """Values of the front matter of a Markdown page (`title: Queues`), by name, and flat lists of them."""
     lines = text.split("\n", _LONGEST + 1)
     end = _front_matter_end(lines)
     toml = lines[0].strip() == "+++"
@@ -178,10 +167,7 @@ def _is_toml(lines: Sequence[str]) -> bool:
 
 
 def _is_yaml(lines: Sequence[str]) -> bool:
-    """Whether lines between rules are fields: prose has a blank line behind the first rule or before the second.
-
-    With a blank line before the closing rule it takes fields alone, without comments: those may be headings.
-    """
+    """Whether lines between rules are fields: prose has a blank line behind the first rule or before the second."""
     if not lines or not lines[0].strip() or not any(_YAML_KEY.match(line) for line in lines):
         return False
     strict = not lines[-1].strip()
@@ -211,22 +197,13 @@ def _plain_value(value: str) -> str | int | float | bool:
 
 
 def clean_markdown(text: str) -> str:
-    """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere.
-
-    Of a note or tab (`:::note`, `!!! tip "Speed"`, `> [!NOTE]`) its title stays, of a short code its text. Code keeps
-    every character, but for runs that are no words (see `without_blobs`). Text without any of these comes back as it
-    is.
-    """
+    """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere."""
     lines = without_blobs(text).split("\n")
     return "\n".join(_visible_lines(lines[_front_matter_end(lines) :], _tidied))
 
 
 def without_comments(text: str) -> str:
-    """The text without HTML comments, and without lines that hold nothing else.
-
-    A comment that is never closed stays as it is, and so does one in code. One that begins in the middle of a line
-    has to end in its paragraph: prose that speaks of `<!--` is no comment.
-    """
+    """The text without HTML comments, and without lines that hold nothing else."""
     return "\n".join(_visible_lines(text.split("\n"), lambda line: line)) if "<!--" in text else text
 
 
@@ -355,13 +332,7 @@ def _navigates(line: str) -> bool:
 
 
 def without_hyphenation(text: str) -> str:
-    """The text with words that end on the next line put together again; the line ends behind them.
-
-    A word goes on in small letters, below the words that it belongs to. It keeps its hyphen where the text writes it
-    with one in the middle of a line, or where both halves are words of the text or of English and the whole is none
-    ("long-term"). A program that sets text (`man`) ends lines with a hyphen that is no part of the
-    text (U+2010): all words that it cuts are put together. Fenced code stays as it is.
-    """
+    """The text with words that end on the next line put together again; the line ends behind them."""
     if "\u2010\n" in text and not _SET_HYPHEN.search(text) and _TYPED_HYPHEN.search(text):
         return _SET_CUT.sub(lambda match: _joined(match, "", _BREAK.split(match["word"])[1:]), text)
     if not _CUT.search(text):

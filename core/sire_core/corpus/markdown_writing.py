@@ -28,11 +28,7 @@ _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
 
 def plain_text(text: str) -> str:
-    """A paragraph as Markdown that has the same words.
-
-    White space is folded, line ends stay. What would begin a heading, code, a rule or a comment gets an escape; all
-    other characters stay as they are, since passages are read by people and counted by words.
-    """
+    """A paragraph as Markdown that has the same words."""
     folded = "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip("\n")
     return without_comment_marks(_STRUCTURE.sub(r"\1\\", folded))
 
@@ -72,11 +68,7 @@ def _cell(text: str) -> str:
 
 
 def undo_escapes(text: str) -> str:
-    """A Markdown text without escapes and character references.
-
-    Code stays verbatim. An escape stays where the text would become something else without it: the beginning of a
-    heading, a fence or a comment, a `|` in a table.
-    """
+    """A Markdown text without escapes and character references."""
     if not _ESCAPED.search(text):
         return text
     runs: list[str] = []

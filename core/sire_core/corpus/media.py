@@ -48,12 +48,7 @@ class MediaCorpus:
 def split_media(
     documents: Sequence[Document], chunker: SentenceChunker | None = None, captions: Captions | None = None
 ) -> MediaCorpus:
-    """Make every Markdown table and image a passage of its own.
-
-    The prose between them is cut as usual, so that each stands in the document's order beside the text that speaks of
-    it. A table longer than a chunk is cut between rows, its header repeated. The text of an image is its description;
-    the image itself stays where it is, and the metadata refer to it (see `MEDIA`).
-    """
+    """Make every Markdown table and image a passage of its own."""
     splitter = _Splitter(chunker or SentenceChunker(), captions or {})
     split_documents = tuple(splitter.split(document) for document in documents)
     return MediaCorpus(split_documents, splitter.tables, splitter.images, splitter.described)
@@ -123,26 +118,7 @@ async def describe_images(
     chunker: SentenceChunker | None = None,
     workers: int = 4,
 ) -> MediaCorpus:
-    """`split_media`, with images described by a model that can see.
-
-    Images are read from files below `folder`; those on the web, outside of the folder or missing keep their alternative
-    text, and so do all of them without a model. With `CachedModel(model, CallStore(file))` nothing is asked twice.
-
-    Args:
-        documents: Documents with Markdown text.
-        model: Answers prompts with images; None when there is none.
-        folder: Where the documents are. An image is looked for beside its document (whose id is then a path below the
-            folder, as `read_documents` makes it) and in the folder itself.
-        chunker: See `split_media`.
-        workers: Calls in flight at once.
-
-    Returns:
-        The documents, what was found, and which images could not be described.
-
-    Raises:
-        ConfigurationError: The model cannot see.
-        LimitExceededError: A usage limit would be passed.
-    """
+    """`split_media`, with images described by a model that can see."""
     if model is None:
         return split_media(documents, chunker)
     import asyncio

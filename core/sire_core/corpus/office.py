@@ -448,10 +448,7 @@ def _number_text(number: int, form: str) -> str:
 
 
 def read_pptx(path: Path) -> tuple[str, str]:
-    """Title of the file's properties and Markdown of a PowerPoint file.
-
-    Footers stand on the first slide that has them. Numbers of slides are left out.
-    """
+    """Title of the file's properties and Markdown of a PowerPoint file."""
     import pptx
 
     presentation = pptx.Presentation(str(path))
@@ -572,10 +569,7 @@ def read_xlsx(path: Path) -> tuple[str, str]:
 
 
 def _sparse_rows(book: Any, sheet: Any) -> Iterator[list[tuple[int, str]]]:
-    """Cells with a value, by column, of each row that has any.
-
-    openpyxl's own rows are filled up with empty cells: two cells in far corners would make billions of them.
-    """
+    """Cells with a value, by column, of each row that has any."""
     from openpyxl.worksheet._reader import WorkSheetParser
 
     with sheet._get_source() as source:  # noqa: SLF001 (see above)

@@ -51,11 +51,7 @@ class MarkdownSection(NamedTuple):
 
 
 def title_line(text: str) -> tuple[str, str]:
-    """The title that a text begins with on a line of its own, and the rest; the title is empty if there is none.
-
-    Splitters and exports write a page's title above its text without any mark. It is a short first line that no
-    punctuation ends, in front of a line that is at least twice as long: wrapped lines are of one length.
-    """
+    """The title that a text begins with on a line of its own, and the rest; the title is empty if there is none."""
     head, newline, rest = text.lstrip().partition("\n")
     title = " ".join(head.split())
     body = rest.partition("\n")[0].strip()
@@ -75,12 +71,7 @@ def title_line(text: str) -> tuple[str, str]:
 
 
 def sections_of_markdown(text: str) -> list[MarkdownSection]:
-    """Cut a text at its headings.
-
-    A heading is a line of `#` with a blank line before or behind it, or a line underlined by `=` or `-`, outside of
-    code. One with nothing below it but a heading of a lower level begins the section of that. Text without headings is
-    one section with an empty path.
-    """
+    """Cut a text at its headings."""
     sections: list[MarkdownSection] = []
     path: list[tuple[int, str]] = []
     part: list[str] = []
@@ -180,11 +171,7 @@ def path_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def naming_title(title: str, text: str) -> str:
-    """Return the name of a passage: its title, else the title line of its text; empty for a section path.
-
-    A section path (`Guide > Options`) says where a passage stands in its document. It is searched as text and shown,
-    but it names nothing: all passages of a document share it or its parts.
-    """
+    """Return the name of a passage: its title, else the title line of its text; empty for a section path."""
     if SEPARATOR in title:
         return ""
     return title or title_line(text)[0]

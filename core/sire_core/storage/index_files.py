@@ -18,8 +18,7 @@ from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.plain_files import copy_adapter_files
 from sire_core.storage.pools import Pools
-from sire_core.storage.store import CORPUS, Store
-from sire_core.storage.verification import Verified
+from sire_core.storage.store import CORPUS, Store, Verified
 
 _logger = logging.getLogger(__name__)
 

@@ -24,8 +24,7 @@ from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from sire_core.corpus.document_export import StoredDocument
-    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus
+    from sire_core.corpus.stored_corpus import CorpusUpdate, StoredCorpus, StoredDocument
     from sire_core.types import Chunk
 
 

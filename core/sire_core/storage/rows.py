@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sire_core.corpus.document_export import StoredDocument
+from sire_core.corpus.stored_corpus import StoredDocument
 from sire_core.storage.checksums import (
     SUMS_SCHEMA,
     CheckedTable,

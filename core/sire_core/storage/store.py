@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sire_core.corpus.changes import CorpusChange
-from sire_core.corpus.document_export import StoredDocument
-from sire_core.corpus.stored_corpus import StoredCorpus
+from sire_core.corpus.stored_corpus import StoredCorpus, StoredDocument
 from sire_core.errors import SnapshotExpiredError, StorageError
-from sire_core.storage.checksums import CheckedWrites, complete, damage, require_complete, stored_json, verified
-from sire_core.storage.database import Database
+from sire_core.storage.checksums import (
+    CheckedWrites,
+    check_table,
+    complete,
+    damage,
+    require_complete,
+    stored_json,
+    verified,
+)
+from sire_core.storage.database import Database, FileStamp
 from sire_core.storage.edge_notes import EDGE_NOTES, edges_of_note
 from sire_core.storage.outbox import Outbox, note_changes
 from sire_core.storage.rows import (
@@ -29,6 +37,7 @@ from sire_core.storage.rows import (
     NOTES,
     SCHEMA,
     STATES,
+    TABLES,
     UNITS,
     VECTOR_CHECKSUM,
     Commit,
@@ -36,6 +45,7 @@ from sire_core.storage.rows import (
     chunk_of,
     chunk_rows,
     drop_tables,
+    is_right_vector,
     metadata_json,
     to_json,
     unit_of,
@@ -43,7 +53,6 @@ from sire_core.storage.rows import (
     vector_of,
     write_delta,
 )
-from sire_core.storage.verification import Verification, Verified
 from sire_core.types import Chunk, Edge, Unit
 
 CORPUS = "corpus"
@@ -58,6 +67,67 @@ _MAX_CACHED = 200_000
 """Maximum number of passages in the cache, at 1.7 kB each."""
 _MAX_FOLLOWED = 1000
 """Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
+_WEEK = 7 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Stamp and time of a successful full verification.
+
+    Attributes:
+        stamp: What the file looked like.
+        at: When all of it was read last, in seconds.
+    """
+
+    stamp: FileStamp
+    at: int
+
+
+class Verification:
+    """Whether the content of an open file is verified."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._sound = False
+        self._verified = 0
+
+    def of(self, stamp: FileStamp) -> Verified | None:
+        """Return the verification of a file as it was when it was closed; None if not all of it is verified."""
+        return Verified(stamp, self._verified) if stamp and self._sound else None
+
+    def check(self) -> list[str]:
+        """Read everything; return what is wrong. Empty if nothing is."""
+        problems = self._db.check()
+        if problems:
+            return problems
+        with self._db.snapshot():
+            for table in TABLES:
+                if not (problems and table.elsewhere):  # damage of what it refers to is found already
+                    problems += check_table(self._db, table)
+            wrong = sum(not is_right_vector(blob) for (blob,) in self._db.iterate("SELECT vector FROM units"))
+        if wrong:
+            problems.append(f"{wrong:,} vectors are not what was written")
+        return problems
+
+    def holds(self, known: Verified | None = None) -> bool:
+        """Whether nothing has to be verified: see `require`, and nobody else has written since."""
+        if self._db.path is None or (self._sound and self._db.trusted()):
+            return True
+        return known is not None and known.stamp == self._db.stamp() and 0 <= int(time.time()) - known.at < _WEEK
+
+    def require(self, known: Verified | None = None) -> None:
+        """Verify everything, once per process, before anything is derived from it and written."""
+        if self._sound:
+            return
+        stamp, now = self._db.stamp(), int(time.time())
+        if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
+            self._verified = known.at
+        elif problems := self.check():
+            raise damage(f"({problems[0]}) it")
+        else:
+            self._verified = now
+        self._db.trust(stamp)
+        self._sound = True
 
 
 class Store:

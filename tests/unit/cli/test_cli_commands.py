@@ -4,11 +4,10 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
 from sire_core.cli.options import manifest_of
 from sire_core.recipes import REGISTRY
+from support.command import run
 
 RECORDS = [
     {"id": "m-1", "title": "Ada Holm", "text": "Ada Holm founded Brackwater Press.", "metadata": {"year": 1901}},
@@ -20,13 +19,6 @@ RECORDS = [
         "metadata": {"year": 1950},
     },
 ]
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 @pytest.fixture

@@ -3,16 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
+from support.command import run
 
 
 def test_help_keeps_brackets_and_paragraphs():

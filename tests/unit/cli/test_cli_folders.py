@@ -12,6 +12,7 @@ from sire_core import Index
 from sire_core.cli.app import app
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.testing.scripted_model import default_script
+from support.command import run
 from support.scripted_server import ScriptedServer
 
 TEXTS = {
@@ -23,13 +24,6 @@ QUESTIONS = [
     {"id": "q1", "question": "Who founded Brackwater Press?", "answers": ["Ada Holm"], "supporting": ["ada.md"]},
     {"id": "q2", "question": "Where does Lindle lie?", "answers": ["on the Marl"], "supporting": ["deep/lindle.md"]},
 ]
-
-
-def run(*words, code=0, given=None):
-    result = CliRunner().invoke(app, [str(word) for word in words], input=given)
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 def langchain_document(name, text):

@@ -4,19 +4,12 @@ import os
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
+from support.command import run
 
 LATER = 4_000_000_000
 """Nanoseconds after which a file is no longer a fresh one."""
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def age(file):

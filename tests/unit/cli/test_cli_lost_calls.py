@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.testing.hash_embedder import HashEmbedder
+from support.command import run
 
 TEXTS = {
     "ada.md": "# Ada Holm\n\nAda Holm founded Brackwater Press in Lindle.",
@@ -15,12 +14,6 @@ TEXTS = {
     "lindle.md": "# Lindle\n\nLindle lies on the Marl. Its mayor was Ada Holm.",
 }
 QUESTION = "Who founded Brackwater Press?"
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

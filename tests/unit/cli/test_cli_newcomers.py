@@ -9,13 +9,7 @@ from typer.testing import CliRunner
 from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.models.embedders import model_name
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
+from support.command import run
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
 from sire_core.recipes.iier import training
+from support.command import run
 
 PEOPLE = ("Ada Holm", "Bela Brack", "Cora Quist", "Dina Stern", "Edda Voss", "Fina Lund")
 TOWNS = ("Lindle", "Marlow", "Norwick")
@@ -27,13 +26,6 @@ def data_set(folder):
     (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     return folder
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 def test_a_trained_checkpoint_is_what_the_recipe_searches_with(tmp_path):

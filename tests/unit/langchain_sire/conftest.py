@@ -1,14 +1,10 @@
 """The demo corpus as LangChain documents, and one index per recipe."""
 
 import pytest
-from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever
-from sire_core.data import demo_documents, demo_questions
-
-
-def as_langchain():
-    return [Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
+from sire_core.data import demo_questions
+from support.langchain_demo import as_langchain
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from langchain_text_splitters import CharacterTextSplitter
 from langchain_sire import SireRetriever, SireVectorStore
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
+from support.langchain_demo import as_langchain
 
 pytestmark = pytest.mark.default_recipe
 
@@ -24,9 +25,7 @@ class TestStandard(VectorStoreIntegrationTests):
 @pytest.fixture(scope="module")
 def store():
     made = SireVectorStore(recipe="sire")
-    made.add_documents(
-        [Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
-    )
+    made.add_documents(as_langchain())
     return made
 
 

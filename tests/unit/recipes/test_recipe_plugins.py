@@ -7,14 +7,13 @@ import sys
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, recipe_by_name, recipe_names, recipe_of
 from sire_core.recipes.registry import factory_of
+from support.command import run
 
 SOURCE = """
 from sire_core.trees.similarity_tree import SimilarityTree
@@ -36,12 +35,6 @@ def fails():
 def misnamed():
     return Recipe("other", "", "", (), Flat())
 """
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
 from sire_core.storage.database import Database
-from sire_core.storage.verification import Verification
+from sire_core.storage.store import Verification
 from sire_core.testing.hash_embedder import HashEmbedder
 from sire_core.testing.scripted_model import ScriptedModel
 from sire_core.types import Document
@@ -206,7 +206,7 @@ def test_what_was_verified_is_not_read_again_by_the_next_process(folder, checks,
     noted.write_text(noted.read_text().replace("1", "2", 1))
     assert change(4) == 2
     now = time.time()
-    monkeypatch.setattr("sire_core.storage.verification.time.time", lambda: now + 8 * 24 * 3600)
+    monkeypatch.setattr("sire_core.storage.store.time.time", lambda: now + 8 * 24 * 3600)
     assert [change(5), change(6)] == [3, 3]
     assert sql(folder / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")[0]
     with pytest.raises(StorageError, match=r"index\.sqlite is damaged"):

@@ -1,0 +1,15 @@
+"""`run`: the command line inside the test's own process."""
+
+import pytest
+
+from sire_core.cli.app import app
+
+CliRunner = pytest.importorskip("typer.testing").CliRunner
+
+
+def run(*words, code=0, given=None):
+    """The result of a command, which ends with this exit code and never with a traceback."""
+    result = CliRunner().invoke(app, [str(word) for word in words], input=given)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
