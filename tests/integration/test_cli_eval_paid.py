@@ -94,7 +94,11 @@ def test_answers_have_a_price_before_they_start_and_it_holds(dataset, server, tm
     words = ("eval", dataset, "-r", "flat", "--answer", "single", "--llm", "m", "--base-url", server.base_url)
     words += ("--reader-only", "--json", tmp_path / "r.json", "--answers", tmp_path / "a.jsonl")
     said = " ".join(run(*words, "--prices", prices).stderr.split())
-    told = re.search(r"Answers: ([\d,]+) calls, ([\d,]+) to ([\d,]+) input tokens, .*, \$([\d.]+) to \$([\d.]+),", said)
+    told = re.search(
+        r"Answers: ([\d,]+) calls, about [\d,]+ input tokens \(([\d,]+) to ([\d,]+)\), .*, "
+        r"about \$[\d.]+ \(\$([\d.]+) to \$([\d.]+)\),",
+        said,
+    )
     calls, low, high, cheapest, dearest = (float(found.replace(",", "")) for found in told.groups())
     asked = len(server.log)
     assert asked <= calls == 16  # three baselines and flat, four questions each; equal prompts are asked once

@@ -44,6 +44,8 @@ _ANSWER = (20, 600)
 _RECORD = (0.38, 0.8)
 """Tokens of a record, in shares of the most that the model may write: the 5 % and 95 % quantiles of 1,890 passages of
 MuSiQue with the names and triples that gpt-3.5-turbo found, in our form. The median is 0.57."""
+_LEAST_BY_STEPS = 0.3
+"""Of records that several calls write together; 0.36 on the same passages."""
 _SUMMARY = (0.3, 1.2)
 """Tokens of a summary, in those that the recipe asks for."""
 # Prompts of the later steps of native extraction, in prompts of the first: they hold its answer.
@@ -152,10 +154,11 @@ def estimate_extraction(
         wrote += extractor.answer_room(*group)
     calls = len(groups) * extractor.steps
     later = (extractor.steps - 1) * read
+    least = _RECORD[0] if extractor.steps == 1 else _LEAST_BY_STEPS
     cost = CostRange(
         (calls, calls),
         (read + round(_LATER_STEPS[0] * later), read + round(_LATER_STEPS[1] * later) + schema * calls),
-        (round(_RECORD[0] * wrote * extractor.steps), round(_RECORD[1] * wrote * extractor.steps)),
+        (round(least * wrote * extractor.steps), round(_RECORD[1] * wrote * extractor.steps)),
     )
     return cost.priced(price)
 

@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from sire_core.algorithms.pluralize import count
-from sire_core.build.estimate import DryRunModel
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
 from sire_core.errors import ConfigurationError
-from sire_core.extraction.model import ModelExtractor
-from sire_core.extraction.record import to_json
-from sire_core.extraction.stage import missing_chunks
-from sire_core.models.prompt_format import render
-from sire_core.storage.index_files import IndexFiles
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet
@@ -41,6 +35,13 @@ def training_examples(
 ) -> Iterator[dict[str, Any]]:
     """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer."""
     import numpy as np
+
+    from sire_core.build.estimate import DryRunModel
+    from sire_core.extraction.model import ModelExtractor
+    from sire_core.extraction.record import to_json
+    from sire_core.extraction.stage import missing_chunks
+    from sire_core.models.prompt_format import render
+    from sire_core.storage.index_files import IndexFiles
 
     files = IndexFiles(Path(folder))
     try:
