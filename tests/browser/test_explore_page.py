@@ -164,6 +164,53 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
 
 
 @pytest.mark.slow
+def test_two_settings_side_by_side_and_one_page_of_both(page, address, violations, shot):
+    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&k=3")
+    page.get_by_label("Its settings").fill("rounds=0")
+    page.get_by_role("textbox", name="Question").press("Enter")
+    table = page.get_by_role("table", name="Ranks with sire and sire rounds=0")
+    table.wait_for()
+    assert page.get_by_role("region", name="The paths to the hits of sire rounds=0").count() == 1
+    assert "compare_settings=rounds%3D0" in page.url
+    assert violations(page) == []
+    shot(page, "compare-settings")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save page").click()
+    html = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert html.count("<svg") == html.count("recipe sire") == 2
+    assert "<script" not in html
+
+
+def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
+    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&k=2")
+    picture = page.get_by_role("region", name="The paths to the hits").locator("svg")
+    seen = picture.text_content()
+    assert "1893, she was" in seen, "the sentence stands on the line"
+    whole = picture.get_attribute("viewBox").split()
+    page.get_by_role("button", name="Zoom in").click()
+    near = picture.get_attribute("viewBox").split()
+    assert float(near[2]) < float(whole[2])
+    box = picture.bounding_box()
+    page.mouse.move(box["x"] + 200, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 120, box["y"] + 20, steps=4)
+    page.mouse.up()
+    moved = picture.get_attribute("viewBox").split()
+    assert float(moved[0]) > float(near[0])
+    assert float(moved[2]) == pytest.approx(float(near[2]))
+    page.get_by_role("button", name="Whole picture").click()
+    assert picture.get_attribute("viewBox").split() == whole
+    page.get_by_role("button", name="Show neighbours of SS Northern Wren").last.focus()
+    page.keyboard.press("Enter")
+    picture.get_by_role("link", name="entity: Hen Rocks").wait_for()
+    assert violations(page) == []
+    shot(page, "grown")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save page").click()
+    assert "Hen Rocks" in Path(saved.value.path()).read_text(encoding="utf-8").split("</svg>")[0]
+
+
+@pytest.mark.slow
 def test_keyboard_alone(page, address):
     page.goto(address)
     page.get_by_role("button", name="Ask", exact=True).wait_for()

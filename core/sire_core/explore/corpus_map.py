@@ -92,7 +92,7 @@ class CorpusMap:
         unit, _ = snapshot.view.pool.unit(int(self.passages[point]))
         ids = snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)
         name = ids[int(self.documents[point])]
-        return name, unit.title or shorten(unit.text, 80) or name
+        return name, unit.title or shorten(unit.text.lstrip("# "), 80) or name
 
     def page(self, snapshot: SearchSnapshot, topic: int, start: int = 0) -> Page:
         """Documents of a topic, those in its middle first."""

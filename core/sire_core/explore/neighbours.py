@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.text import split_sentences
 from sire_core.explore.paths import Names
-from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
+from sire_core.explore.picture import Link, Picture, PictureBuilder
+from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 _NEAR = 14
 _FAR = 24
+_SENTENCE = 200
 
 
 def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
@@ -67,49 +71,50 @@ def derived_from(snapshot: SearchSnapshot, unit_id: str) -> list[int]:
     return visible
 
 
-def entity_picture(snapshot: SearchSnapshot, entity_id: str) -> Picture | None:
-    """Draw an entity, passages that mention it and their other entities; None if the id is no entity's."""
-    names = Names.of(snapshot)
-    label = names.entity(entity_id)
-    if not label:
+def neighbour_picture(snapshot: SearchSnapshot, identifier: str) -> Picture | None:
+    """Draw an entity, a passage or a derived unit with its neighbours; None if the id is unknown or hidden."""
+    node = Names.of(snapshot).node(identifier)
+    if node is None:
         return None
-    builder = PictureBuilder()
-    builder.add(Node(entity_id, UnitKind.ENTITY.value, label))
-    graph, mentions = names.graph, names.mentions(entity_id)
-    # Passages about it come first.
-    mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
-    passages = list(dict.fromkeys(graph.passages[mentions].tolist()))
-    for passage in passages[:_NEAR]:
-        _add(builder, names, _passage_id(names, passage), entity_id, "mentions it")
-    _others(builder, names, passages[:_NEAR], entity_id)
-    return builder.picture(f"{label} and its neighbours")
+    picture = expanded(snapshot, Picture(f"{node.label} and its neighbours", (node,), ()), identifier)
+    if node.kind != UnitKind.ENTITY.value:
+        return picture
+    names, builder = Names.of(snapshot), PictureBuilder.of(picture)
+    passages = [
+        position for position in map(names.position, (other.id for other in picture.nodes)) if position is not None
+    ]
+    _entities(builder, names, np.searchsorted(names.graph.chunk_positions, passages).tolist())
+    return builder.picture(picture.title)
 
 
-def unit_picture(snapshot: SearchSnapshot, unit_id: str) -> Picture | None:
-    """Draw a passage with its entities and derived units, or a derived unit with its parents and children.
+def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Picture:
+    """A picture with the neighbours of one of its nodes.
 
-    None if the id is unknown or hidden.
+    Of an entity these are passages that mention it, those about it first; of a passage its entities and the units
+    derived from it; of a derived unit its parents and children.
     """
-    names = Names.of(snapshot)
-    node, position = names.node(unit_id), names.position(unit_id)
-    unit = names.unit(unit_id)
-    if node is None or position is None or unit is None:
-        return None
-    builder = PictureBuilder()
-    builder.add(node)
-    below = children(snapshot).get(unit_id, ()) or (() if unit.kind is UnitKind.CHUNK else unit.chunk_ids)
-    for name in list(below)[:_FAR]:
-        _add(builder, names, name, unit_id, "made from" if unit.kind is not UnitKind.CHUNK else "")
-    for name in parents(snapshot).get(unit_id, ())[:_NEAR]:
-        _add(builder, names, name, unit_id, "part of")
-    if unit.kind is UnitKind.CHUNK:
-        for other in derived_from(snapshot, unit_id)[:_NEAR]:
-            _add(builder, names, snapshot.view.ids[other].decode(), unit_id, "derived from it")
-        _others(builder, names, [int(np.searchsorted(names.graph.chunk_positions, position))], "")
-    return builder.picture(f"{node.label} and its neighbours")
+    names, builder = Names.of(snapshot), PictureBuilder.of(picture)
+    unit, position = names.unit(identifier), names.position(identifier)
+    if unit is None or position is None or unit.kind is UnitKind.ENTITY:
+        graph, mentions = names.graph, names.mentions(identifier)
+        mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
+        for passage in list(dict.fromkeys(graph.passages[mentions].tolist()))[:_NEAR]:
+            _mention(builder, names, _passage_id(names, passage), identifier, forward=False)
+    elif unit.kind is UnitKind.CHUNK:
+        for name in parents(snapshot).get(identifier, ())[:_NEAR]:
+            _add(builder, names, name, identifier, "part of")
+        for other in derived_from(snapshot, identifier)[:_NEAR]:
+            _add(builder, names, snapshot.view.ids[other].decode(), identifier, "derived from it")
+        _entities(builder, names, [int(np.searchsorted(names.graph.chunk_positions, position))])
+    else:
+        for name in list(children(snapshot).get(identifier, ()) or unit.chunk_ids)[:_FAR]:
+            _add(builder, names, name, identifier, "made from")
+        for name in parents(snapshot).get(identifier, ())[:_NEAR]:
+            _add(builder, names, name, identifier, "part of")
+    return builder.picture(picture.title)
 
 
-def _others(builder: PictureBuilder, names: Names, passages: list[int], without: str) -> None:
+def _entities(builder: PictureBuilder, names: Names, passages: list[int]) -> None:
     """Draw the entities of some passages, shared ones first, then the rarest."""
     graph = names.graph
     rows = np.flatnonzero(np.isin(graph.passages, passages))
@@ -118,11 +123,21 @@ def _others(builder: PictureBuilder, names: Names, passages: list[int], without:
     numbers = np.unique(graph.entities[rows])
     order = numbers[np.lexsort((frequency[numbers], -shared[numbers]))]
     for number in order[: _FAR + 1].tolist():
-        entity = graph.entity_ids[number]
-        if entity == without:
-            continue
         for passage in graph.passages[rows[graph.entities[rows] == number]].tolist():
-            _add(builder, names, entity, _passage_id(names, passage), "")
+            _mention(builder, names, _passage_id(names, passage), graph.entity_ids[number], forward=True)
+
+
+def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *, forward: bool) -> None:
+    """Draw a passage and an entity that it mentions, with the sentence that does."""
+    unit, spelled = names.unit(passage), names.entity(entity, passage)
+    if unit is None or not spelled:
+        return
+    sentence = next((text for text in split_sentences(text_below_title(unit)) if spelled in text), "")
+    text = shorten(sentence, _SENTENCE) or "mentions it"
+    if forward:
+        _add(builder, names, entity, passage, text)
+    else:
+        _add(builder, names, passage, entity, text)
 
 
 def _passage_id(names: Names, passage: int) -> str:
@@ -132,4 +147,4 @@ def _passage_id(names: Names, passage: int) -> str:
 def _add(builder: PictureBuilder, names: Names, name: str, neighbour: str, reason: str) -> None:
     node = names.node(name, passage=neighbour)
     if node is not None and builder.add(node):
-        builder.link(Link(neighbour, name, "", reason))
+        builder.link(Link(neighbour, name, reason, reason))

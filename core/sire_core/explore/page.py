@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import escaped
 from sire_core.explore.markdown import highlighted, markdown_html
-from sire_core.explore.picture import Link, Node, Picture, columns, kind_name
+from sire_core.explore.picture import WAYPOINT, Link, Node, Picture, kind_name, layout
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -20,17 +22,19 @@ if TYPE_CHECKING:
     from sire_core.explore.query_result import QueryResult, ResultHit
 
 
-_WIDTHS = {"question": 190, "entity": 140}
+_WIDTHS = {"question": 190, "entity": 140, WAYPOINT: 190}
 _WIDTH = 210
-_GAP = 84
+_GAP = 32
 _BETWEEN = 18
 _MARGIN = 12
 _LINE = 15
 _PADDING = 9
-_LETTER, _BOLD = 6.6, 7.4
+_LETTER, _BOLD, _SMALL, _SMALL_LINE = 6.6, 7.4, 6.0, 13
+_ABOVE = 6
+"""Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
-_LEAST = 0.75
-"""Minimum scale of a picture in a narrow window; below it, the picture scrolls."""
+_LEAST, _MOST = 0.75, 1.4
+"""Minimum scale of a picture in a narrow window; below it, the picture scrolls. Maximum scale in a wide one."""
 
 _COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
 --askline:#2a5db0;--name:#fdf0d5;--nameline:#8f5f00;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
@@ -50,6 +54,7 @@ STYLE = f"""
 .sire svg .entity rect{{fill:var(--name);stroke:var(--nameline)}}
 .sire svg .derived rect{{fill:var(--made);stroke:var(--madeline);stroke-dasharray:5 3}}
 .sire svg .hit rect{{stroke:var(--accent);stroke-width:2}}
+.sire svg .more circle{{fill:var(--ground);stroke:var(--line)}} .sire svg .more{{cursor:pointer}}
 .sire svg a:focus rect,.sire svg a:hover rect{{stroke-width:3;stroke:var(--accent)}}
 """.strip()
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
@@ -61,7 +66,9 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll svg{{display:block;max-width:100%;height:auto}}
+.sire-page .scroll svg{{display:block;width:100%;height:auto}}
+.sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
+background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
 .sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
 .sire-page li:target{{outline:3px solid var(--accent)}}
@@ -82,6 +89,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
 
 
+_RULE = re.compile(r"([=\-_*~#.])\1{3,}")
+"""A line that documents draw out of signs."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Box:
     node: Node
@@ -98,44 +109,74 @@ def document(picture: Picture) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawing(picture, style=True)}\n'
 
 
-def drawing(picture: Picture, *, links: Mapping[str, str] | None = None, style: bool = False, name: str = "p") -> str:
-    """A picture as an SVG element."""
-    boxes = _boxes(picture)
+def drawing(
+    picture: Picture,
+    *,
+    links: Mapping[str, str] | None = None,
+    style: bool = False,
+    name: str = "p",
+    expands: bool = False,
+) -> str:
+    """A picture as an SVG element.
+
+    Args:
+        picture: What is drawn.
+        links: Addresses of nodes, by id.
+        style: Whether its style is part of it, for a file of its own.
+        name: Prefix of its ids, unique on a page.
+        expands: Whether every node has a button that asks for its neighbours (`data-expand`).
+    """
+    columns, routes = _boxes(picture)
+    boxes = {box.node.id: box for column in columns for box in column}
     width = max((box.x + box.width for box in boxes.values()), default=0) + _MARGIN
     height = max((box.y + box.height for box in boxes.values()), default=0) + _MARGIN
-    lines = [_line(link, boxes[link.source], boxes[link.target]) for link in picture.links]
-    nodes = [_node(box, (links or {}).get(box.node.id, "")) for box in boxes.values()]
+    edges = {box.node.id: max(other.x + other.width for other in column) for column in columns for box in column}
+    lines = [_line(link, [boxes[stop] for stop in stops], edges) for link, stops in routes]
+    nodes = [
+        _node(box, (links or {}).get(box.node.id, ""), expands) for box in boxes.values() if box.node.kind != WAYPOINT
+    ]
     body = (f"<style>{STYLE}</style>" if style else "") + f"<title>{escaped(picture.title)}</title>"
-    least = "" if style else f'style="min-width:{_LEAST * width:.0f}px" '
+    scale = "" if style else f'style="min-width:{_LEAST * width:.0f}px;max-width:{_MOST * width:.0f}px" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sire" role="group" aria-label="{escaped(picture.title)}" '
-        f'{least}width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'
+        f'{scale}width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'
         f'<defs><marker id="{name}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>'
         f'<g marker-end="url(#{name}-head)">{"".join(lines)}</g>{"".join(nodes)}</svg>'
     )
 
 
-def _boxes(picture: Picture) -> dict[str, _Box]:
-    node_columns = columns(picture)
-    sized = [[_sized(node) for node in column] for column in node_columns]
-    tallest = max((_height(column) for column in sized), default=0)
-    boxes: dict[str, _Box] = {}
+def _boxes(picture: Picture) -> tuple[list[list[_Box]], list[tuple[Link, list[str]]]]:
+    """Boxes in columns, each near the height of those that lead to it, and what every link passes."""
+    layers, routes = layout(picture)
+    leading: dict[str, list[str]] = {}
+    for _, stops in routes:
+        for stop, other in pairwise(stops):
+            leading.setdefault(other, []).append(stop)
+            leading.setdefault(stop, []).append(other)
+    middles: dict[str, float] = {}
+    columns: list[list[_Box]] = []
     x = float(_MARGIN)
-    for column in sized:
-        y = _MARGIN + (tallest - _height(column)) / 2
-        for box in column:
-            boxes[box.node.id] = _Box(box.node, x, y, box.width, box.height, box.label, box.text)
+    for layer in filter(None, layers):
+        column, wanted, y = list[_Box](), list[float](), 0.0
+        for box in map(_sized, layer):
+            column.append(replace(box, x=x, y=y))
+            known = [middles[name] for name in leading.get(box.node.id, ()) if name in middles]
+            wanted += [sum(known) / len(known) - box.height / 2 - y] if known else []
             y += box.height + _BETWEEN
-        x += max((box.width for box in column), default=0) + _GAP
-    return boxes
-
-
-def _height(column: list[_Box]) -> float:
-    return sum(box.height for box in column) + _BETWEEN * (len(column) - 1)
+        shift = sum(wanted) / len(wanted) if wanted else -y / 2
+        columns.append([replace(box, y=box.y + shift) for box in column])
+        middles |= {box.node.id: box.y + box.height / 2 for box in columns[-1]}
+        x += max(box.width for box in column) + _GAP
+    top = min((box.y for column in columns for box in column), default=0.0) - _MARGIN
+    return [[replace(box, y=box.y - top) for box in column] for column in columns], routes
 
 
 def _sized(node: Node) -> _Box:
+    if node.kind == WAYPOINT:
+        text = _lines(node.label, int(_WIDTHS[WAYPOINT] / _SMALL), _TEXT_LINES)
+        width = max(map(_broad, text), default=0) * _SMALL
+        return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _ABOVE, (), text)
     width = _WIDTHS.get(node.kind, _WIDTH)
     room = width - 2 * _PADDING
     label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, int(room / _BOLD), _LABEL_LINES)
@@ -147,7 +188,7 @@ def _lines(text: str, letters: int, max_lines: int) -> tuple[str, ...]:
     """A text in lines of limited length; wide letters count twice, long words are cut."""
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    for word in _RULE.sub(r"\1\1\1", text).split():
         while True:
             longer = f"{line} {word}" if line else word
             if _broad(longer) <= letters:
@@ -180,7 +221,7 @@ def _fitting(text: str, letters: int) -> str:
     return text[:end]
 
 
-def _node(box: _Box, target: str) -> str:
+def _node(box: _Box, target: str, expands: bool) -> str:
     node = box.node
     kind = node.kind if node.kind in ("question", "entity", "chunk") else "derived"
     radius = 14 if kind == "entity" else 6
@@ -193,40 +234,58 @@ def _node(box: _Box, target: str) -> str:
         f'<rect x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{box.height:.0f}" rx="{radius}"/>'
         f"{''.join(texts)}</g>"
     )
-    return f'<a href="{escaped(target)}">{markup}</a>' if target else markup
+    linked = f'<a href="{escaped(target)}">{markup}</a>' if target else markup
+    if not expands or kind == "question":
+        return linked
+    x, y = box.x + box.width, box.y + box.height
+    return (
+        f'{linked}<g class="more" role="button" tabindex="0" data-expand="{escaped(node.id)}" '
+        f'aria-label="Show neighbours of {escaped(node.label)}"><circle cx="{x:.0f}" cy="{y:.0f}" r="9"/>'
+        f'<text x="{x:.0f}" y="{y + 4:.0f}" text-anchor="middle">+</text></g>'
+    )
 
 
 def _text(line: str, x: float, y: float, kind: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}"{f" class={kind!r}" if kind else ""}>{escaped(line)}</text>'
 
 
-def _line(link: Link, source: _Box, target: _Box) -> str:
-    """A curve between two boxes; within a column, and backwards, it bends around the right."""
-    y1, y2 = source.y + source.height / 2, target.y + target.height / 2
-    x1 = source.x + source.width
-    if target.x > source.x:
-        x2 = target.x
-        bend = (x2 - x1) / 2
-        curve = f"M{x1:.0f} {y1:.0f}C{x1 + bend:.0f} {y1:.0f} {x2 - bend:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
-        x, y = x2 - _GAP / 2, y1 + (y2 - y1) * (1 - _GAP / 2 / (x2 - x1)) - 4
+def _line(link: Link, stops: Sequence[_Box], edges: Mapping[str, float]) -> str:
+    """A line from box to box with its text: level along the width of a column, curved between two columns."""
+    boxes = stops if stops[0].x <= stops[-1].x else stops[::-1]
+    first, *waypoints, last = boxes
+    heights = [box.y + box.height - (_ABOVE / 2 if box.node.kind == WAYPOINT else box.height / 2) for box in boxes]
+    points = [(first.x + first.width, heights[0]), (edges[first.node.id], heights[0])]
+    if first.x == last.x:
+        turn = waypoints[0]
+        points += [(turn.x, heights[1]), (edges[last.node.id], heights[2]), (last.x + last.width, heights[2])]
     else:
-        x2 = target.x + target.width
-        out = max(x1, x2) + _GAP / 2
-        curve = f"M{x1:.0f} {y1:.0f}C{out:.0f} {y1:.0f} {out:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
-        x, y = out - 8, (y1 + y2) / 2
+        for box, height in zip(waypoints, heights[1:], strict=False):
+            points += [(box.x, height), (edges[box.node.id], height)]
+        points.append((last.x, heights[-1]))
+    if boxes[0] is not stops[0]:
+        points.reverse()
+    curve = f"M{points[0][0]:.0f} {points[0][1]:.0f}"
+    for (x1, y1), (x2, y2) in pairwise(points):
+        middle = (x1 + x2) / 2
+        level = f"H{x2:.0f}" if x1 != x2 else ""
+        curve += level if y1 == y2 else f"C{middle:.0f} {y1:.0f} {middle:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
     reason = f"<title>{escaped(link.reason)}</title>" if link.reason else ""
-    label = f'<text class="small" text-anchor="middle" x="{x:.0f}" y="{y:.0f}">{escaped(link.label)}</text>'
-    return f'<g>{reason}<path d="{curve}"/>{label if link.label else ""}</g>'
+    labels = "".join(
+        _text(line, box.x + 4, box.y + (number + 1) * _SMALL_LINE - 3, "small")
+        for box in waypoints
+        for number, line in enumerate(box.text)
+    )
+    return f'<g>{reason}<path d="{curve}"/>{labels}</g>'
 
 
-def page(result: QueryResult) -> str:
-    """A whole page."""
+def page(*results: QueryResult) -> str:
+    """A whole page of one question, with one result or several."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
-        f'content="light dark"><title>{escaped(result.question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
-        f"<body><main>{parts(result)}</main></body></html>\n"
+        f'content="light dark"><title>{escaped(results[0].question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
+        f"<body><main>{''.join(map(parts, results))}</main></body></html>\n"
     )
 
 
@@ -238,7 +297,7 @@ def fragment(result: QueryResult) -> str:
 def parts(result: QueryResult, address: Callable[[str, str], str] | None = None) -> str:
     """The part of a page without its style."""
     # Several of these may stand on one page, in a notebook: their ids must differ.
-    name = f"sire-{digest(result.question, result.recipe, result.filter, *(hit.id for hit in result.hits), size=4)}"
+    name = f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
     links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
     if address is not None:
         others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
@@ -246,7 +305,7 @@ def parts(result: QueryResult, address: Callable[[str, str], str] | None = None)
     left_out = result.picture.left_out
     notes = [
         count(len(result.hits), "hit"),
-        f"recipe {result.recipe}",
+        f"recipe {result.search}",
         *([f"filter {result.filter}"] if result.filter else []),
         f"{result.units:,} units searched in {result.seconds * 1000:.0f} ms",
         count(result.tokens, "token"),
@@ -255,9 +314,25 @@ def parts(result: QueryResult, address: Callable[[str, str], str] | None = None)
     return (
         f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>{_extracts(result, name)}'
-        '<div class="scroll" tabindex="0" role="region" aria-label="The paths to the hits of '
-        f'{escaped(result.recipe)}">'
-        f"{drawing(result.picture, links=links, name=name)}</div>{hits_html(result, name, address)}</section>"
+        f"{region(result.picture, f'The paths to the hits of {result.search}', links, name, moves=address is not None)}"
+        f"{hits_html(result, name, address)}</section>"
+    )
+
+
+def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *, moves: bool) -> str:
+    """A picture in a region that scrolls; where it moves, with buttons for the script of the page."""
+    svg = drawing(picture, links=links, name=name, expands=moves)
+    buttons = "".join(
+        f'<button type="button" data-zoom="{factor}" aria-label="{text}">{sign}</button>'
+        for factor, sign, text in (
+            ("1.4", "+", "Zoom in"),
+            ("0.7", "\u2212", "Zoom out"),
+            ("0", "All", "Whole picture"),
+        )
+    )
+    return (
+        f'<div class="picture">{buttons if moves else ""}'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div></div>'
     )
 
 

@@ -199,16 +199,16 @@ class _Drawing:
 
     def _walk(self, current: str, step: PathStep) -> str:
         """Continue the path over the nodes of a step; return the last node."""
-        # The note of a step over a sentence is `name: sentence`; the sentence is shown at the node where it was found.
+        # The note of a step over a sentence is `name: sentence`.
         sentence = step.note.partition(": ")[2] if step.step == "entity" and len(step.ids) > 2 else ""
         for number, name in enumerate(step.ids):
             if not self._add(name, passage=step.ids[-1]):
                 continue
-            if sentence and number == 0:
-                self.builder.say(name, shorten(sentence, _SENTENCE))
             if name != current:
-                first = current == QUESTION
-                self._link(current, name, step.note, "is similar" if first and step.step != "seed" else "")
+                text = "is similar" if current == QUESTION and step.step != "seed" else ""
+                if sentence:
+                    text = shorten(sentence, _SENTENCE) if number <= 1 else "mentioned in"
+                self._link(current, name, step.note, text)
             current = name
         return current
 
@@ -234,10 +234,8 @@ class _Drawing:
         for name in step.ids:
             if (not vote and self.builder.leads_to(name)) or not self._add(name):
                 continue
-            self._link(QUESTION, name, step.note, "" if vote else _short(step.note))
+            self._link(QUESTION, name, step.note, _short(step.note))
             self._link(name, hit.unit.id, step.note)
-            if vote and name != hit.unit.id:
-                self.builder.say(name, _short(step.note))
 
 
 def _short(note: str) -> str:

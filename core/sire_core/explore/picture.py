@@ -9,6 +9,8 @@ from itertools import pairwise
 MOST_NODES = 60
 """Maximum number of nodes of a readable picture."""
 _SWEEPS = 3
+WAYPOINT = "waypoint"
+"""Kind of what a link passes between two nodes."""
 
 
 def kind_name(kind: str) -> str:
@@ -42,7 +44,7 @@ class Link:
     Attributes:
         source: Id of a node.
         target: Id of another one.
-        label: A word or two that are written beside it.
+        label: What is written on it; empty for the reason.
         reason: The whole reason.
     """
 
@@ -81,7 +83,14 @@ class PictureBuilder:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _links: dict[tuple[str, str], Link] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
-    _said: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, picture: Picture) -> PictureBuilder:
+        """A builder that goes on with a picture."""
+        builder = cls()
+        builder._nodes = {node.id: node for node in picture.nodes}
+        builder._links = {(link.source, link.target): link for link in picture.links}
+        return builder
 
     def add(self, node: Node) -> bool:
         """Add a node and say whether it is drawn; a node that is there already takes its rank."""
@@ -94,13 +103,6 @@ class PictureBuilder:
             return False
         self._nodes[node.id] = node
         return True
-
-    def say(self, node_id: str, text: str) -> None:
-        """Set the text of a node, unless it has one."""
-        node = self._nodes.get(node_id)
-        if node is not None and node_id not in self._said:
-            self._said.add(node_id)
-            self._nodes[node_id] = replace(node, text=text)
 
     def link(self, link: Link) -> None:
         """Add a link between two nodes, unless they are linked in either direction."""
@@ -119,25 +121,51 @@ class PictureBuilder:
 
 def columns(picture: Picture) -> list[list[Node]]:
     """Nodes by the longest distance from the first one, ordered so that few links cross."""
+    return [column for column in _without_waypoints(layout(picture)[0]) if column]
+
+
+def _without_waypoints(layers: Sequence[Sequence[Node]]) -> list[list[Node]]:
+    return [[node for node in layer if node.kind != WAYPOINT] for layer in layers]
+
+
+def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[str]]]]:
+    """Nodes and waypoints of links in layers from left to right, and the ids that every link passes.
+
+    Nodes are in every second layer. A link has a waypoint in every layer between its ends, so that it is drawn behind
+    no node, and the first of these holds its text. A link within a layer has one in the next layer.
+    """
     if not picture.nodes:
-        return []
+        return [], []
     following: dict[str, list[str]] = {}
-    before: dict[str, list[str]] = {}
     for link in picture.links:
         following.setdefault(link.source, []).append(link.target)
-        before.setdefault(link.target, []).append(link.source)
     distance = _distances(picture.nodes[0].id, following)
-    columns_: list[list[Node]] = [[] for _ in range(max(distance.values(), default=0) + 1)]
-    if len(picture.nodes) > len(distance) and len(columns_) == 1:
-        columns_.append([])
+    places = {node.id: 2 * distance.get(node.id, 1) for node in picture.nodes}
+    layers: list[list[Node]] = [[] for _ in range(max(places.values()) + 2)]
     for node in picture.nodes:
-        columns_[distance.get(node.id, 1)].append(node)
+        layers[places[node.id]].append(node)
+    routes, shown = [], set[str]()
+    before: dict[str, list[str]] = {}
+    after: dict[str, list[str]] = {}
+    for number, link in enumerate(picture.links):
+        first, last = sorted((link.source, link.target), key=places.__getitem__)
+        stops = range(places[first] + 1, max(places[last], places[first] + 2))
+        text = link.label or ("" if link.reason in shown else link.reason)
+        shown.add(text)
+        waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, "" if i else text) for i, stop in enumerate(stops)]
+        for stop, waypoint in zip(stops, waypoints, strict=True):
+            layers[stop].append(waypoint)
+        chain = [first, *(waypoint.id for waypoint in waypoints), last]
+        routes.append((link, chain if first == link.source else chain[::-1]))
+        for left, right in pairwise(chain):
+            after.setdefault(left, []).append(right)
+            before.setdefault(right, []).append(left)
     for _ in range(_SWEEPS):
-        for neighbour_column, column in pairwise(columns_):
-            _order(column, neighbour_column, before)
-        for neighbour_column, column in pairwise(columns_[::-1]):
-            _order(column, neighbour_column, following)
-    return columns_
+        for neighbour_layer, layer in pairwise(layers):
+            _order(layer, neighbour_layer, before)
+        for neighbour_layer, layer in pairwise(layers[::-1]):
+            _order(layer, neighbour_layer, after)
+    return layers, routes
 
 
 def _distances(start: str, following: Mapping[str, Sequence[str]]) -> dict[str, int]:

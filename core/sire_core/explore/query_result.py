@@ -61,6 +61,7 @@ class QueryResult:
         units: Number of units that were searched.
         tokens: Tokens of the hits' texts together.
         extracts: The sentences of the hits that answer best.
+        settings: Settings of the search that were given with the question, as `key=value` words.
     """
 
     question: str
@@ -72,6 +73,12 @@ class QueryResult:
     units: int
     tokens: int
     extracts: tuple[Extract, ...] = ()
+    settings: str = ""
+
+    @property
+    def search(self) -> str:
+        """The recipe, with the settings."""
+        return f"{self.recipe} {self.settings}".strip()
 
     def __repr__(self) -> str:
         titles = ", ".join(hit.title or hit.id for hit in self.hits)

@@ -51,13 +51,22 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     card = browse.entity_card(snapshot, brack.id)
     assert {title for _, title in card.passages} == {"SS Northern Wren", "Aldous Brack"}
     assert len(browse.entity_card(whole, brack.id).passages) == 3
-    picture = neighbours.entity_picture(snapshot, brack.id)
+    picture = neighbours.neighbour_picture(snapshot, brack.id)
     assert {"SS Northern Wren", "Aldous Brack", "Hedda Sorrel"} <= {node.label for node in picture.nodes}
-    assert "Quellmark" in {node.label for node in neighbours.entity_picture(whole, brack.id).nodes}
+    assert "Quellmark" in {node.label for node in neighbours.neighbour_picture(whole, brack.id).nodes}
     assert "Quellmark" not in {node.label for node in picture.nodes}
+    before = limited.show(QUESTION, k=1).picture
+    [ship] = [node.id for node in before.nodes if node.rank]
+    grown = neighbours.expanded(snapshot, before, ship)
+    assert before.nodes == grown.nodes[: len(before.nodes)]
+    labels = {link.label for link in grown.links if link.source == ship and link.target == brack.id}
+    assert labels == {"On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."}
+    grown = neighbours.expanded(snapshot, grown, brack.id)
+    assert ("chunk", "Aldous Brack") in {(node.kind, node.label) for node in grown.nodes}
+    assert "Quellmark" not in {node.label for node in grown.nodes}
     [hidden] = browse.document_units(whole, "secret")
     assert browse.document_units(snapshot, "secret") == []
-    assert neighbours.unit_picture(snapshot, hidden.id) is None
+    assert neighbours.neighbour_picture(snapshot, hidden.id) is None
     assert asyncio.run(find_passages(snapshot, "Quellmark")) == []
 
 
@@ -75,7 +84,7 @@ def test_trees_and_what_was_derived_from_a_passage(folder):
     kind, tree, level, number = found[0]
     page = browse.units(snapshot, kind, tree=tree, level=level)
     assert page.total == number
-    picture = neighbours.unit_picture(snapshot, page.rows[0].id)
+    picture = neighbours.neighbour_picture(snapshot, page.rows[0].id)
     assert 2 <= len(picture.nodes) <= MOST_NODES
     [wren] = browse.document_units(snapshot, "northern-wren")
     derived = snapshot.view.units(neighbours.derived_from(snapshot, wren.id))

@@ -1,8 +1,10 @@
 """The path from a question to its hits: what is drawn, what is written, and that nothing of a passage gets out."""
 
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from sire_core.explore.highlight import escaped, marked
 from sire_core.explore.page import document
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 
+SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 HOSTILE = (
     'The <script>alert(1)</script> Vault of Karn "><img src=x onerror=alert(2)> ]]> was built by Ole Brandt. '
@@ -61,8 +64,9 @@ def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
         ("SS Northern Wren", "Aldous Brack"),
         ("Aldous Brack", "Aldous Brack"),
     }
-    [leading] = [node for node in asked.picture.nodes if node.rank == 1]
-    assert leading.text.endswith("she was commanded by Aldous Brack.")
+    [leading] = [link.label for link in asked.picture.links if "commanded" in link.label]
+    assert leading == "On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."
+    assert "1893, she was" in document(asked.picture)
     assert "names Aldous Brack" in asked.hits[1].reasons[1].note
     assert [[node.kind for node in column] for column in columns(asked.picture)] == [
         ["question"], ["entity"], ["chunk"], ["entity"], ["chunk"],
@@ -155,4 +159,26 @@ def test_any_links_can_be_laid_out_and_drawn(pairs):
     found = columns(picture)
     assert sorted(node.id for column in found for node in column) == sorted(node.id for node in nodes)
     assert nodes[0] in found[0]
-    ET.fromstring(document(picture).encode())
+    root = ET.fromstring(document(picture).encode())
+    boxes = [[float(box.get(name)) for name in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
+    assert len(boxes) == len(nodes)
+    for line in (path for path in root.iter(f"{SVG}path") if path.get("class") != "head"):
+        for x, y in along(line.get("d")):
+            assert not [b for b in boxes if b[0] + 1 < x < b[0] + b[2] - 1 and b[1] + 1 < y < b[1] + b[3] - 1]
+
+
+def along(path):
+    """Points on a path of the commands M, H and C."""
+    at = None
+    for command, numbers in re.findall(r"([MHC])([^MHC]*)", path):
+        values = [float(number) for number in numbers.split()]
+        if command == "M":
+            at = tuple(values)
+        elif command == "H":
+            yield from ((at[0] + (values[0] - at[0]) * i / 9, at[1]) for i in range(10))
+            at = (values[0], at[1])
+        else:
+            points = np.asarray([at, values[0:2], values[2:4], values[4:6]])
+            for t in np.linspace(0, 1, 20):
+                yield tuple(np.asarray([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3]) @ points)
+            at = tuple(values[4:6])

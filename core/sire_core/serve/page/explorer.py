@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.explore.query_result import QueryResult, query_result
@@ -85,7 +85,8 @@ class Explorer:
     async def ask(self, query: ExplorerQuery) -> QueryResult:
         """Search, and explain the hits."""
         snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
-        return await query_result(snapshot, query.question, query.k, returns=query.returns)
+        result = await query_result(snapshot, query.question, query.k, returns=query.returns)
+        return replace(result, settings=" ".join(query.settings.split()))
 
     async def find(self, text: str) -> list[Unit]:
         """Find passages by words, for `why_not`."""

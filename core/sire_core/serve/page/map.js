@@ -35,6 +35,8 @@ window.sireMap = (() => {
   function write(text, x, y, size, taken) {
     pen.font = `600 ${size * ratio()}px system-ui, sans-serif`;
     const wide = pen.measureText(text).width / 2 + 4, high = size * ratio();
+    if (x < 0 || y < 0 || x > canvas.width || y > canvas.height) return;
+    x = Math.max(wide, Math.min(canvas.width - wide, x));
     if (taken.some(box => Math.abs(box[0] - x) < box[2] + wide && Math.abs(box[1] - y) < box[3] + high)) return;
     taken.push([x, y, wide, high]);
     pen.lineWidth = 4 * ratio(); pen.strokeStyle = style('--ground'); pen.strokeText(text, x, y);

@@ -6,7 +6,9 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -18,6 +20,7 @@ from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
 from sire_core.explore.page import PAGE_STYLE, parts
+from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
@@ -32,7 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nicegui import Client
+    from nicegui.events import GenericEventArguments
 
+    from sire_core.explore.picture import Picture
     from sire_core.explore.query_result import QueryResult
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.search.snapshot import SearchSnapshot
@@ -90,6 +95,7 @@ document.addEventListener('click', event => { if (event.target.closest('.sire-as
 document.addEventListener('keydown', event => {
   if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
 """
+_EXPAND = "event => { const button = event.target.closest('[data-expand]'); if (button) emit(button.dataset.expand); }"
 _PLACES = (("Ask", "/"), ("Map", "/map"), ("Browse", "/browse"), ("Reason", "/reason"))
 page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
@@ -188,6 +194,19 @@ def show_html(content: str) -> None:
     ui.html(content, sanitize=False, tag="section").classes("sire sire-page")
 
 
+def show_picture(snapshot: SearchSnapshot, picture: Picture, html_of: Callable[[Picture], str]) -> None:
+    """Show HTML with a picture, and draw it again with the neighbours of a node whose button is pressed."""
+    shown = picture
+
+    async def expand(event: GenericEventArguments) -> None:
+        nonlocal shown
+        shown = await asyncio.to_thread(neighbours.expanded, snapshot, shown, str(event.args))
+        element.set_content(html_of(shown))
+
+    element = ui.html(html_of(picture), sanitize=False)
+    element.on("click", expand, js_handler=_EXPAND)
+
+
 def heading(text: str, level: int = 2) -> None:
     """Show a heading."""
     ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
@@ -248,31 +267,36 @@ class AskPage:
 
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
+        self._latest: list[ExplorerQuery] = []
 
-    async def show(self, query: ExplorerQuery, compare: str) -> None:
+    async def show(self, query: ExplorerQuery, other: ExplorerQuery | None) -> None:
         """Draw the fields, and the result of the question in the address."""
         recipes = self._explorer.recipes()
 
         async def go() -> None:
             now, second = current_query()
-            parameters = {"q": now.question, "recipe": now.recipe, "compare": second, "k": now.k, "filter": now.filter}
+            parameters = {"q": now.question, "recipe": now.recipe, "k": now.k, "filter": now.filter}
             parameters |= {"settings": now.settings, "returns": now.returns}
+            parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
             ui.navigate.history.push(f"/?{urlencode(parameters, errors='replace')}")
             await self._answer(result, now, second)
 
         question = question_field("Question", query.question, "Ask", go)
         with ui.row().classes("sire-wide sire-low"):
             recipe = ui.select(recipes, label="Recipe", value=one_of(query.recipe, recipes)).style("min-width:130px")
-            other = ui.select([_NONE, *recipes], label="Compare with", value=one_of(compare, [_NONE, *recipes]))
-            other.style("min-width:130px")
             hits = ui.number("Hits", value=query.k, min=1, max=100, precision=0).style("width:80px")
             filter_field = ui.input("Filter, such as year>1990", value=query.filter).style("min-width:min(100%,230px)")
             settings = ui.input("Settings, such as rounds=1", value=query.settings)
             settings.style("min-width:min(100%,230px)")
             returns = ui.select(list(RETURNS), label="Returns", value=one_of(query.returns, list(RETURNS)))
+        with ui.row().classes("sire-wide sire-low"):
+            choices = [_NONE, *recipes]
+            compare = ui.select(choices, label="Compare with", value=one_of(other.recipe if other else _NONE, choices))
+            compare.style("min-width:130px")
+            compare_settings = ui.input("Its settings", value=other.settings if other else "")
         result = ui.column().classes("sire-wide")
 
-        def current_query() -> tuple[ExplorerQuery, str]:
+        def current_query() -> tuple[ExplorerQuery, ExplorerQuery | None]:
             now = ExplorerQuery(
                 question=question.value or "",
                 recipe=recipe.value,
@@ -281,7 +305,8 @@ class AskPage:
                 settings=settings.value or "",
                 returns=returns.value,
             )
-            return now, "" if other.value == _NONE else str(other.value)
+            second = "" if compare.value == _NONE else str(compare.value)
+            return now, compared_query(now, second, compare_settings.value or "")
 
         now = current_query()
         with result:
@@ -298,27 +323,40 @@ class AskPage:
 
         show_html(await asyncio.to_thread(read))
 
-    async def _answer(self, column: Any, query: ExplorerQuery, compare: str) -> None:
+    async def _answer(self, column: Any, query: ExplorerQuery, other: ExplorerQuery | None) -> None:
         column.clear()
         with column:
             status = ui.label("Searching ...").props("role=status").classes("sire-busy")
             await asyncio.sleep(0)  # the browser is told before the search begins
-            await guarded(lambda: self._show_results(query, compare))
+            await guarded(lambda: self._show_results(query, other))
             status.delete()
 
-    async def _show_results(self, query: ExplorerQuery, compare: str) -> None:
-        result = await self._explorer.ask(query)
-        others = [await self._explorer.ask(_with_recipe(query, compare))] if compare else []
+    async def _show_results(self, query: ExplorerQuery, other: ExplorerQuery | None) -> None:
+        queries = self._latest = [query, *([other] if other else [])]
+        results = [await self._explorer.ask(each) for each in queries]
+        if self._latest is not queries:  # another question was asked meanwhile
+            return
         with ui.row():
-            ui.button("Save picture as SVG", on_click=lambda: ui.download.content(result.svg(), "question.svg"))
+            ui.button("Save picture as SVG", on_click=lambda: ui.download.content(results[0].svg(), "question.svg"))
             ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(_png()))
-            ui.button("Save page", on_click=lambda: ui.download.content(result.html(), "question.html"))
-        if others:
-            show_html(views.comparison_html(result, others[0]))
+            ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
+        if other:
+            show_html(views.comparison_html(*results))
         with ui.element("div").classes("sire-two"):
-            for each in (result, *others):
-                ui.html(asked_html(each), sanitize=False)
+            for number, each in enumerate(queries):
+                self._show_result(
+                    results, number, await self._explorer.snapshot(each.recipe, each.filter, each.settings)
+                )
         self._why_not(query)
+
+    def _show_result(self, results: list[QueryResult], number: int, snapshot: SearchSnapshot) -> None:
+        """Show a result; when its picture grows, what is saved grows with it."""
+
+        def html_of(picture: Picture) -> str:
+            results[number] = replace(results[number], picture=picture)
+            return asked_html(results[number])
+
+        show_picture(snapshot, results[number].picture, html_of)
 
     def _why_not(self, query: ExplorerQuery) -> None:
         heading("Why not this passage?")
@@ -348,9 +386,12 @@ def _png() -> str:
     return _PNG % json.dumps(PAGE_STYLE)
 
 
-def _with_recipe(query: ExplorerQuery, recipe: str) -> ExplorerQuery:
-    """The same query with another recipe and its default settings."""
-    return ExplorerQuery(query.question, recipe, query.k, query.filter, "", query.returns)
+def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
+    """The same query with another recipe, other settings or both; None if it is compared with nothing."""
+    if not recipe and not settings.strip():
+        return None
+    other = replace(query, recipe=recipe or query.recipe, settings=settings)
+    return None if other == query else other
 
 
 def register(explorer: Explorer) -> None:
@@ -361,13 +402,15 @@ def register(explorer: Explorer) -> None:
         q: str = "",
         recipe: str = "",
         compare: str = "",
+        compare_settings: str = "",
         k: int = 5,
         filter: str = "",
         settings: str = "",
         returns: str = "passages",
     ) -> None:
         frame(explorer, "Ask", "/")
-        await AskPage(explorer).show(ExplorerQuery(q, recipe, k, filter, settings, returns), compare)
+        query = ExplorerQuery(q, one_of(recipe, explorer.recipes()), k, filter, settings, returns)
+        await AskPage(explorer).show(query, compared_query(query, compare, compare_settings))
 
     @page_of("/browse")
     async def browse_page(
@@ -409,7 +452,9 @@ def frame(explorer: Explorer, title: str, path: str) -> None:
     """Draw what all pages share: title, language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
     ui.page_title(f"{title} - {explorer.title}")
-    ui.add_head_html(f"<style>{_STYLE}</style><script>document.documentElement.lang = 'en';{_WAITING}</script>")
+    script = files(__package__).joinpath("picture.js").read_text(encoding="utf-8")
+    script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
+    ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
     links = "".join(
         f'<a href="{target}"{" aria-current=page" if target == path else ""}>{name}</a>' for name, target in _PLACES
     )
@@ -483,11 +528,12 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
 
 async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
-    picture = neighbours.unit_picture(snapshot, name)
-    if picture is None:
+    picture = neighbours.neighbour_picture(snapshot, name)
+    if picture is None or Names.of(snapshot).position(name) is None:
         show_html("<p>There is no such unit, or you may not see it.</p>")
         return
-    show_html(_unit_html(snapshot, name, recipe) + views.picture_html(picture, recipe, "near"))
+    show_html(_unit_html(snapshot, name, recipe))
+    show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))
 
 
 def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
@@ -504,5 +550,7 @@ async def _entity(explorer: Explorer, name: str, recipe: str) -> None:
     if card is None:
         show_html("<p>There is no such entity, or you may not see it.</p>")
         return
-    picture = neighbours.entity_picture(snapshot, name)
-    show_html(views.entity_html(card, recipe) + views.picture_html(picture, recipe, "near"))
+    show_html(views.entity_html(card, recipe))
+    picture = neighbours.neighbour_picture(snapshot, name)
+    if picture is not None:
+        show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))

@@ -9,7 +9,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped
 from sire_core.explore.markdown import markdown_html
-from sire_core.explore.page import drawing
+from sire_core.explore.page import region
 from sire_core.explore.picture import kind_name
 from sire_core.serve.page.explorer import compared
 
@@ -77,10 +77,12 @@ def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
         return ""
     links = {node.id: address(recipe, node.kind, node.id) for node in picture.nodes if node.kind != "question"}
     more = f"<p>{count(picture.left_out, 'node')} not drawn.</p>" if picture.left_out else ""
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(picture.title)}">'
-        f"{drawing(picture, links=links, name=name)}</div>{more}"
-    )
+    return region(picture, picture.title, links, name, moves=True) + more
+
+
+def neighbours_html(picture: Picture, recipe: str) -> str:
+    """A section with a picture of neighbours."""
+    return f'<section class="sire sire-page">{picture_html(picture, recipe, "near")}</section>'
 
 
 def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recipe: str) -> str:
@@ -157,8 +159,7 @@ def comparison_html(one: QueryResult, other: QueryResult) -> str:
         (escaped(title), str(first or "not found"), str(second or "not found"))
         for title, first, second in compared(one, other)
     ]
-    caption = f"Ranks with {one.recipe} and {other.recipe}"
-    return table(caption, ("passage", one.recipe, other.recipe), rows)
+    return table(f"Ranks with {one.search} and {other.search}", ("passage", one.search, other.search), rows)
 
 
 def _unit_title(unit: Unit) -> str:

@@ -1,0 +1,40 @@
+// Pictures are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
+(() => {
+  const box = svg => svg.viewBox.baseVal;
+  const zoom = (svg, factor, x = 0.5, y = 0.5) => {
+    const view = box(svg), [width, height] = [svg.width, svg.height].map(side => Number(side.baseVal.valueAsString));
+    if (!factor) return svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    const wide = Math.max(width / 12, Math.min(width * 2, view.width / factor)), high = wide * height / width;
+    svg.setAttribute('viewBox', `${view.x + (view.width - wide) * x} ${view.y + (view.height - high) * y} ${wide} ${high}`);
+  };
+  let held = null, moved = 0;
+  document.addEventListener('wheel', event => {
+    const svg = event.ctrlKey && event.target.closest('.picture svg');
+    if (!svg) return;
+    const size = svg.getBoundingClientRect();
+    event.preventDefault();
+    zoom(svg, Math.exp(-event.deltaY / 300), (event.clientX - size.left) / size.width, (event.clientY - size.top) / size.height);
+  }, {passive: false});
+  document.addEventListener('pointerdown', event => {
+    held = event.pointerType === 'mouse' ? event.target.closest('.picture svg') : null; moved = 0;
+  });
+  document.addEventListener('pointermove', event => {
+    if (!held || !event.buttons) return;
+    const view = box(held), scale = view.width / held.getBoundingClientRect().width;
+    moved += Math.abs(event.movementX) + Math.abs(event.movementY);
+    held.setAttribute('viewBox', `${view.x - event.movementX * scale} ${view.y - event.movementY * scale} ${view.width} ${view.height}`);
+  });
+  document.addEventListener('pointerup', () => { held = null; setTimeout(() => { moved = 0; }); });  // a click comes before
+  document.addEventListener('dragstart', event => { if (event.target.closest('.picture svg')) event.preventDefault(); });
+  document.addEventListener('click', event => {
+    const button = event.target.closest('[data-zoom]');
+    if (button) zoom(button.closest('.picture').querySelector('svg'), Number(button.dataset.zoom));
+    if (moved > 4) { event.preventDefault(); event.stopPropagation(); }  // it was dragged, not clicked
+  }, true);
+  document.addEventListener('keydown', event => {
+    const button = event.target.closest('[data-expand]');
+    if (!button || (event.key !== 'Enter' && event.key !== ' ')) return;
+    event.preventDefault();
+    button.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+  });
+})();
