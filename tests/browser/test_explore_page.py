@@ -16,9 +16,19 @@ from support.scripted_server import ScriptedServer
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 
 PIXELS = "canvas => canvas.toDataURL()"
+DARK = """async address => {
+  const image = new Image(); image.src = address; await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height), pen = canvas.getContext('2d');
+  pen.drawImage(image, 0, 0);
+  const colours = pen.getImageData(0, 0, canvas.width, canvas.height).data;
+  let dark = 0;
+  for (let i = 0; i < colours.length; i += 4) dark += colours[i] + colours[i + 1] + colours[i + 2] < 90;
+  return 4 * dark / colours.length;
+}"""
+"""Share of the pixels of a picture that are nearly black."""
 
 
-def test_ask_see_the_path_click_and_save(page, address, violations, shot):
+def test_ask_see_the_path_click_and_save(page, address, violations, shot, tmp_path):
     page.goto(address)
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_label("Question").press("Enter")
@@ -30,9 +40,15 @@ def test_ask_see_the_path_click_and_save(page, address, violations, shot):
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save picture as SVG").click()
     assert ET.parse(saved.value.path()).getroot().tag.endswith("svg")
+    drawn = page.context.new_page()
+    (tmp_path / "saved.svg").write_bytes(Path(saved.value.path()).read_bytes())
+    drawn.goto((tmp_path / "saved.svg").as_uri())
+    assert drawn.evaluate("getComputedStyle(document.querySelector('.question rect')).fill") == "rgb(227, 237, 251)"
+    drawn.close()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save picture as PNG").click()
-    assert Path(saved.value.path()).read_bytes()[:4] == b"\x89PNG"
+    png = Path(saved.value.path()).read_bytes()
+    assert page.evaluate(DARK, "data:image/png;base64," + base64.b64encode(png).decode()) < 0.1
     page.get_by_role("link", name="entity: Aldous Brack").click()
     page.get_by_role("heading", name="Aldous Brack").wait_for()
     page.get_by_role("link", name="Hedda Sorrel").first.wait_for()

@@ -44,18 +44,18 @@ _DARK = """--ground:#14171b;--ink:#e8eaed;--soft:#adb5bf;--line:#98a2ae;--box:#1
 STYLE = f"""
 .sire{{{_COLOURS};color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
 @media (prefers-color-scheme: dark){{.sire{{{_DARK}}}}}
-.sire svg text{{fill:var(--ink);font:12px system-ui,sans-serif}}
-.sire svg .label{{font-weight:600}}
-.sire svg .small{{fill:var(--soft);font-size:11px;paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
-.sire svg path{{fill:none;stroke:var(--line);stroke-width:1.3}}
-.sire svg .head{{fill:var(--line);stroke:none}}
-.sire svg rect{{fill:var(--box);stroke:var(--edge)}}
-.sire svg .question rect{{fill:var(--ask);stroke:var(--askline)}}
-.sire svg .entity rect{{fill:var(--name);stroke:var(--nameline)}}
-.sire svg .derived rect{{fill:var(--made);stroke:var(--madeline);stroke-dasharray:5 3}}
-.sire svg .hit rect{{stroke:var(--accent);stroke-width:2}}
-.sire svg .more circle{{fill:var(--ground);stroke:var(--line)}} .sire svg .more{{cursor:pointer}}
-.sire svg a:focus rect,.sire svg a:hover rect{{stroke-width:3;stroke:var(--accent)}}
+svg.sire text{{fill:var(--ink);font:12px system-ui,sans-serif}}
+svg.sire .label{{font-weight:600}}
+svg.sire .small{{fill:var(--soft);font-size:11px;paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
+svg.sire path{{fill:none;stroke:var(--line);stroke-width:1.3}}
+svg.sire .head{{fill:var(--line);stroke:none}}
+svg.sire rect{{fill:var(--box);stroke:var(--edge)}}
+svg.sire .question rect{{fill:var(--ask);stroke:var(--askline)}}
+svg.sire .entity rect{{fill:var(--name);stroke:var(--nameline)}}
+svg.sire .derived rect{{fill:var(--made);stroke:var(--madeline);stroke-dasharray:5 3}}
+svg.sire .hit rect{{stroke:var(--accent);stroke-width:2}}
+svg.sire .more circle{{fill:var(--ground);stroke:var(--line)}} svg.sire .more{{cursor:pointer}}
+svg.sire a:focus rect,svg.sire a:hover rect{{stroke-width:3;stroke:var(--accent)}}
 """.strip()
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
