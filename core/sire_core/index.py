@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
-from sire_core.arguments import named, parameters
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Filter, FilterLike, both, parse_filter
+from sire_core.filters import Filter, FilterLike, parse_filter
+from sire_core.index_keywords import explains_settings
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
+from sire_core.search.validity import filter_as_of
 from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
@@ -34,58 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
-P = ParamSpec("P")
-_SPELLINGS = {
-    "top_k": "k",
-    "limit": "k",
-    "filters": "filter",
-    "where": "filter",
-    "llm": "language_model",
-    "embedding": "embedder",
-    "embed_model": "embedder",
-}
-"""Words of other libraries for arguments of `Index`."""
-
-
-def explains_settings(function: Callable[P, T]) -> Callable[P, T]:
-    """A method of `Index` that says where a keyword belongs that it does not have."""
-    known, called = parameters(function), function.__qualname__.removesuffix(".__init__")
-
-    def check(arguments: Mapping[str, Any]) -> None:
-        for word in arguments.keys() - set(known):
-            _refuse_keyword(called, known, word, arguments[word])
-
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def acall(*args: P.args, **kwargs: P.kwargs) -> Any:
-            check(kwargs)
-            return await function(*args, **kwargs)
-
-        return cast("Callable[P, T]", acall)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        check(kwargs)
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _refuse_keyword(called: str, known: Collection[str], word: str, value: object) -> None:
-    from sire_core.recipes.registry import factory_of, recipe_names
-
-    owners = [name for name in recipe_names() if (make := factory_of(name)) and word in make().config]
-    if owners:
-        first = owners[0]
-        raise TypeError(
-            f"{called}() has no argument {word!r}: it is a setting of recipes ({', '.join(owners)}), with which an "
-            f"index is opened: Index(path, recipe={first}({word}={value!r})), with {first} from sire_core.recipes."
-        )
-    if word == "recipe":
-        raise TypeError(f"{called}() has no argument 'recipe': call the method of index.using({value!r}).")
-    named(called, {word: value}, known, _SPELLINGS)
-    raise TypeError(f"{called}() has no argument {word!r}; use {_SPELLINGS[word]!r}.")
+Day = Union[str, date, None]
+"""A day, such as "2026-01-31"; None for all."""
 
 
 class Index:
@@ -399,7 +348,7 @@ class Index:
         filter: FilterLike = None,
         returns: str = "passages",
         history: Sequence[Any] = (),
-        as_of: str | date | None = None,
+        as_of: Day = None,
     ) -> list[Hit]:
         """Find evidence for a question.
 
@@ -431,7 +380,7 @@ class Index:
         filter: FilterLike = None,
         returns: str = "passages",
         history: Sequence[Any] = (),
-        as_of: str | date | None = None,
+        as_of: Day = None,
     ) -> list[Hit]:
         """See `search`."""
         if history:
@@ -453,7 +402,7 @@ class Index:
         *,
         filter: FilterLike = None,
         returns: str = "passages",
-        as_of: str | date | None = None,
+        as_of: Day = None,
     ) -> list[list[Hit]]:
         """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
 
@@ -470,7 +419,7 @@ class Index:
         *,
         filter: FilterLike = None,
         returns: str = "passages",
-        as_of: str | date | None = None,
+        as_of: Day = None,
     ) -> list[list[Hit]]:
         """See `search_many`."""
         return await self._search(filter, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns), as_of)
@@ -479,12 +428,12 @@ class Index:
         self,
         filter: FilterLike,
         ask: Callable[[SearchSnapshot], Awaitable[T]],
-        as_of: str | date | None = None,
+        as_of: Day = None,
         *,
         pinned: bool = True,
     ) -> T:
         await self._writer.index_pending(for_search=True)
-        where, day = _known_on(filter, as_of)
+        where, day = filter_as_of(filter, as_of)
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
 
     async def afilter_hint(self, filter: FilterLike) -> str:
@@ -494,26 +443,14 @@ class Index:
 
     @explains_settings
     def explain(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: str | date | None = None,
+        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> str:
         """The hits of a question and why each was found, as text."""
         return run_sync(self.aexplain(query, k, filter=filter, returns=returns, as_of=as_of))
 
     @explains_settings
     async def aexplain(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: str | date | None = None,
+        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_query
@@ -522,40 +459,28 @@ class Index:
 
     @explains_settings
     def show(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: str | date | None = None,
+        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> QueryResult:
         """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
         return run_sync(self.ashow(query, k, filter=filter, returns=returns, as_of=as_of))
 
     @explains_settings
     async def ashow(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: str | date | None = None,
+        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> QueryResult:
         """See `show`."""
         from sire_core.explore.query_result import query_result
 
         return await self._search(filter, lambda snapshot: query_result(snapshot, query, k, returns=returns), as_of)
 
-    def snapshot(self, *, filter: FilterLike = None, as_of: str | date | None = None) -> SearchSnapshot:
+    def snapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """The current state of the index, for several searches on the same state. Raises what `search` raises."""
         return run_sync(self.asnapshot(filter=filter, as_of=as_of))
 
-    async def asnapshot(self, *, filter: FilterLike = None, as_of: str | date | None = None) -> SearchSnapshot:
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """See `snapshot`."""
         await self._writer.index_pending(for_search=True)
-        where, day = _known_on(filter, as_of)
+        where, day = filter_as_of(filter, as_of)
         return replace(await self._reader.snapshot(where), as_of=day)
 
     def close(self) -> None:
@@ -583,14 +508,3 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _known_on(filter: FilterLike, as_of: str | date | None) -> tuple[Filter | None, str]:
-    """A filter that also leaves out documents later than a day, and that day."""
-    where = parse_filter(filter)
-    if as_of is None:
-        return where, ""
-    from sire_core.search.validity import known_on, read_day
-
-    day = read_day(as_of)
-    return both(where, known_on(day)), day

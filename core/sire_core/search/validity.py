@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from sire_core.errors import QueryError
-from sire_core.filters import Condition, Filter, FilterGroup
+from sire_core.filters import Condition, Filter, FilterGroup, FilterLike, both, parse_filter
 from sire_core.metadata_values import plain_value
 from sire_core.types import Hit, PathStep
 
@@ -35,6 +35,15 @@ def read_day(as_of: str | date) -> str:
     if not isinstance(text, str) or not _ISO.fullmatch(text):
         raise QueryError(f'as_of is a date such as "2026-01-31", not {as_of!r}.')
     return text
+
+
+def filter_as_of(filter: FilterLike, as_of: str | date | None) -> tuple[Filter | None, str]:
+    """A filter that also leaves out documents later than a day, and that day; empty for none."""
+    where = parse_filter(filter)
+    if as_of is None:
+        return where, ""
+    day = read_day(as_of)
+    return both(where, known_on(day)), day
 
 
 def known_on(day: str, keys: Sequence[str] = DATE_KEYS) -> Filter:
