@@ -90,7 +90,7 @@ class Estimate:
             )
         for name, cost in (("extraction", self.extraction), ("summaries", self.summaries), ("together", self.total)):
             lines.append(f"{name:>10}: {cost.describe()}")
-        lines.append("In brackets: a range that nine builds of ten should lie in.")
+        lines.append("In brackets: the range to expect.")
         return "\n".join(lines)
 
 

@@ -238,12 +238,12 @@ def estimate(
     """Estimate the cost of a build with a model.
 
     Shows the model calls, tokens and price of `sire index` with the same options, without calling the model. The number
-    of calls for extraction is exact; all else is a median and the range of nine builds of ten, from a trial over a
-    sample. Retries and a paid embedder are not included.
+    of calls for extraction is exact; all else is a median and the range to expect, from a trial over a sample. Retries
+    and a paid embedder are not included.
 
     JSON: {"passages", "stored", "superseded", "extraction", "summaries", "total"}, each of the last three with "calls",
-    "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest] of nine builds of ten, and "median"
-    with one number for each; "price" is null when it is unknown.
+    "input_tokens", "output_tokens" and "price" in US dollars as [lowest, highest] to expect, and "median" with one
+    number for each; "price" is null when it is unknown.
     "superseded": passages that another model or prompt extracted and that are extracted again, by its name.
     """
     options = IndexOptions(

@@ -34,7 +34,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """What a stage takes: the ends of a range that nine builds of ten lie in, and the median between them.
+    """What a stage takes: the ends of the range to expect; the median is their geometric mean.
 
     Attributes:
         calls: Model calls, without repairs and repeated requests.
