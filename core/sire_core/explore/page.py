@@ -91,6 +91,8 @@ _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{
 
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)?")
+"""A link in Markdown, of which the text is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _lines(text: str, letters: int, max_lines: int) -> tuple[str, ...]:
     """A text in lines of limited length; wide letters count twice, long words are cut."""
     lines: list[str] = []
     line = ""
-    for word in _RULE.sub(r"\1\1\1", text).split():
+    for word in _RULE.sub(r"\1\1\1", _LINK.sub(r"\1", text)).split():
         while True:
             longer = f"{line} {word}" if line else word
             if _broad(longer) <= letters:
