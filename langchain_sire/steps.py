@@ -21,7 +21,10 @@ _KEYS = ("question", "input", "query")
 
 
 def question_of(value: object) -> str:
-    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`."""
+    """The question of a chain's input: a text, or a mapping with `question`, `input` or `query`.
+
+    With a `chat_history` in the mapping, a follow-up question gets the names and words that it refers to.
+    """
     history: Any = ()
     if isinstance(value, Mapping):
         question = next((value[key] for key in _KEYS if key in value), None)
