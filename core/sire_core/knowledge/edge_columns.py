@@ -35,20 +35,12 @@ def list_hash(names: Iterable[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NameLists:
-    """Distinct lists of names, by hash.
+    """Distinct lists of names, by hash."""
 
-    Attributes:
-        hashes: See `list_hash`; ascending, uint64 `[lists]`.
-        ends: List i is `text[ends[i]:ends[i + 1]]`, int64 `[lists + 1]`.
-        text: Lists as JSON, uint8.
-        forms: Ways to write the names of each list (see `TitleLinker`): hash of the form's key, and of its first,
-            second and last word, 0 for a form without words.
-    """
-
-    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
-    forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `list_hash`
+    ends: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # int64 `[lists + 1]`
+    text: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))  # lists as JSON, uint8
+    forms: Ragged = field(default_factory=lambda: Ragged.of((), _FORM))  # see `TitleLinker`
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the numbers of lists by hash; all must exist."""
@@ -145,23 +137,14 @@ _AT_ONCE = 1 << 16
 
 
 class EdgeChange(NamedTuple):
-    """An edge that is added, replaced or deleted.
+    """An edge that is added, replaced or deleted."""
 
-    Attributes:
-        source: Id of what it comes from.
-        target: Id of what it leads to.
-        document: Sequence number of its document, which determines the block.
-        put: Whether it is written, replacing an edge with the same ends, or deleted.
-        names: Names under which the source knows the target.
-        title: Whether the target titles the source.
-    """
-
-    source: str
-    target: str
-    document: int
-    put: bool
-    names: Sequence[str] = ()
-    title: bool = False
+    source: str  # id of what it comes from
+    target: str  # id of what it leads to
+    document: int  # sequence number of its document, which determines the block
+    put: bool  # whether it is written, replacing an edge with the same ends, or deleted
+    names: Sequence[str] = ()  # names under which the source knows the target
+    title: bool = False  # whether the target titles the source
 
     def edge(self, kind: str) -> Edge:
         """Return it as an `Edge` of a kind."""
@@ -170,21 +153,13 @@ class EdgeChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
-    """Edges of one kind as columns.
+    """Edges of one kind as columns."""
 
-    Attributes:
-        sources: Ids, `[m]`.
-        targets: Ids, `[m]`.
-        titles: Whether the target titles the source, `[m]`.
-        numbers: Row in `lists` of every edge, int64 `[m]`.
-        lists: Names under which sources know targets.
-    """
-
-    sources: NDArray[np.bytes_]
-    targets: NDArray[np.bytes_]
-    titles: NDArray[np.bool_]
-    numbers: NDArray[np.int64]
-    lists: NameLists
+    sources: NDArray[np.bytes_]  # ids, `[m]`
+    targets: NDArray[np.bytes_]  # ids, `[m]`
+    titles: NDArray[np.bool_]  # whether the target titles the source, `[m]`
+    numbers: NDArray[np.int64]  # row in `lists` of every edge, int64 `[m]`
+    lists: NameLists  # names under which sources know targets
 
     @classmethod
     def empty(cls) -> EdgeColumns:

@@ -49,17 +49,11 @@ class ElementSummaries(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An entity or a relation with its sources.
+    """An entity or a relation with its sources."""
 
-    Attributes:
-        key: Key of the summary.
-        name: Name of the entity, or text of the relation.
-        chunk_ids: Its passages.
-    """
-
-    key: str
-    name: str
-    chunk_ids: tuple[str, ...]
+    key: str  # key of the summary
+    name: str  # name of the entity, or text of the relation
+    chunk_ids: tuple[str, ...]  # its passages
 
 
 async def summarize_elements(

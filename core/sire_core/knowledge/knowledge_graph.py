@@ -29,23 +29,14 @@ if TYPE_CHECKING:
 
 
 class NamedEntity(NamedTuple):
-    """An entity of an extraction record.
+    """An entity of an extraction record."""
 
-    Attributes:
-        id: Local to the record.
-        name: As the record has it.
-        type: Entity type.
-        key: Of the name.
-        names: Name and aliases that the passage spells out, in order.
-        aliases: Keys of the aliases that have one.
-    """
-
-    id: str
-    name: str
-    type: str
-    key: str
-    names: tuple[str, ...]
-    aliases: tuple[str, ...]
+    id: str  # local to the record
+    name: str  # as the record has it
+    type: str  # entity type
+    key: str  # of the name
+    names: tuple[str, ...]  # name and aliases that the passage spells out, in order
+    aliases: tuple[str, ...]  # keys of the aliases that have one
 
 
 class NamedStatement(NamedTuple):
@@ -59,21 +50,13 @@ class NamedStatement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassageNames:
-    """Names and statements of one passage, independent of other passages.
+    """Names and statements of one passage, independent of other passages."""
 
-    Attributes:
-        chunk_id: The passage's first chunk.
-        title_key: Key of the title, or of a first line that is one, without its bracketed part; empty for none.
-        title_names: The title with and without that part.
-        entities: Of the record, in order.
-        statements: Of the record, in order.
-    """
-
-    chunk_id: str
-    title_key: str = ""
-    title_names: tuple[str, ...] = ()
-    entities: tuple[NamedEntity, ...] = ()
-    statements: tuple[NamedStatement, ...] = ()
+    chunk_id: str  # the passage's first chunk
+    title_key: str = ""  # key of the title, or of a first line that is one, without its bracketed part; empty for none
+    title_names: tuple[str, ...] = ()  # the title with and without that part
+    entities: tuple[NamedEntity, ...] = ()  # of the record, in order
+    statements: tuple[NamedStatement, ...] = ()  # of the record, in order
 
     def literals(self) -> dict[str, list[str]]:
         """Return, by key, ends of statements that are not entities of the record, spelled out or not.
@@ -133,23 +116,14 @@ def entity_id(fingerprint: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entities(Step):
-    """Groups the mentions of entities.
+    """Groups the mentions of entities."""
 
-    Attributes:
-        fingerprint: Build fingerprint of the organizer.
-        skip_types: See `KnowledgeGraph`, as for `literals` and `index_units`.
-        limit: An entity with more passages keeps only those it titles.
-        merging: Which names mean one entity; None keeps every name apart.
-        literals: Whether all ends of triples are entities.
-        index_units: Whether entities are units.
-    """
-
-    fingerprint: str
-    skip_types: tuple[str, ...]
-    limit: int
-    merging: NameMerging | None
-    literals: bool
-    index_units: bool
+    fingerprint: str  # build fingerprint of the organizer
+    skip_types: tuple[str, ...]  # see `KnowledgeGraph`, as for `literals` and `index_units`
+    limit: int  # an entity with more passages keeps only those it titles
+    merging: NameMerging | None  # which names mean one entity; None keeps every name apart
+    literals: bool  # whether all ends of triples are entities
+    index_units: bool  # whether entities are units
     name = "entities"
     merged_by = "entities"
     independent = True
@@ -241,15 +215,10 @@ class Entities(Step):
 
 @dataclass(frozen=True, slots=True)
 class Relations(Step):
-    """Groups statements about two entities, or an entity and a value, into relations.
+    """Groups statements about two entities, or an entity and a value, into relations."""
 
-    Attributes:
-        fingerprint: Build fingerprint of the organizer.
-        skip_types: Entity types that are values here; see `KnowledgeGraph`.
-    """
-
-    fingerprint: str
-    skip_types: tuple[str, ...]
+    fingerprint: str  # build fingerprint of the organizer
+    skip_types: tuple[str, ...]  # entity types that are values here; see `KnowledgeGraph`
     name = "relations"
     merged_by = "entities"
     independent = True
@@ -415,12 +384,7 @@ class KnowledgeGraph(Derivation):
 
 
 class _Edges:
-    """Edges that a change writes or deletes, made anew at every iteration.
-
-    Args:
-        changes: By kind.
-        put: Which of both.
-    """
+    """Edges that a change writes (`put`) or deletes, made anew at every iteration."""
 
     def __init__(self, changes: Mapping[str, Callable[[], Iterable[EdgeChange]]], *, put: bool) -> None:
         self._changes, self._put = changes, put

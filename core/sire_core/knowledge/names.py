@@ -127,15 +127,10 @@ _Place = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class NameUse:
-    """Uses of a name in passages.
+    """Uses of a name in passages."""
 
-    Attributes:
-        first: Place of the first record with an entity of this name, and its type; None if there is none.
-        titles: Whether it titles a passage.
-    """
-
-    first: tuple[_Place, str] | None = None
-    titles: bool = False
+    first: tuple[_Place, str] | None = None  # place and type of the first record with an entity of this name
+    titles: bool = False  # whether it titles a passage
 
     @classmethod
     def of(cls, rows: Sequence[Entry]) -> Self:
@@ -151,17 +146,11 @@ class NameUse:
 
 @dataclass(frozen=True, slots=True)
 class NameClaims:
-    """Aliases that passages give to entities, and the uses of the names in them, cached between changes.
+    """Aliases that passages give to entities, and the uses of the names in them, cached between changes."""
 
-    Attributes:
-        claims: Key of an entity, then what else it is called; by place.
-        aliases: All that the claims call something, and whether it has rows itself.
-        uses: Uses of the names that stand in claims together with other names that have rows.
-    """
-
-    claims: Mapping[_Place, Sequence[str]] = field(default_factory=dict)
-    aliases: Mapping[str, bool] = field(default_factory=dict)
-    uses: Mapping[str, NameUse] = field(default_factory=dict)
+    claims: Mapping[_Place, Sequence[str]] = field(default_factory=dict)  # entity, and its aliases
+    aliases: Mapping[str, bool] = field(default_factory=dict)  # whether it has rows itself
+    uses: Mapping[str, NameUse] = field(default_factory=dict)  # of all names in claims
 
     @classmethod
     def of(cls, table: Table, before: NameClaims | None) -> Self:
@@ -219,15 +208,10 @@ VALUE = "v:"
 
 @dataclass(frozen=True, slots=True)
 class NameMerging:
-    """Merges names that passages use as aliases, and names with similar vectors.
+    """Merges names that passages use as aliases, and names with similar vectors."""
 
-    Attributes:
-        max_names: Maximum names of an entity; a merge that exceeds it is refused.
-        similar_names: Minimum cosine of names that share a word; None merges by aliases only.
-    """
-
-    max_names: int
-    similar_names: float | None
+    max_names: int  # maximum names of an entity; a merge that exceeds it is refused
+    similar_names: float | None  # minimum cosine of names that share a word; None merges by aliases only
 
     async def resolve(self, table: Table, context: Context) -> dict[str, str]:
         """Return the key of the entity by the key of a name, if they differ; see `Step.resolve`."""

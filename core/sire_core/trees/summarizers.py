@@ -32,15 +32,10 @@ class ExtractiveSummarizer:
     Sentences are compared by TF-IDF over all sentences of the level, chosen by maximal marginal relevance under the
     token budget, and printed verbatim in source order. A passage's sentences carry its title, since many say only "he"
     or "the film".
-
-    Attributes:
-        max_tokens: Maximum tokens of a summary.
-        diversity: Weight of being different from what is chosen already, in [0, 1].
-        progress: Called as `progress(done, total)`.
     """
 
-    max_tokens: int = 200
-    diversity: float = 0.4
+    max_tokens: int = 200  # maximum tokens of a summary
+    diversity: float = 0.4  # weight of being different from what is chosen already, in [0, 1]
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     @property

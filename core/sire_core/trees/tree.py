@@ -49,23 +49,14 @@ class TreeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The change of a tree: summaries, and `child` edges from each to what it summarises.
+    """The change of a tree: summaries, and `child` edges from each to what it summarises."""
 
-    Attributes:
-        put_units: Summaries that are new.
-        drop_units: Ids of those that are gone.
-        put_edges: Edges that are new.
-        drop_edges: Edges that are gone.
-        state: State for the next change.
-        figures: For `Index.stats`: share of the accepted drift that is used up (0: just made, 1: will be made again).
-    """
-
-    put_units: tuple[Unit, ...] = ()
-    drop_units: tuple[str, ...] = ()
-    put_edges: tuple[Edge, ...] = ()
-    drop_edges: tuple[Edge, ...] = ()
-    state: Mapping[str, Any] = field(default_factory=dict)
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    put_units: tuple[Unit, ...] = ()  # summaries that are new
+    drop_units: tuple[str, ...] = ()  # ids of those that are gone
+    put_edges: tuple[Edge, ...] = ()  # edges that are new
+    drop_edges: tuple[Edge, ...] = ()  # edges that are gone
+    state: Mapping[str, Any] = field(default_factory=dict)  # state for the next change
+    figures: Mapping[str, Any] = field(default_factory=dict)  # for `Index.stats`: share of the accepted drift
 
 
 async def grow(
@@ -176,34 +167,21 @@ _OriginRows = list[tuple[int, list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A level after a change.
+    """A level after a change."""
 
-    Attributes:
-        level: Its clusters.
-        written: New summaries by id.
-        replacements: Their ids by those of the summaries they replace.
-    """
-
-    level: TreeLevel
-    written: Mapping[str, Unit]
-    replacements: Mapping[str, str]
+    level: TreeLevel  # its clusters
+    written: Mapping[str, Unit]  # new summaries by id
+    replacements: Mapping[str, str]  # their ids by those of the summaries they replace
 
 
 @dataclass(frozen=True, slots=True)
 class LayerWriter:
-    """Clusters and summarises the levels of one tree.
+    """Clusters and summarises the levels of one tree."""
 
-    Attributes:
-        kind: Kind of the summaries.
-        name: Name of the tree.
-        settings: How the tree grows.
-        view: Vectors, summariser, randomness.
-    """
-
-    kind: UnitKind
-    name: str
-    settings: TreeSettings
-    view: BuildView
+    kind: UnitKind  # kind of the summaries
+    name: str  # name of the tree
+    settings: TreeSettings  # how the tree grows
+    view: BuildView  # vectors, summariser, randomness
 
     async def write(
         self,
@@ -440,21 +418,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far the clusters of a level are from fresh ones.
+    """How far the clusters of a level are from fresh ones."""
 
-    Attributes:
-        nodes: Number of nodes when all clusters were made.
-        changed: Number of nodes that came or went since.
-        touched: Number of nodes that came, went or were replaced since `now` was measured.
-        built: Share of nodes whose nearest neighbour was in a cluster with them when all clusters were made.
-        now: The same share, as measured last.
-    """
-
-    nodes: int
-    changed: int = 0
-    touched: int = 0
-    built: float = 1.0
-    now: float = 1.0
+    nodes: int  # number of nodes when all clusters were made
+    changed: int = 0  # number of nodes that came or went since
+    touched: int = 0  # number of nodes that came, went or were replaced since `now` was measured
+    built: float = 1.0  # share of nodes whose nearest neighbour was in a cluster with them when all clusters were made
+    now: float = 1.0  # the same share, as measured last
 
     @classmethod
     def fresh(cls, vectors: FloatArray, clusters: Sequence[Sequence[int]]) -> Drift:
@@ -495,15 +465,10 @@ class TreeLevel:
 
 @dataclass(frozen=True, slots=True)
 class TreeState:
-    """All levels, lowest first.
+    """All levels, lowest first."""
 
-    Attributes:
-        levels: Levels that have clusters.
-        embedder: Fingerprint of the embedder whose vectors were clustered.
-    """
-
-    levels: tuple[TreeLevel, ...] = ()
-    embedder: str = ""
+    levels: tuple[TreeLevel, ...] = ()  # levels that have clusters
+    embedder: str = ""  # fingerprint of the embedder whose vectors were clustered
 
     @property
     def summaries(self) -> dict[str, int]:

@@ -51,27 +51,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PhraseGraph:
-    """Phrases and triples; phrases are numbered as the entities of `mentions`.
+    """Phrases and triples; phrases are numbered as the entities of `mentions`."""
 
-    Attributes:
-        mentions: Which passage names which phrase.
-        phrases: Position of every phrase in the pool, -1 for one that is no unit, `[phrases]`.
-        triples: Positions of the triples, ascending, `[triples]`.
-        ends: Phrases at both ends of every triple, -1 where an end is none, `[triples, 2]`.
-        stated: In how many chunks every triple is stated, `[triples]`.
-        synonyms: Pairs of phrases with similar names, `[pairs, 2]`.
-        likeness: Their cosines, `[pairs]`.
-        name: Of the graph among the structures of a snapshot.
-    """
-
-    mentions: EntityGraph
-    phrases: IntArray
-    triples: IntArray
-    ends: IntArray
-    stated: IntArray
-    synonyms: IntArray
-    likeness: NDArray[np.float64]
-    name: str
+    mentions: EntityGraph  # which passage names which phrase
+    phrases: IntArray  # position of every phrase in the pool, -1 for one that is no unit, `[phrases]`
+    triples: IntArray  # positions of the triples, ascending, `[triples]`
+    ends: IntArray  # phrases at both ends of every triple, -1 where an end is none, `[triples, 2]`
+    stated: IntArray  # in how many chunks every triple is stated, `[triples]`
+    synonyms: IntArray  # pairs of phrases with similar names, `[pairs, 2]`
+    likeness: NDArray[np.float64]  # their cosines, `[pairs]`
+    name: str  # of the graph among the structures of a snapshot
 
     @classmethod
     def of(cls, view: View, synonym: float) -> PhraseGraph:

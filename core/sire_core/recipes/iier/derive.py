@@ -48,14 +48,8 @@ def semantic_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """Undirected pairs from neighbour lists (oracle I3); only positive cosines make an edge.
 
-    Args:
-        indices: Neighbours of every node, `[n, k]`.
-        similarities: Their cosines, `[n, k]`; 0 or less for padding.
-        links: `union`: at least one lists the other; `mutual`: both do.
-
-    Returns:
-        Pairs `[m, 2]`, the smaller node first, ascending; cosines `[m]`; and direction `[m]`: 1 the smaller node lists
-        the larger one, 2 the reverse, 3 both.
+    Neighbours and cosines are `[n, k]`. Returns pairs `[m, 2]`, the smaller node first, ascending; cosines `[m]`; and
+    direction `[m]`: 1 the smaller node lists the larger one, 2 the reverse, 3 both, which `links="mutual"` asks for.
     """
     if links not in ("union", "mutual"):
         raise ConfigurationError(f"Semantic edges are made by 'union' or 'mutual', not {links!r}.")
@@ -76,14 +70,8 @@ def keyword_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of nodes that share keywords, through an inverted index (oracle I1).
 
-    Args:
-        indptr: Keywords of node i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
-        numbers: Keyword numbers, distinct within a node.
-        min_shared: Minimum number of shared keywords.
-        max_nodes: Keywords of more nodes than this are hubs and are ignored; None for no limit.
-
-    Returns:
-        Pairs `[m, 2]`, the smaller node first, ascending, and their numbers of shared keywords `[m]`.
+    Keywords of node i are `numbers[indptr[i]:indptr[i + 1]]`; those of more than `max_nodes` nodes are ignored. Returns
+    pairs `[m, 2]`, the smaller node first, ascending, and their numbers of shared keywords `[m]`.
     """
     from scipy.sparse import csr_array
 
@@ -251,16 +239,8 @@ def _nearest_passages(
 ) -> tuple[NeighborLists, Lists]:
     """Find the nearest neighbours of every passage; `known` lists save work but do not change the result.
 
-    Args:
-        vectors: Vectors of the passages after the change, `[n, d]`.
-        k: Number of neighbours.
-        exact_below: From this number of passages on the search is approximate, and repeated after every change.
-        known: Lists of the passages before the change, by the same vectors.
-        mapping: Their rows after the change.
-
-    Returns:
-        Lists to store, empty after an approximate search; and rows and cosines, at most `[n, k]`, with cosines of 0 or
-        less as padding.
+    Returns lists to store, empty after an approximate search; and rows and cosines, at most `[n, k]`, with cosines of 0
+    or less as padding.
     """
     from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, updated_neighbors
 

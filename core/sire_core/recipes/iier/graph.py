@@ -35,33 +35,19 @@ _NO_NODES = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class ChainGraph:
-    """An `InteractionGraph` in compressed sparse rows. Nodes are passages, numbered 0.. in corpus order.
+    """An `InteractionGraph` in compressed sparse rows. Nodes are passages, numbered 0.. in corpus order."""
 
-    Attributes:
-        positions: Row of every node in the pool, int64 `[n]`, ascending.
-        vectors: Unit-length vectors of the nodes, float32 `[n, d]`.
-        indptr: Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`. Every edge is there from both ends.
-        neighbors: Targets of edges, int64 `[m]`, ascending within a node, without repetitions and loops.
-        features: Weights of edges, float32 `[m, 3]`, see `FEATURES`.
-        keyword_indptr: Keywords of node i are `keyword_numbers[keyword_indptr[i]:keyword_indptr[i + 1]]`.
-        keyword_numbers: Keyword numbers, int64.
-        posting_indptr: Inverse of these: nodes of keyword j are `postings[posting_indptr[j]:posting_indptr[j + 1]]`.
-        postings: Nodes, int64, ascending within a keyword.
-        keyword_of: Number of a keyword by its key (`name_key` of the phrase).
-        keys: Keys by number.
-    """
-
-    positions: IntArray
-    vectors: FloatArray
-    indptr: IntArray
-    neighbors: IntArray
-    features: FloatArray
-    keyword_indptr: IntArray
-    keyword_numbers: IntArray
-    posting_indptr: IntArray
-    postings: IntArray
-    keyword_of: Mapping[str, int]
-    keys: Sequence[str]
+    positions: IntArray  # row of every node in the pool, int64 `[n]`, ascending
+    vectors: FloatArray  # unit-length vectors of the nodes, float32 `[n, d]`
+    indptr: IntArray  # of edges, int64 `[n + 1]`; every edge is there from both ends
+    neighbors: IntArray  # int64 `[edges]`, ascending within a node
+    features: FloatArray  # weights of edges, float32 `[m, 3]`, see `FEATURES`
+    keyword_indptr: IntArray  # of the keywords of every node
+    keyword_numbers: IntArray  # keyword numbers, int64
+    posting_indptr: IntArray  # of the nodes of every keyword
+    postings: IntArray  # ascending within a keyword
+    keyword_of: Mapping[str, int]  # by `name_key` of the phrase
+    keys: Sequence[str]  # keys by number
 
     @property
     def size(self) -> int:
@@ -172,15 +158,10 @@ class NodeCosines:
 
 @dataclass(frozen=True, slots=True)
 class GoldNodes:
-    """Nodes and texts of documents, to find gold passages.
+    """Nodes and texts of documents, to find gold passages."""
 
-    Attributes:
-        nodes: Nodes by document id, ascending.
-        texts: Text of every node.
-    """
-
-    nodes: Mapping[str, Sequence[int]]
-    texts: Sequence[str]
+    nodes: Mapping[str, Sequence[int]]  # nodes by document id, ascending
+    texts: Sequence[str]  # text of every node
 
     @classmethod
     def of(cls, view: PoolView, graph: ChainGraph) -> GoldNodes:
@@ -277,20 +258,12 @@ async def ask_keywords(query: str, model: LanguageModel) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KeywordFinder:
-    """Finds the allowed passages that contain a keyword.
+    """Finds the allowed passages that contain a keyword."""
 
-    Attributes:
-        graph: Keywords of the passages.
-        words: Their titles and texts.
-        allowed: Allowed nodes, `[n]`; None for all.
-        strict: Whether only keywords of passages count, as published. Otherwise titles count, too, and texts for
-            keywords that no passage has.
-    """
-
-    graph: ChainGraph
-    words: PassageKeywords
-    allowed: BoolArray | None = None
-    strict: bool = False
+    graph: ChainGraph  # keywords of the passages
+    words: PassageKeywords  # their titles and texts
+    allowed: BoolArray | None = None  # allowed nodes, `[n]`; None for all
+    strict: bool = False  # only keywords of passages count, as published; else titles, and texts, too
 
     @classmethod
     def of(cls, view: View, graph: ChainGraph, allowed: BoolArray | None, *, strict: bool) -> KeywordFinder:

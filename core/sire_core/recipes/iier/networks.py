@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
     """Mean loss of a batch of decisions; the paper names none.
 
-    Args:
-        scores: Logits, tensor `[c]`.
-        positive: 1.0 for correct candidates, tensor `[c]`; every decision has one.
-        owners: Decision of every candidate, int64 tensor `[c]`.
-        decisions: Number of decisions.
-        loss: One of `LOSSES`.
+    Logits `[c]`, `positive` 1.0 for correct candidates `[c]`, and the decision of each, int64 `[c]`; every decision has
+    a correct one.
     """
     totals = torch.zeros(decisions, dtype=scores.dtype)
     if loss == "bce":
@@ -66,12 +62,7 @@ class LightScorer(nn.Module):
             self.direct.weight.copy_(torch.tensor([list(start)]))
 
     def forward(self, pair: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
-        """Logits of candidates, `[c]`: `SHARPNESS` times their scores.
-
-        Args:
-            pair: `[c, pairs]`.
-            edge: `[c, edges]`.
-        """
+        """Logits of candidates, `[c]`: `SHARPNESS` times their scores."""
         step = self.score(torch.cat((pair, self.edge(edge)), dim=1))
         logits: torch.Tensor = SHARPNESS * (step + self.direct(torch.cat((pair, edge), dim=1)))[:, 0]
         return logits
@@ -90,12 +81,7 @@ def train_epochs(
 ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
     """Train a `LightScorer`; yield its weights before the first epoch and after each.
 
-    Args:
-        rows: Pair features `[c, pairs]` and edge features `[c, edges]` of the candidates.
-        positive: Whether a candidate is correct, `[c]`.
-        owners: Decision of every candidate, ascending from 0, `[c]`.
-        start: See `LightScorer`.
-        config: How to train.
+    Rows are pair features `[c, pairs]` and edge features `[c, edges]`; owners, the decision of each, ascend from 0.
     """
     pair, edge = rows
     with deterministic(config.seed):
@@ -223,12 +209,7 @@ class EncoderScorer(nn.Module):
     ) -> torch.Tensor:
         """Logits of candidates, `[c]`.
 
-        Args:
-            questions: Of every decision.
-            paths: Texts of every decision's chain, concatenated in its order.
-            candidates: Texts, `c` of them.
-            edges: Rows of `ChainGraph.features`, `[c, 3]`.
-            owners: Decision of every candidate, int64 `[c]`.
+        Questions and paths by decision; candidates, edges `[c, 3]` and owners (the decision of each) by candidate.
         """
         around = self.embed(questions)[owners], self.embed(paths, keep_end=True)[owners]
         return self._score_joined(*around, self.embed(candidates), edges)
@@ -266,12 +247,7 @@ class EncoderScorer(nn.Module):
     ) -> FloatArray:
         """Scores of candidates from `vectors`, between -1 and 1, `[c]`.
 
-        Args:
-            question: `[size]`.
-            paths: Of every chain, `[a, size]`.
-            candidates: `[c, size]`.
-            edges: `[c, 3]`.
-            owners: Chain of every candidate, `[c]`.
+        Paths `[a, size]` by chain; candidates `[c, size]`, edges `[c, 3]` and owners (the chain of each) by candidate.
         """
         with torch.inference_mode():
             questions = torch.from_numpy(question).expand(len(candidates), -1)

@@ -134,15 +134,10 @@ class NeuralScorer:
 
     Vectors enter through their cosines (`pair_features`): a few hundred questions are enough to learn what a cosine is
     worth, but not to learn from 1,536 coordinates.
-
-    Attributes:
-        weights: `edge.0`, `edge.2` (MLP of the edge), `score.0`, `score.2` (MLP of the step), each with `.weight`
-            `[out, in]` and `.bias` `[out]`, and `direct.weight` (linear part, `[1, pair + edge features]`).
-        card: See `checkpoint`; `embedder`, `dimension` and `digest` are used.
     """
 
-    weights: Mapping[str, NDArray[np.float32]]
-    card: Mapping[str, Any]
+    weights: Mapping[str, NDArray[np.float32]]  # of the MLPs `edge` and `score`, and the linear `direct`
+    card: Mapping[str, Any]  # with `embedder`, `dimension` and `digest`
 
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> NeuralScorer:
@@ -231,14 +226,10 @@ class EncoderChainScorer:
     """The paper's scorer: question, path, candidate and edge as four vectors, and an MLP over them.
 
     Needs torch and transformers. It encodes texts, once per snapshot, and works with an index of any embedder.
-
-    Attributes:
-        model: An `EncoderScorer` of `sire_core.recipes.iier.networks`.
-        card: Card of the checkpoint; without a digest, as in training, no vector is cached.
     """
 
-    model: Any
-    card: Mapping[str, Any]
+    model: Any  # an `EncoderScorer` of `sire_core.recipes.iier.networks`
+    card: Mapping[str, Any]  # card of the checkpoint; without a digest, as in training, no vector is cached
 
     @classmethod
     def of(cls, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]) -> EncoderChainScorer:

@@ -41,9 +41,7 @@ def greedy_cover(
 
     The paper asks for the smallest cover; this one is at most ln(keywords) + 1 times as large.
 
-    Args:
-        holders: Nodes that contain each keyword, each node once.
-        similarity: Similarity of every node, `[n]`; breaks ties, before the smaller node number.
+    Ties go to the larger similarity `[n]`, then to the smaller node.
     """
     open_ = [number for number, nodes in enumerate(holders) if len(nodes)]
     seeds: list[int] = []
@@ -85,19 +83,12 @@ def arrange_chains(
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Where chains start.
+    """Where chains start."""
 
-    Attributes:
-        nodes: Node of each seed.
-        keywords: Keywords of the question that each covers; none for a seed taken by similarity.
-        query_keywords: All keywords of the question, at most 64.
-        coverage: Bit set of the keywords that a node contains, uint64 `[n]`.
-    """
-
-    nodes: Sequence[int]
-    keywords: Sequence[Sequence[str]]
-    query_keywords: Sequence[str]
-    coverage: NDArray[np.uint64]
+    nodes: Sequence[int]  # node of each seed
+    keywords: Sequence[Sequence[str]]  # keywords of the question that each covers; none for a seed taken by similarity
+    query_keywords: Sequence[str]  # all keywords of the question, at most 64
+    coverage: NDArray[np.uint64]  # bit set of the keywords that a node contains, uint64 `[n]`
 
 
 def find_seeds(
@@ -110,13 +101,7 @@ def find_seeds(
 ) -> Seeds:
     """Cover the question's keywords; take the most similar passages if no passage contains one.
 
-    Args:
-        query_keywords: Keywords of the question, at most 64.
-        finder: Finds the passages that contain them.
-        cosines: Cosines of the question with all nodes.
-        allowed: Nodes that may be seeds, `[n]`; None for all.
-        fallback: Number of seeds if no passage contains a keyword.
-        similar: Number of most similar passages that are seeds in any case, after the others.
+    Without a keyword in any passage there are `fallback` seeds; `similar` ones stand behind the others in any case.
     """
     holders = [finder.holders(keyword) for keyword in query_keywords]
     coverage = np.zeros(len(cosines), dtype=np.uint64)
@@ -135,21 +120,13 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class ChainQuestion:
-    """A question with its features.
+    """A question with its features."""
 
-    Attributes:
-        query: The text.
-        vector: Unit-length vector, `[d]`.
-        cosines: Cosines with all nodes.
-        keywords: Keywords, at most 64.
-        coverage: Bit set of the keywords that a node contains, uint64 `[n]`.
-    """
-
-    query: str
-    vector: FloatArray
-    cosines: NodeCosines
-    keywords: Sequence[str]
-    coverage: NDArray[np.uint64]
+    query: str  # the text
+    vector: FloatArray  # unit-length vector, `[d]`
+    cosines: NodeCosines  # cosines with all nodes
+    keywords: Sequence[str]  # keywords, at most 64
+    coverage: NDArray[np.uint64]  # bit set of the keywords that a node contains, uint64 `[n]`
 
 
 async def walk_chains(
@@ -164,15 +141,6 @@ async def walk_chains(
     """Grow one chain per seed, all at once; every chain takes its best neighbour that it does not contain yet.
 
     Chains may share passages; a chain without a further neighbour ends early.
-
-    Args:
-        graph: The graph.
-        view: The pool, for scorers that read texts.
-        question: The question.
-        seeds: First nodes.
-        scorer: Chooses the next node.
-        max_length: Maximum nodes of a chain, including its seed.
-        allowed: Nodes that may be taken, `[n]`; None for all.
     """
     chains = [[seed] for seed in seeds]
     active = np.arange(len(chains))
@@ -194,11 +162,7 @@ def frontier(
 ) -> tuple[WalkState, IntArray]:
     """Collect the candidates of chains of one length.
 
-    Args:
-        graph: The graph.
-        question: The question.
-        chains: Nodes so far, `[a, l]`.
-        allowed: Nodes that may be taken, `[n]`; None for all.
+    Returns the state of the chains that can grow, and their rows in `chains` `[a, l]`.
     """
     owners, edges = graph.around(chains[:, -1])
     candidates = graph.neighbors[edges]
@@ -232,15 +196,10 @@ WHOLE = "whole_chain"
 
 @dataclass(frozen=True, slots=True)
 class EvidenceChain:
-    """A chain for people: passages with the reason for each.
+    """A chain for people: passages with the reason for each."""
 
-    Attributes:
-        chunk_ids: Ids of the passages, the seed first.
-        notes: The keywords that the seed contains; for the others the link from the passage before.
-    """
-
-    chunk_ids: tuple[str, ...]
-    notes: tuple[str, ...]
+    chunk_ids: tuple[str, ...]  # ids of the passages, the seed first
+    notes: tuple[str, ...]  # the keywords that the seed contains; for the others the link from the passage before
 
     @property
     def steps(self) -> tuple[PathStep, ...]:
@@ -253,21 +212,13 @@ class EvidenceChain:
 
 @dataclass(frozen=True)
 class ChainResult:
-    """The chains of a question.
-
-    Attributes:
-        graph: The graph.
-        cosines: Cosines of the question with all units.
-        seeds: Where the chains start.
-        chains: Nodes of each, one chain per seed.
-        failure: Why the model did not find the keywords; empty if it did or was not asked.
-    """
+    """The chains of a question."""
 
     graph: ChainGraph
-    cosines: Similarities
-    seeds: Seeds
-    chains: Sequence[tuple[int, ...]]
-    failure: str
+    cosines: Similarities  # cosines of the question with all units
+    seeds: Seeds  # where the chains start
+    chains: Sequence[tuple[int, ...]]  # nodes of each, one chain per seed
+    failure: str  # why the model did not find the keywords; empty if it did or was not asked
 
     @cached_property
     def steps(self) -> Mapping[int, tuple[int, int]]:

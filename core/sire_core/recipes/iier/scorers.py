@@ -39,29 +39,17 @@ class WalkState:
     """All chains that can grow at one step of the walk, and their candidates.
 
     All chains of a state have the same length. Nodes are numbers of `ChainGraph`.
-
-    Attributes:
-        query: The question.
-        question: Its unit-length vector, float32 `[d]`.
-        cosines: Cosines of the question with all nodes, read like an array, float32 `[n]`.
-        coverage: Bit set of the question's keywords that a node contains, uint64 `[n]`; bit j is keyword j.
-        keywords: Number of the question's keywords, at most 64.
-        chains: Nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1.
-        owners: Row of `chains` of every candidate, int64 `[c]`, ascending; every chain has at least one.
-        candidates: Allowed neighbours of the last node that are not in the chain, int64 `[c]`, ascending within a
-            chain.
-        features: Weights of the edge to the candidate, float32 `[c, 3]`, see `graph.FEATURES`.
     """
 
-    query: str
-    question: FloatArray
-    cosines: NodeCosines
-    coverage: NDArray[np.uint64]
-    keywords: int
-    chains: IntArray
-    owners: IntArray
-    candidates: IntArray
-    features: FloatArray
+    query: str  # the question
+    question: FloatArray  # its unit-length vector, float32 `[d]`
+    cosines: NodeCosines  # cosines of the question with all nodes, read like an array, float32 `[n]`
+    coverage: NDArray[np.uint64]  # uint64 `[n]`; bit j: the node has keyword j
+    keywords: int  # number of the question's keywords, at most 64
+    chains: IntArray  # nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1
+    owners: IntArray  # row of `chains` of every candidate, int64 `[c]`, ascending; every chain has at least one
+    candidates: IntArray  # neighbours of the last node, int64 `[c]`, ascending within a chain
+    features: FloatArray  # weights of the edge to the candidate, float32 `[c, 3]`, see `graph.FEATURES`
 
 
 class ChainScorer(Protocol):
@@ -95,22 +83,14 @@ class HeuristicScorer:
     The weight of shared keywords is high because an edge of one keyword is often the title of the other passage; it was
     chosen on the even questions of a development set of 2WikiMultihopQA, where 2.0 finds 10 points more of the evidence
     than 0.1.
-
-    Attributes:
-        question: Weight of the cosine between question and candidate.
-        chain: Weight of the cosine between the mean of the chain and the candidate.
-        coverage: Weight of the share of the question's open keywords that the candidate covers.
-        structural: Weight of a structural edge.
-        similarity: Weight of the edge's cosine.
-        shared: Weight of five shared keywords.
     """
 
-    question: float = 0.5
-    chain: float = 0.2
-    coverage: float = 0.2
-    structural: float = 0.05
-    similarity: float = 0.05
-    shared: float = 2.0
+    question: float = 0.5  # weight of the cosine between question and candidate
+    chain: float = 0.2  # weight of the cosine between the mean of the chain and the candidate
+    coverage: float = 0.2  # weight of the share of the question's open keywords that the candidate covers
+    structural: float = 0.05  # weight of a structural edge
+    similarity: float = 0.05  # weight of the edge's cosine
+    shared: float = 2.0  # weight of five shared keywords
 
     @property
     def fingerprint(self) -> str:
@@ -210,14 +190,9 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ModelScorer:
-    """Asks the language model once per chain and step (ours); without a model the heuristic scores.
+    """Asks the language model once per chain and step (ours); without a model the heuristic scores."""
 
-    Attributes:
-        shown: Maximum candidates in a prompt, the best by the heuristic.
-        heuristic: Selects these candidates, and scores all others.
-    """
-
-    shown: int = 8
+    shown: int = 8  # maximum candidates in a prompt, the best by the heuristic
     heuristic: HeuristicScorer = field(default_factory=HeuristicScorer)
 
     @property

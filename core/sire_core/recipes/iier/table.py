@@ -32,17 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """Maps row numbers of passages from before a change to after it, and back.
+    """Maps row numbers of passages from before a change to after it, and back."""
 
-    Attributes:
-        passages: Ids after the change, `[n]`.
-        new_rows: By row before the change the row after it, -1 for a deleted passage.
-        old_rows: By row after the change the row before it, -1 for a new passage, `[n]`.
-    """
-
-    passages: NDArray[np.bytes_]
-    new_rows: NDArray[np.int64]
-    old_rows: NDArray[np.int64]
+    passages: NDArray[np.bytes_]  # ids after the change, `[n]`
+    new_rows: NDArray[np.int64]  # by row before the change the row after it, -1 for a deleted passage
+    old_rows: NDArray[np.int64]  # by row after the change the row before it, -1 for a new passage, `[n]`
 
     @classmethod
     def between(cls, before: NDArray[Any], after: NDArray[Any]) -> RowMapping:
@@ -60,21 +54,13 @@ _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class PassageLinks:
-    """Edges between passages with their three weights; 0 where an edge is not of a kind.
+    """Edges between passages with their three weights; 0 where an edge is not of a kind."""
 
-    Attributes:
-        pairs: Rows of passages, the smaller one first, distinct and ascending, `[m, 2]`.
-        structural: 1 for neighbours in a document, `[m]`.
-        similarity: Cosines of semantic edges, `[m]`.
-        near: Direction of a semantic edge, see `INTERACTS`, `[m]`.
-        keywords: Number of shared keywords, `[m]`.
-    """
-
-    pairs: NDArray[np.int64]
-    structural: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    near: NDArray[np.int64]
-    keywords: NDArray[np.int64]
+    pairs: NDArray[np.int64]  # rows of passages, the smaller one first, distinct and ascending, `[m, 2]`
+    structural: NDArray[np.int64]  # 1 for neighbours in a document, `[m]`
+    similarity: NDArray[np.float64]  # cosines of semantic edges, `[m]`
+    near: NDArray[np.int64]  # direction of a semantic edge, see `INTERACTS`, `[m]`
+    keywords: NDArray[np.int64]  # number of shared keywords, `[m]`
 
     @classmethod
     def of(
@@ -161,20 +147,13 @@ class KeywordTable:
 
     The keywords of a passage are ordered by the ids of their edges. Keywords and phrases are numbered by the first
     passage that holds them, so that equal corpora have equal tables.
-
-    Attributes:
-        indptr: Keywords of passage i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`.
-        numbers: Keyword numbers.
-        spellings: Number of the phrase as the passage spells it, aligned with `numbers`.
-        keys: `name_key` of every keyword, by number.
-        phrases: Distinct phrases, by number.
     """
 
-    indptr: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    spellings: NDArray[np.int64]
-    keys: Sequence[str]
-    phrases: PackedTexts
+    indptr: NDArray[np.int64]  # keywords of passage i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`
+    numbers: NDArray[np.int64]  # keyword numbers
+    spellings: NDArray[np.int64]  # number of the phrase as the passage spells it, aligned with `numbers`
+    keys: Sequence[str]  # `name_key` of every keyword, by number
+    phrases: PackedTexts  # distinct phrases, by number
 
     @classmethod
     def without_keywords(cls, size: int) -> KeywordTable:
@@ -185,9 +164,7 @@ class KeywordTable:
     def updated(self, old_rows: NDArray[np.int64], fresh: Iterable[tuple[int, Mapping[str, str]]]) -> KeywordTable:
         """Return the table after a change.
 
-        Args:
-            old_rows: Row of every passage before the change, `[n]`; ignored for the passages in `fresh`.
-            fresh: Row after the change, and phrases by key, of every passage that was read again.
+        Row of every passage before the change, `[n]`, ignored for those in `fresh`: row after it, and phrases by key.
         """
         number = {key: i for i, key in enumerate(self.keys)}
         spelling = {phrase: i for i, phrase in enumerate(self.phrases)}
@@ -254,17 +231,11 @@ def _target(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PassagePhrases:
-    """Inverted indexes over the titles and the texts of passages.
+    """Inverted indexes over the titles and the texts of passages."""
 
-    Attributes:
-        passages: Ids of the chunk units, in corpus order, `[n]`.
-        words: Words of titles and texts; see `phrase_words`.
-        titles: Whole titles, with and without their bracketed part.
-    """
-
-    passages: NDArray[np.bytes_]
-    words: WordIndex
-    titles: WordIndex
+    passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
+    words: WordIndex  # words of titles and texts; see `phrase_words`
+    titles: WordIndex  # whole titles, with and without their bracketed part
 
     @classmethod
     def of(cls, units: Sequence[Unit]) -> PassagePhrases:
@@ -310,17 +281,11 @@ def _titles(title: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """Postings by hash of a word or phrase; the words themselves are not stored.
+    """Postings by hash of a word or phrase; the words themselves are not stored."""
 
-    Attributes:
-        hashes: Hashes of the words, ascending, uint64 `[v]`.
-        bounds: Passages of word i are `nodes[bounds[i]:bounds[i + 1]]`, `[v + 1]`.
-        nodes: Rows of passages, ascending within a word.
-    """
-
-    hashes: NDArray[np.uint64]
-    bounds: NDArray[np.int64]
-    nodes: NDArray[np.int32]
+    hashes: NDArray[np.uint64]  # hashes of the words, ascending, uint64 `[v]`
+    bounds: NDArray[np.int64]  # passages of word i are `nodes[bounds[i]:bounds[i + 1]]`, `[v + 1]`
+    nodes: NDArray[np.int32]  # rows of passages, ascending within a word
 
     @classmethod
     def empty(cls) -> WordIndex:
@@ -374,21 +339,13 @@ class WordIndex:
 
 @dataclass(frozen=True, slots=True)
 class InteractionTable:
-    """An `InteractionGraph`, and the neighbour lists from which its semantic edges are made.
+    """An `InteractionGraph`, and the neighbour lists from which its semantic edges are made."""
 
-    Attributes:
-        fingerprints: Fingerprints of the embedder and of the extractor.
-        passages: Ids of the chunk units, in corpus order, `[n]`.
-        links: Edges between passages, by row.
-        keywords: Edges from passages to keywords.
-        lists: Nearest neighbours of every passage; empty without semantic edges or if these are approximate.
-    """
-
-    fingerprints: tuple[str, str]
-    passages: NDArray[np.bytes_]
-    links: PassageLinks
-    keywords: KeywordTable
-    lists: NeighborLists
+    fingerprints: tuple[str, str]  # fingerprints of the embedder and of the extractor
+    passages: NDArray[np.bytes_]  # ids of the chunk units, in corpus order, `[n]`
+    links: PassageLinks  # edges between passages, by row
+    keywords: KeywordTable  # edges from passages to keywords
+    lists: NeighborLists  # nearest neighbours; empty without semantic edges, or when approximate
 
     @classmethod
     def empty(cls, n_sim: int) -> InteractionTable:

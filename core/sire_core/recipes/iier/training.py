@@ -54,34 +54,21 @@ UNREACHABLE = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A chain that has to go on, and where to.
+    """A chain that has to go on, and where to."""
 
-    Attributes:
-        chain: Nodes so far, the first a passage of evidence.
-        target: The passage of evidence that the path leads to.
-        hops: From the chain's last node to the target, 1 or more.
-        candidates: Neighbours of the last node that are not in the chain, ascending, `[c]`.
-        positive: Which of them are right, `[c]`; at least one.
-    """
-
-    chain: tuple[int, ...]
-    target: int
-    hops: int
-    candidates: IntArray
-    positive: BoolArray
+    chain: tuple[int, ...]  # nodes so far, the first a passage of evidence
+    target: int  # the passage of evidence that the path leads to
+    hops: int  # from the chain's last node to the target, 1 or more
+    candidates: IntArray  # neighbours of the last node that are not in the chain, ascending, `[c]`
+    positive: BoolArray  # which of them are right, `[c]`; at least one
 
 
 @dataclass(frozen=True, slots=True)
 class PathLabels:
-    """Decisions of one question.
+    """Decisions of one question."""
 
-    Attributes:
-        decisions: In the order of the pairs of evidence, then along the path.
-        unreachable: Ordered pairs of evidence without a path within the limit.
-    """
-
-    decisions: tuple[Decision, ...]
-    unreachable: int
+    decisions: tuple[Decision, ...]  # in the order of the pairs of evidence, then along the path
+    unreachable: int  # ordered pairs of evidence without a path within the limit
 
 
 def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
@@ -153,12 +140,7 @@ def step_labels(
 ) -> BoolArray:
     """Label candidates as correct or not.
 
-    Args:
-        candidates: `[c]`, none of them in the chain.
-        hops: Hops to the target, `[n]`.
-        here: Hops of the last node.
-        evidence: Nodes of evidence.
-        following: The only correct one (`one_path`); None: all one hop nearer, and evidence (`all_shortest`).
+    With `following` it is the only right one (`one_path`); else all one hop nearer than `here`, and evidence.
     """
     if following is not None:
         return np.asarray(candidates == following)
@@ -167,17 +149,11 @@ def step_labels(
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """A question with its gold passages.
+    """A question with its gold passages."""
 
-    Attributes:
-        question: The question with its features.
-        seeds: First nodes of its chains.
-        evidence: Nodes of its gold passages.
-    """
-
-    question: ChainQuestion
-    seeds: Sequence[int]
-    evidence: tuple[int, ...]
+    question: ChainQuestion  # the question with its features
+    seeds: Sequence[int]  # first nodes of its chains
+    evidence: tuple[int, ...]  # nodes of its gold passages
 
 
 async def known_questions(
@@ -224,40 +200,24 @@ def without_shared_evidence(
 
 @dataclass(frozen=True, slots=True)
 class TextStep:
-    """A decision as texts, for the encoder.
-
-    Attributes:
-        question: The question.
-        path: Concatenated passages of the chain.
-        candidates: Candidates, `c` of them.
-        edges: Weights of the edges to the candidates, float32 `[c, 3]`, see `graph.FEATURES`.
-        positive: Which candidates are correct, `[c]`.
-    """
+    """A decision as texts, for the encoder."""
 
     question: str
-    path: str
-    candidates: tuple[str, ...]
-    edges: FloatArray
-    positive: BoolArray
+    path: str  # concatenated passages of the chain
+    candidates: tuple[str, ...]  # candidates, `c` of them
+    edges: FloatArray  # weights of the edges to the candidates, float32 `[c, 3]`, see `graph.FEATURES`
+    positive: BoolArray  # which candidates are correct, `[c]`
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Candidates of decisions as feature rows, for the light scorer.
+    """Candidates of decisions as feature rows, for the light scorer."""
 
-    Attributes:
-        pair: `pair_features`, `[c, p]`.
-        edge: `edge_features`, `[c, e]`.
-        positive: Whether a candidate is correct, `[c]`.
-        owners: Decision of every row, ascending from 0, `[c]`.
-        unreachable: Number of pairs of evidence without a path.
-    """
-
-    pair: FloatArray
-    edge: FloatArray
-    positive: BoolArray
-    owners: IntArray
-    unreachable: int
+    pair: FloatArray  # `pair_features`, `[c, p]`
+    edge: FloatArray  # `edge_features`, `[c, e]`
+    positive: BoolArray  # whether a candidate is correct, `[c]`
+    owners: IntArray  # decision of every row, ascending from 0, `[c]`
+    unreachable: int  # number of pairs of evidence without a path
 
     @property
     def decisions(self) -> int:
@@ -341,21 +301,14 @@ def _rows(
 class EncoderConfig:
     """The paper's scorer: one text encoder for question, path and passage, trained with the MLPs over its vectors.
 
-    Attributes:
-        folder: A folder of transformers or sentence-transformers, or a name that transformers knows (the paper has
-            roberta-base).
-        tokens: Longest text; a path keeps its last tokens.
-        candidates: Candidates of a step at most that are learned from.
-        rate: Learning rate of the encoder; that of the MLPs is the configuration's.
-
     Raises:
         ConfigurationError: A value makes no sense.
     """
 
-    folder: str
-    tokens: int = 512
-    candidates: int = 32
-    rate: float = 2e-5
+    folder: str  # of transformers or sentence-transformers, or a name (the paper has roberta-base)
+    tokens: int = 512  # longest text; a path keeps its last tokens
+    candidates: int = 32  # candidates of a step at most that are learned from
+    rate: float = 2e-5  # learning rate of the encoder; that of the MLPs is the configuration's
 
     def __post_init__(self) -> None:
         if not self.folder or self.tokens < 8 or self.candidates < 2 or self.rate <= 0:
@@ -368,39 +321,23 @@ class EncoderConfig:
 class TrainingConfig:
     """How a scorer is trained.
 
-    Attributes:
-        labels: `all_shortest`, or `one_path` as in the paper.
-        loss: `listwise` or `bce`.
-        max_hops: Pairs of gold passages further apart teach nothing, chosen by cross-validation; None as in the paper:
-            all that a path joins do.
-        max_length: Passages of a chain at most, when the match rate is measured.
-        validation: Share of the questions whose match rate decides when to stop.
-        epochs: Passes over the decisions at most.
-        patience: Passes without a better match rate after which training stops.
-        batch: Decisions per step.
-        rate: Learning rate of AdamW.
-        hold: Weight of the squared distance from the heuristic that training starts as; not of an encoder.
-        hidden: Width of the scoring MLP; that of an encoder's is its own.
-        seed: Of the split, the first weights and the order.
-        encoder: Train the paper's scorer with this encoder; None trains the light one over the index's vectors.
-
     Raises:
         ConfigurationError: A value makes no sense.
     """
 
-    labels: str = "all_shortest"
-    loss: str = "listwise"
-    max_hops: int | None = 2
-    max_length: int = 5
-    validation: float = 0.2
-    epochs: int = 40
-    patience: int = 10
-    batch: int = 64
-    rate: float = 1e-3
-    hold: float = 1e-3
-    hidden: int = 32
-    seed: int = 0
-    encoder: EncoderConfig | None = None
+    labels: str = "all_shortest"  # `all_shortest`, or `one_path` as in the paper
+    loss: str = "listwise"  # `listwise` or `bce`
+    max_hops: int | None = 2  # of a pair that teaches, by cross-validation; None for all, as in the paper
+    max_length: int = 5  # passages of a chain at most, when the match rate is measured
+    validation: float = 0.2  # share of the questions whose match rate decides when to stop
+    epochs: int = 40  # passes over the decisions at most
+    patience: int = 10  # passes without a better match rate after which training stops
+    batch: int = 64  # decisions per step
+    rate: float = 1e-3  # learning rate of AdamW
+    hold: float = 1e-3  # weight of the squared distance from the heuristic that training starts as; not of an encoder
+    hidden: int = 32  # width of the scoring MLP; that of an encoder's is its own
+    seed: int = 0  # of the split, the first weights and the order
+    encoder: EncoderConfig | None = None  # of the paper's scorer; None trains the light one over vectors
 
     def __post_init__(self) -> None:
         for name, known in (("labels", LABELS), ("loss", LOSSES)):
@@ -417,15 +354,10 @@ class TrainingConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrainedScorer:
-    """A trained scorer.
+    """A trained scorer."""
 
-    Attributes:
-        weights: See `NeuralScorer` and `EncoderScorer`.
-        card: Data, settings and metrics of the training; `write_checkpoint` adds format and digest.
-    """
-
-    weights: Mapping[str, NDArray[np.float32]]
-    card: Mapping[str, Any]
+    weights: Mapping[str, NDArray[np.float32]]  # see `NeuralScorer` and `EncoderScorer`
+    card: Mapping[str, Any]  # data, settings and metrics of the training; `write_checkpoint` adds format and digest
 
     @property
     def scorer(self) -> ChainScorer:
@@ -435,19 +367,12 @@ class TrainedScorer:
 
 @dataclass(frozen=True, slots=True)
 class ChainQuestions:
-    """Questions over a pool, prepared for training.
+    """Questions over a pool, prepared for training."""
 
-    Attributes:
-        view: The pool.
-        training: Questions to learn from.
-        held_out: Questions to measure on.
-        left_out: Number of training questions dropped because a held-out question has one of their gold passages.
-    """
-
-    view: PoolView
-    training: tuple[KnownQuestion, ...]
-    held_out: tuple[KnownQuestion, ...] = ()
-    left_out: int = 0
+    view: PoolView  # the pool
+    training: tuple[KnownQuestion, ...]  # questions to learn from
+    held_out: tuple[KnownQuestion, ...] = ()  # questions to measure on
+    left_out: int = 0  # number of training questions dropped because a held-out question has one of their gold passages
 
 
 def training_settings(*, with_graph: bool) -> tuple[str, ...]:

@@ -35,49 +35,30 @@ class PaddedWords(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class SourceFact:
-    """A statement of a document.
+    """A statement of a document."""
 
-    Attributes:
-        text: The statement.
-        chunk_ids: Its sources.
-        keys: Keys of the entities that the extraction record links to it.
-    """
-
-    text: str
-    chunk_ids: tuple[str, ...]
-    keys: frozenset[str] = frozenset()
+    text: str  # the statement
+    chunk_ids: tuple[str, ...]  # its sources
+    keys: frozenset[str] = frozenset()  # keys of the entities that the extraction record links to it
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """Names and facts of a document, from its extraction records.
+    """Names and facts of a document, from its extraction records."""
 
-    Attributes:
-        id: Document id.
-        title: Title.
-        names: Surface forms of its entities by entity key, most informative first.
-        facts: Facts, in order.
-    """
-
-    id: str
+    id: str  # document id
     title: str
-    names: Mapping[str, tuple[str, ...]]
-    facts: tuple[SourceFact, ...]
+    names: Mapping[str, tuple[str, ...]]  # surface forms of its entities by entity key, most informative first
+    facts: tuple[SourceFact, ...]  # facts, in order
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeEvidence:
-    """Facts of at least two documents about an entity, from which bridging facts are written.
+    """Facts of at least two documents about an entity, from which bridging facts are written."""
 
-    Attributes:
-        key: Entity key.
-        name: Name of the entity as the documents spell it.
-        documents: Title and facts of each document, most important first.
-    """
-
-    key: str
-    name: str
-    documents: tuple[tuple[str, tuple[SourceFact, ...]], ...]
+    key: str  # entity key
+    name: str  # name of the entity as the documents spell it
+    documents: tuple[tuple[str, tuple[SourceFact, ...]], ...]  # title and facts of each document, most important first
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
@@ -164,16 +145,11 @@ class JoinedFacts:
     Facts add to each other by the content words that only one of them has. Every pair of documents gives its best pair
     of facts, and every entity its best pairs of documents. A document about the entity comes second, so that the text
     leads from the mention to the entity.
-
-    Attributes:
-        max_pairs: Maximum bridging facts per entity.
-        min_new: Minimum content words that each fact has beyond the other one and the entity's name.
-        max_chars: Maximum length of a pair; a shorter pair of the same documents may take its place.
     """
 
-    max_pairs: int = 3
-    min_new: int = 3
-    max_chars: int = 600
+    max_pairs: int = 3  # maximum bridging facts per entity
+    min_new: int = 3  # minimum content words that each fact has beyond the other one and the entity's name
+    max_chars: int = 600  # maximum length of a pair; a shorter pair of the same documents may take its place
 
     async def write(
         self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None

@@ -77,15 +77,10 @@ class AtomicKnowledge(Derivation):
 
 @dataclass(frozen=True, slots=True)
 class _StatedDocuments(Step):
-    """Groups passages and their facts by document.
+    """Groups passages and their facts by document."""
 
-    Attributes:
-        place: Sequence number of a chunk's document, and position in it.
-        with_facts: Whether facts are read.
-    """
-
-    place: Callable[[str], tuple[int, int]]
-    with_facts: bool
+    place: Callable[[str], tuple[int, int]]  # sequence number of a chunk's document, and position in it
+    with_facts: bool  # whether facts are read
     name = "documents"
     portable = False  # reads places from the corpus
 
@@ -121,15 +116,10 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Units(Step):
-    """Makes the units of equal documents, with the chunks of all of them as sources.
+    """Makes the units of equal documents, with the chunks of all of them as sources."""
 
-    Attributes:
-        settings: Content and length of units.
-        fingerprint: Build fingerprint of the organizer.
-    """
-
-    settings: AtomicKnowledge
-    fingerprint: str
+    settings: AtomicKnowledge  # content and length of units
+    fingerprint: str  # build fingerprint of the organizer
     name = "units"
     source = "documents"
 
@@ -282,12 +272,9 @@ class _Documents(Step):
     """Names and facts of documents.
 
     A passage that several documents repeat counts for the first of them only: equal texts add nothing to each other.
-
-    Attributes:
-        settings: Settings of the derivation.
     """
 
-    settings: BridgingFacts
+    settings: BridgingFacts  # settings of the derivation
     name = "documents"
     independent = True
 
@@ -335,13 +322,9 @@ def _versions(entries: Sequence[Entry]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entities(Step):
-    """Writes bridging facts by entity; only entities whose evidence may have changed are written again.
+    """Writes bridging facts by entity; only entities whose evidence may have changed are written again."""
 
-    Attributes:
-        settings: Settings of the derivation.
-    """
-
-    settings: BridgingFacts
+    settings: BridgingFacts  # settings of the derivation
     name = "entities"
     source = "documents"
 
@@ -417,13 +400,9 @@ def _figures(before: Mapping[str, int | float], outputs: Mapping[str, Sequence[O
 
 @dataclass(frozen=True, slots=True)
 class _Texts(Step):
-    """Makes units of bridging facts, one per distinct text.
+    """Makes units of bridging facts, one per distinct text."""
 
-    Attributes:
-        fingerprint: Build fingerprint of the organizer.
-    """
-
-    fingerprint: str
+    fingerprint: str  # build fingerprint of the organizer
     name = "texts"
     source = "entities"
 

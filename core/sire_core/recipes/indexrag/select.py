@@ -18,17 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRange:
-    """How many places of a context a group gets.
+    """How many places of a context a group gets."""
 
-    Attributes:
-        low: Minimum entries, as far as the ranking has them.
-        high: Maximum entries; None for no limit, 0 leaves the group out.
-        max_tokens: Maximum tokens of all its entries together; None for no limit.
-    """
-
-    low: int = 0
-    high: int | None = None
-    max_tokens: int | None = None
+    low: int = 0  # minimum entries, as far as the ranking has them
+    high: int | None = None  # maximum entries; None for no limit, 0 leaves the group out
+    max_tokens: int | None = None  # maximum tokens of all its entries together; None for no limit
 
 
 def choose(

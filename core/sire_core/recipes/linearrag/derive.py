@@ -27,13 +27,9 @@ SENTENCE = UnitKind.define("sentence")
 
 @dataclass(frozen=True, slots=True)
 class Sentences(Step):
-    """Groups passages by sentence.
+    """Groups passages by sentence."""
 
-    Attributes:
-        fingerprint: Build fingerprint of the organizer.
-    """
-
-    fingerprint: str
+    fingerprint: str  # build fingerprint of the organizer
     name = "sentences"
     independent = True
 

@@ -40,19 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TriGraph:
-    """Passages, sentences and entities of a pool.
+    """Passages, sentences and entities of a pool."""
 
-    Attributes:
-        mentions: Which passage names which entity.
-        sentences: Positions of the sentences, ascending, `[sentences]`.
-        named: Which sentence names which entity: sentence and entity numbers, ascending by sentence, `[2, pairs]`.
-        counts: In how many sentences a passage names an entity, one if only its title does, `[mentions]`.
-    """
-
-    mentions: EntityGraph
-    sentences: IntArray
-    named: IntArray
-    counts: IntArray
+    mentions: EntityGraph  # which passage names which entity
+    sentences: IntArray  # positions of the sentences, ascending, `[sentences]`
+    named: IntArray  # sentence and entity, ascending by sentence, `[2, pairs]`
+    counts: IntArray  # in how many sentences a passage names an entity, one if only its title does, `[mentions]`
 
     @classmethod
     def of(cls, view: View) -> TriGraph:
@@ -146,17 +139,11 @@ def _neighbours(view: View, positions: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """An active entity.
+    """An active entity."""
 
-    Attributes:
-        score: The highest score that it was reached with.
-        tier: In which round, 1 for the entities of the question.
-        reason: For the path.
-    """
-
-    score: float
-    tier: int
-    reason: str
+    score: float  # the highest score that it was reached with
+    tier: int  # in which round, 1 for the entities of the question
+    reason: str  # for the path
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """Incidence of relations and entities.
+    """Incidence of relations and entities."""
 
-    Attributes:
-        relations_of: Relations by entity.
-        entities_of: Entities by relation.
-    """
-
-    relations_of: Mapping[int, Sequence[int]]
-    entities_of: Mapping[int, Sequence[int]]
+    relations_of: Mapping[int, Sequence[int]]  # relations by entity
+    entities_of: Mapping[int, Sequence[int]]  # entities by relation
 
     @classmethod
     def from_arrays(cls, relations: NDArray[np.int64], entities: NDArray[np.int64], size: int) -> Incidence:
@@ -72,17 +67,10 @@ def nearby_entities(
     fanout: int | None = None,
     similarity: Sequence[float] | None = None,
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Find entities within `hops` of seeds, and the relations on the way, with their distances.
+    """Find entities within `hops` of seeds (0), and the relations on the way (1 at a seed), with their distances.
 
-    Args:
-        seeds: Entities at distance 0.
-        graph: The relations.
-        hops: Maximum distance.
-        fanout: Number of new relations followed at every hop, the most similar first; None for all.
-        similarity: By number of relation and entity, `[size]`; those at `-inf` are not entered.
-
-    Returns:
-        Distance by entity, and by relation (1 for those at a seed).
+    At every hop the `fanout` new relations with the largest similarity are followed, None for all; never those at
+    `-inf`.
     """
     entities = dict.fromkeys(seeds, 0)
     relations: dict[int, int] = {}
@@ -125,21 +113,13 @@ def _best(items: Iterable[int], fanout: int | None, similarity: Sequence[float] 
 
 @dataclass(frozen=True, slots=True)
 class RelationGraph:
-    """Entities, relations and passages of a pool by position, and the edges between them.
+    """Entities, relations and passages of a pool by position, and the edges between them."""
 
-    Attributes:
-        chunks: Positions of the passages.
-        entities: Positions of the entities.
-        relations: Positions of the relations.
-        incidence: Incidence of relations and entities.
-        passages_of_chunk: Position of the passage of every chunk number.
-    """
-
-    chunks: IntArray
-    entities: IntArray
-    relations: IntArray
-    incidence: Incidence
-    passages_of_chunk: IntArray
+    chunks: IntArray  # positions of the passages
+    entities: IntArray  # positions of the entities
+    relations: IntArray  # positions of the relations
+    incidence: Incidence  # incidence of relations and entities
+    passages_of_chunk: IntArray  # position of the passage of every chunk number
 
     @classmethod
     def of(cls, view: View) -> RelationGraph:
@@ -186,23 +166,14 @@ _SYNONYM = 0.8
 
 @dataclass(frozen=True, slots=True)
 class RelationWalk:
-    """PageRank over entities that are joined by relations and by similar names (MS-RAG, table 7).
+    """PageRank over entities that are joined by relations and by similar names (MS-RAG, table 7)."""
 
-    Attributes:
-        entities: Positions of the nodes.
-        relations: Positions of the relations between nodes.
-        ends: Node numbers of their ends; a relation with one end has it twice, `[relations, 2]`.
-        synonyms: Pairs of node numbers with similar names, `[pairs, 2]`.
-        synonym_weights: Their cosines, `[pairs]`.
-        frequency: Number of passages of every node, `[entities]`.
-    """
-
-    entities: IntArray
-    relations: IntArray
-    ends: IntArray
-    synonyms: IntArray
-    synonym_weights: NDArray[np.float64]
-    frequency: IntArray
+    entities: IntArray  # positions of the nodes
+    relations: IntArray  # positions of the relations between nodes
+    ends: IntArray  # node numbers of their ends; a relation with one end has it twice, `[relations, 2]`
+    synonyms: IntArray  # pairs of node numbers with similar names, `[pairs, 2]`
+    synonym_weights: NDArray[np.float64]  # their cosines, `[pairs]`
+    frequency: IntArray  # number of passages of every node, `[entities]`
 
     @classmethod
     def of(cls, view: View, graph: RelationGraph) -> RelationWalk:

@@ -26,14 +26,10 @@ class ElementContext:
 
     Stored summaries are used; the language model writes the others, up to twenty in a call, and the snapshot caches
     them. Elements of a failed call are left out.
-
-    Attributes:
-        max_elements: Maximum number of summaries.
-        ask: Whether the language model writes summaries that are not stored.
     """
 
-    max_elements: int = 20
-    ask: bool = True
+    max_elements: int = 20  # maximum number of summaries
+    ask: bool = True  # whether the language model writes summaries that are not stored
 
     async def lines(self, hits: Sequence[Hit], view: View) -> list[str]:
         """Return a line per element, in the order of the hits and their votes."""

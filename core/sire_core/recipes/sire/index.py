@@ -55,67 +55,36 @@ class EvidenceIndex:
     """What a question meets in passages: words, sentences, names.
 
     Passages, sentences, words (stems) and entities have numbers of their own. About 1.4 kB per passage of 100 words.
-
-    Attributes:
-        chunks: Position in the pool of every passage.
-        words: Sorted hashes of the stems; the number of a stem is its place.
-        idf: Inverse document frequency of the stems.
-        passages: Passages that have a stem.
-        impacts: BM25 of a stem in a passage, aligned with `passages.values`.
-        sentences: Sentences of a passage; passage by passage, so that list and value ascend together.
-        sentence_words: Stems of a sentence, in their order.
-        sentence_postings: Sentences that have a stem.
-        headings: Headings of a passage.
-        heading_words: Stems of a heading.
-        source: What each passage was cut from.
-        members: Passages of a source, in their order there.
-        place: Place of each passage among those of its source.
-        path_words: Stems of the path, file name or address of each source.
-        title_words: Stems of what the passage is about.
-        names: Sorted keys of names (see `phrase_keys`).
-        named: Entity of each name.
-        own: Entity that a passage is about, -1 for none.
-        mentions: Entities that a sentence names.
-        entities: Entities of a passage, its own among them.
-        holders: Passages of an entity.
-        owners: Passages that are about an entity.
-        recorded: Entities that the record of a passage names.
-        name_ends: The names under which it does are `name_text[name_ends[i]:name_ends[i + 1]]`, aligned with
-            `recorded.values`.
-        name_text: Lists of names as JSON, as bytes.
-        label_ends: As `name_ends`, for the names of the entities that only texts open with, the last ones.
-        label_text: These names.
-        entity_ids: Ids of the entities.
     """
 
-    chunks: Ints
-    words: Keys
-    idf: FloatArray
-    passages: Lists
-    impacts: FloatArray
-    sentences: Lists
-    sentence_words: Lists
-    sentence_postings: Lists
-    headings: Lists
-    heading_words: Lists
-    source: Ints
-    members: Lists
-    place: Ints
-    path_words: Lists
-    title_words: Lists
-    names: Keys
-    named: Ints
-    own: Ints
-    mentions: Lists
-    entities: Lists
-    holders: Lists
-    owners: Lists
-    recorded: Lists
-    name_ends: Ends
-    name_text: NDArray[np.uint8]
-    label_ends: Ends
-    label_text: NDArray[np.uint8]
-    entity_ids: NDArray[np.bytes_]
+    chunks: Ints  # position in the pool of every passage
+    words: Keys  # sorted hashes of the stems; the number of a stem is its place
+    idf: FloatArray  # inverse document frequency of the stems
+    passages: Lists  # passages that have a stem
+    impacts: FloatArray  # BM25 of a stem in a passage, aligned with `passages.values`
+    sentences: Lists  # sentences of a passage; passage by passage, so that list and value ascend together
+    sentence_words: Lists  # stems of a sentence, in their order
+    sentence_postings: Lists  # sentences that have a stem
+    headings: Lists  # headings of a passage
+    heading_words: Lists  # stems of a heading
+    source: Ints  # what each passage was cut from
+    members: Lists  # passages of a source, in their order there
+    place: Ints  # place of each passage among those of its source
+    path_words: Lists  # stems of the path, file name or address of each source
+    title_words: Lists  # stems of what the passage is about
+    names: Keys  # sorted keys of names (see `phrase_keys`)
+    named: Ints  # entity of each name
+    own: Ints  # entity that a passage is about, -1 for none
+    mentions: Lists  # entities that a sentence names
+    entities: Lists  # entities of a passage, its own among them
+    holders: Lists  # passages of an entity
+    owners: Lists  # passages that are about an entity
+    recorded: Lists  # entities that the record of a passage names
+    name_ends: Ends  # of the names in `name_text` under which each of `recorded.values` is known
+    name_text: NDArray[np.uint8]  # lists of names as JSON, as bytes
+    label_ends: Ends  # as `name_ends`, for the names of the entities that only texts open with, the last ones
+    label_text: NDArray[np.uint8]  # these names
+    entity_ids: NDArray[np.bytes_]  # ids of the entities
     _meant: list[tuple[Ints, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
@@ -204,17 +173,11 @@ def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What passages were cut from: their documents, or what a splitter says of `source`.
+    """What passages were cut from: their documents, or what a splitter says of `source`."""
 
-    Attributes:
-        source: Source of each passage, `[passages]`.
-        start: Where in its source each passage begins, or its number, `[passages]`.
-        path_words: Hashes of the stems of each source's path, in a list by source.
-    """
-
-    source: Ints
-    start: Ints
-    path_words: list[Keys]
+    source: Ints  # source of each passage, `[passages]`
+    start: Ints  # where in its source each passage begins, or its number, `[passages]`
+    path_words: list[Keys]  # hashes of the stems of each source's path, in a list by source
 
     @classmethod
     def of(cls, view: View, positions: Ints) -> _Sources:

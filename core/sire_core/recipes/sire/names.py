@@ -41,18 +41,11 @@ _COLUMNS = {"keys": np.uint64, "lengths": np.int32, "whole": np.bool_}
 
 @dataclass(frozen=True, slots=True)
 class NameKeys:
-    """Names of lists. About 40 bytes per list.
+    """Names of lists. About 40 bytes per list."""
 
-    Attributes:
-        hashes: Of the lists, ascending, `[lists]`.
-        beginnings: Of every list the beginnings of its names, word by word: the key of each (see `phrase_keys`), of how
-            many words it is, and whether it is the whole name.
-        parsed: How many lists were parsed since this was loaded or first made.
-    """
-
-    hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    hashes: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the lists, ascending, `[lists]`
     beginnings: Ragged = field(default_factory=lambda: Ragged.of((), _COLUMNS))
-    parsed: int = 0
+    parsed: int = 0  # how many lists were parsed since this was loaded or first made
 
     @classmethod
     def of(cls, view: View, lists: NameLists) -> NameKeys:
@@ -117,23 +110,14 @@ _OF_WORDS = ("words", "capital", "passages", "sentences")
 
 @dataclass(frozen=True, slots=True)
 class SpelledText:
-    """All words of a pool in their order, `[words]` each.
+    """All words of a pool in their order, `[words]` each."""
 
-    Attributes:
-        words: Its number in the vocabulary.
-        capital: Whether it looks like part of a name.
-        passages: Its passage.
-        sentences: Its sentence, numbered through all passages; -1 in titles.
-        sentence_passages: Passage of every sentence.
-        vocabulary: Words by number.
-    """
-
-    words: Numbers
-    capital: NDArray[np.bool_]
-    passages: Numbers
-    sentences: Numbers
-    sentence_passages: Numbers
-    vocabulary: Vocabulary
+    words: Numbers  # its number in the vocabulary
+    capital: NDArray[np.bool_]  # whether it looks like part of a name
+    passages: Numbers  # its passage
+    sentences: Numbers  # its sentence, numbered through all passages; -1 in titles
+    sentence_passages: Numbers  # passage of every sentence
+    vocabulary: Vocabulary  # words by number
 
     @classmethod
     def of(cls, passages: PassageWords) -> SpelledText:
@@ -174,19 +158,12 @@ class SpelledText:
 
 @dataclass(frozen=True, slots=True)
 class _SortedNames:
-    """Names of so many words.
+    """Names of so many words."""
 
-    Attributes:
-        keys: Different ones, ascending.
-        starts: First place of each among the entities.
-        counts: How many entities each has; 0 behind the last.
-        owners: Entities.
-    """
-
-    keys: Keys
-    starts: Ints
-    counts: Ints
-    owners: Ints
+    keys: Keys  # different ones, ascending
+    starts: Ints  # first place of each among the entities
+    counts: Ints  # how many entities each has; 0 behind the last
+    owners: Ints  # entities
 
     @classmethod
     def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
@@ -206,21 +183,13 @@ class Spelling:
     """Finds names in text.
 
     Most words begin no name; a table of bits says so without a search.
-
-    Attributes:
-        names: Names of one word, of two and so on.
-        bits: By the low bits of a key, for every length: whether a name of so many words may have it, and in the upper
-            half, whether a longer name may begin with it.
-        words: Keys of the words of the vocabulary as phrases of one word.
-        word_bits: Bits of these.
-        word_names: Number and length of the list of entities of each word that is a name.
     """
 
-    names: Sequence[_SortedNames]
-    bits: NDArray[np.uint16]
-    words: Keys
-    word_bits: NDArray[np.uint16]
-    word_names: tuple[Ints, Ints]
+    names: Sequence[_SortedNames]  # names of one word, of two and so on
+    bits: NDArray[np.uint16]  # by low bits of a key: lengths of names with them, and above of what begins longer ones
+    words: Keys  # keys of the words of the vocabulary as phrases of one word
+    word_bits: NDArray[np.uint16]  # bits of these
+    word_names: tuple[Ints, Ints]  # number and length of the list of entities of each word that is a name
 
     @classmethod
     def of(cls, keys: Keys, owners: Ints, lengths: Ints, begun: tuple[Keys, Ints], vocabulary: Vocabulary) -> Spelling:
@@ -281,29 +250,17 @@ def _named_beside(texts: SpelledText, beside: Ints, starts: Ints) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class EvidenceNames:
-    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's.
+    """Names of a pool and the entities they stand for; entities that only texts open with stand behind the graph's."""
 
-    Attributes:
-        keys: Of names of up to `LONGEST_NAME` words, ascending.
-        owners: Entity of each name.
-        lengths: Words of each name.
-        begun: Keys of what names begin with, and of how many words each is.
-        rows: Keys of the beginnings of names, word by word; the last of each is the name.
-        ends: Row of each name.
-        own: Entity that each passage is about, -1 for none.
-        labels: Names of the entities that only texts open with; empty for the graph's.
-        ids: Of the entities.
-    """
-
-    keys: Keys
-    owners: Ints
-    lengths: Ints
-    begun: tuple[Keys, Ints]
-    rows: Keys
-    ends: Ints
-    own: Ints
-    labels: Sequence[str]
-    ids: Sequence[str]
+    keys: Keys  # of names of up to `LONGEST_NAME` words, ascending
+    owners: Ints  # entity of each name
+    lengths: Ints  # words of each name
+    begun: tuple[Keys, Ints]  # keys of what names begin with, and of how many words each is
+    rows: Keys  # keys of the beginnings of names, word by word; the last of each is the name
+    ends: Ints  # row of each name
+    own: Ints  # entity that each passage is about, -1 for none
+    labels: Sequence[str]  # names of the entities that only texts open with; empty for the graph's
+    ids: Sequence[str]  # of the entities
 
     @classmethod
     def of(cls, passages: PassageWords, graph: EntityGraph, known: NameKeys) -> EvidenceNames:
@@ -411,26 +368,16 @@ class SentenceNames:
     What sentences of a passage name follows from its words, from the entities that the graph has for it, and from the
     names spelled there: their entities, and which of them some passage is about. Where none of that differs from the
     snapshot before, it is carried over.
-
-    Attributes:
-        passages: Codes of the passages, `[passages]`.
-        recorded: Of every passage a hash of the entities that the graph has for it, `[passages]`.
-        sentences: How many sentences every passage has, `[passages]`.
-        codes: Of the entities, by number.
-        keys: Of the names, ascending, once for each entity that has it.
-        owners: Entity of each name.
-        meanings: Of each name a hash of its entity and of whether a passage is about that.
-        mentions: Entities that every sentence names.
     """
 
-    passages: Keys
-    recorded: Keys
-    sentences: Ints
-    codes: Keys
-    keys: Keys
-    owners: Ints
-    meanings: Keys
-    mentions: Lists
+    passages: Keys  # codes of the passages, `[passages]`
+    recorded: Keys  # of every passage a hash of the entities that the graph has for it, `[passages]`
+    sentences: Ints  # how many sentences every passage has, `[passages]`
+    codes: Keys  # of the entities, by number
+    keys: Keys  # of the names, ascending, once for each entity that has it
+    owners: Ints  # entity of each name
+    meanings: Keys  # of each name a hash of its entity and of whether a passage is about that
+    mentions: Lists  # entities that every sentence names
 
     @classmethod
     def of(

@@ -91,21 +91,13 @@ def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint6
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Distinct words by number.
+    """Distinct words by number."""
 
-    Attributes:
-        words: Lower case.
-        keys: See `word_keys`.
-        stems: See `stem_keys`; 0 for function words.
-        plain: Whether a word can be a name alone: three letters at least, no number, no function word.
-        caseless: Whether a word begins with a letter that has no case, as in Arabic, Hindi or Korean.
-    """
-
-    words: Sequence[str] = field(default=(), repr=False)
-    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)
-    stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)
-    plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
-    caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    words: Sequence[str] = field(default=(), repr=False)  # lower case
+    keys: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # see `word_keys`
+    stems: Keys = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), repr=False)  # 0 for function words
+    plain: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # may be a name alone
+    caseless: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # as in Arabic
 
     def __len__(self) -> int:
         """How many words."""
@@ -149,26 +141,13 @@ def stem_keys(words: Sequence[str]) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class PassageWords:
-    """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words.
+    """Words of passages, sentence by sentence. About 0.6 kB per passage of 100 words."""
 
-    Attributes:
-        ids: Of the passages, `[passages]`. They are made from title and text, and nothing else is read here: what a
-            change of metadata alone would change cannot be carried from one snapshot to the next.
-        parts: By passage: `words`, those of its title first: number in the vocabulary, and mark: 2 * (number of its
-            sentence in the passage + 1), 0 for the title's; 1 more where it begins with a capital letter, a digit or a
-            letter of a script without case. `sentences`: how many, no columns. `headings`, see `passage_headings`: how
-            many words each has; `heading_words`: these. `name_words`: words of its name. `fragments`: hash and number
-            of words of every sentence, or part of one on a line of its own; the title is the first of each passage.
-        names: What every passage is about: its title without brackets, or what its text opens with; may be empty.
-        vocabulary: Words by number.
-        looked_at: How many passages were read since this was loaded or first made.
-    """
-
-    ids: NDArray[np.bytes_]
-    parts: Mapping[str, Ragged]
-    names: Sequence[str]
-    vocabulary: Vocabulary
-    looked_at: int = 0
+    ids: NDArray[np.bytes_]  # `[passages]`; of title and text: metadata are not read here
+    parts: Mapping[str, Ragged]  # see `_PARTS`
+    names: Sequence[str]  # title without brackets, or what the text opens with; may be empty
+    vocabulary: Vocabulary  # words by number
+    looked_at: int = 0  # how many passages were read since this was loaded or first made
 
     @property
     def words(self) -> Lists:
@@ -276,6 +255,10 @@ class PassageWords:
 
 
 _PARTS = ("words", "sentences", "headings", "heading_words", "name_words", "fragments")
+"""`words`, those of the title first: number in the vocabulary, and mark: 2 * (number of its sentence in the passage +
+1), 0 in the title; 1 more where it begins with a capital letter, a digit or a letter without case. `headings`: how many
+words each has. `fragments`: hash and number of words of every sentence, or line of one; a passage's first is its title.
+"""
 _OF_NUMBERS = ("words", "heading_words", "name_words")
 """Parts with numbers of words."""
 

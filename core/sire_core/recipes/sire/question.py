@@ -38,11 +38,6 @@ class QuestionWords:
     """The stems of a question as bits, and what of them texts have.
 
     Shares of a question are weighed by inverse document frequency.
-
-    Attributes:
-        stems: Numbers of its stems; stem i is bit i.
-        sentences: Bit set of the stems in every sentence.
-        passages: Bit set of the stems in every passage.
     """
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
@@ -56,7 +51,7 @@ class QuestionWords:
         found.pop(-1, None)
         self._lacked = np.unique(keys[(stems < 0) & (keys != 0)])
         self._spelled = list(found.values())[:_MOST_WORDS]
-        self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)
+        self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)  # numbers of its stems; stem i is bit i
         idf = index.idf[self.stems].astype(np.float64)
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
         self._weight = max(1e-9, float(idf.sum()))
@@ -78,11 +73,7 @@ class QuestionWords:
         return found
 
     def known(self, allowed: BoolArray | None) -> float:
-        """Share of the question whose words any passage has; a word that none has weighs as much as the rarest.
-
-        Args:
-            allowed: Passages that count, `[passages]`; None for all.
-        """
+        """Share of the question whose words any passage has; a word that none has weighs as much as the rarest."""
         index = self.index
         had = index.passages.lengths(self.stems) > 0
         if allowed is not None:
@@ -253,15 +244,10 @@ def _confidence(words: list[str], capitals: list[bool], *, first: bool, lowered:
 
 @dataclass(frozen=True, slots=True)
 class FewScores:
-    """A number for some passages and 0 for the others.
+    """A number for some passages and 0 for the others."""
 
-    Attributes:
-        passages: Ascending.
-        values: Of each, and a 0 behind them.
-    """
-
-    passages: Ints
-    values: Floats
+    passages: Ints  # ascending
+    values: Floats  # of each, and a 0 behind them
 
     @classmethod
     def of(cls, passages: Ints, values: Floats) -> FewScores:
@@ -277,14 +263,7 @@ class FewScores:
 def near_scores(
     index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
 ) -> list[Floats]:
-    """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each.
-
-    Args:
-        index: The arrays.
-        passages: Which.
-        scores: Each gives the scores of passages.
-        allowed: Passages that count, `[passages]`; None for all.
-    """
+    """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each."""
     members = index.members
     source, place = index.source[passages], index.place[passages]
     found = [np.zeros(len(passages)) for _ in scores]
@@ -344,21 +323,13 @@ cosine of both, 1 / how many passages are about the name, 1 / names of the first
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """Steps from first passages over a sentence and a name to other passages, `[steps]` each.
+    """Steps from first passages over a sentence and a name to other passages, `[steps]` each."""
 
-    Attributes:
-        sources: Passage of the step's beginning.
-        sentences: Sentence of it that has the name.
-        entities: The name.
-        targets: Where the step hops.
-        features: See `STEP`, `[steps, len(STEP)]`.
-    """
-
-    sources: Ints
-    sentences: Ints
-    entities: Ints
-    targets: Ints
-    features: Floats
+    sources: Ints  # passage of the step's beginning
+    sentences: Ints  # sentence of it that has the name
+    entities: Ints  # the name
+    targets: Ints  # where the step hops
+    features: Floats  # see `STEP`, `[steps, len(STEP)]`
 
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
@@ -388,18 +359,7 @@ _MOST_ABOUT = 40
 class QueryFeatures:
     """A question against the passages of an index.
 
-    Attributes:
-        unit: What 1 in the scores of parts of documents is on the scale of the others; see `alone`.
-        known: Share of the question whose words the passages have; at least the rarity of a name in both.
-        unsure: How unsure it is that the question names what a passage is about, 0..1.
-
-    Args:
-        question: The question.
-        index: The arrays.
-        cosines: Of the question with every passage.
-        vectors: Of the passages by position in the pool.
-        allowed: Passages that may be looked at, `[passages]`; None for all.
-        pool: How many of the best by vectors, and as many by words, are candidates.
+    `pool` is how many of the best passages by vectors, and as many by words, are candidates.
     """
 
     def __init__(
@@ -420,7 +380,7 @@ class QueryFeatures:
         self._has_parts = len(index.members) < len(index.chunks)  # else every passage is a document
         self._rarity = np.log1p(len(index.chunks)) or 1.0
         self._cosines = cosines
-        self.unit = 1.0
+        self.unit = 1.0  # what 1 in the scores of parts of documents is on the scale of the others; see `alone`
         self._scale: float | None = None
         self._ends: tuple[Ints, Floats] = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._words = self.texts.bm25()
@@ -436,6 +396,7 @@ class QueryFeatures:
             ranks[np.searchsorted(fused, order)] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
         self._fused = FewScores.of(fused, ranks)
         sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
+        # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
         self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest.at(self.candidates).max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))

@@ -255,8 +255,7 @@ class EvidencePaths:
     def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
         """What the last round ranks by.
 
-        Returns:
-            The candidates with all passages that steps reach, ascending; their own evidence; and the steps.
+        The candidates with all passages that steps reach, ascending; their own evidence; and the steps.
         """
         passages = evidence.candidates
         own = evidence.own(passages)
@@ -290,27 +289,16 @@ def _among(passages: Ints, others: Ints) -> BoolArray:
 
 @dataclass(frozen=True, slots=True)
 class _ScoredPassages:
-    """Passages and the steps that lead to them.
+    """Passages and the steps that lead to them."""
 
-    Attributes:
-        evidence: What the question says of all passages.
-        passages: Candidates and all that steps reach, ascending, `[passages]`.
-        alone: Scores of the passages by themselves, `[passages]`.
-        hops: The steps.
-        target: Row of `passages` at the end of each step, `[steps]`.
-        steps: Scores of the steps, `[steps]`; those to parts of documents include the passage's own.
-        repeat: What a passage loses for every passage of its document that ranks before it.
-        shown: What a step to a part of a document has to add to be named as the reason.
-    """
-
-    evidence: QueryFeatures
-    passages: Ints
-    alone: Floats
-    hops: Hops
-    target: Ints
-    steps: Floats
-    repeat: float
-    shown: float
+    evidence: QueryFeatures  # what the question says of all passages
+    passages: Ints  # candidates and all that steps reach, ascending, `[passages]`
+    alone: Floats  # scores of the passages by themselves, `[passages]`
+    hops: Hops  # the steps
+    target: Ints  # row of `passages` at the end of each step, `[steps]`
+    steps: Floats  # scores of the steps, `[steps]`; those to parts of documents include the passage's own
+    repeat: float  # what a passage loses for every passage of its document that ranks before it
+    shown: float  # what a step to a part of a document has to add to be named as the reason
 
     @classmethod
     def of(cls, evidence: QueryFeatures, passages: Ints, own: Floats, hops: Hops, weights: Weights) -> _ScoredPassages:

@@ -138,20 +138,12 @@ NEURAL_DOCUMENT_WEIGHTS: Mapping[str, float] = {"vector": 1.6}
 
 @dataclass(frozen=True, slots=True)
 class DocumentWeights:
-    """Weights of passages that longer documents were cut into; learned by `benchmarks/left_out.py --learn`.
+    """Weights of passages that longer documents were cut into; learned by `benchmarks/left_out.py --learn`."""
 
-    Attributes:
-        own: Of their evidence by themselves, `[len(OWN)]`.
-        path: Of the share of the question in the path, file name or address of the document.
-        step: Of the best step to a passage: what its best sentence adds to the question, and how few passages have the
-            name.
-        repeat: What a passage loses for every passage of its document that ranks before it.
-    """
-
-    own: NDArray[np.float64]
-    path: float = 6.7
-    step: float = 3.7
-    repeat: float = 0.5
+    own: NDArray[np.float64]  # of their evidence by themselves, `[len(OWN)]`
+    path: float = 6.7  # of the share of the question in the path, file name or address of the document
+    step: float = 3.7  # of what the best sentence of the best step adds, and of how few passages have its name
+    repeat: float = 0.5  # what a passage loses for every passage of its document that ranks before it
 
     def lift(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """What steps with some features add to the passages they lead to, `[steps]`."""
@@ -164,19 +156,12 @@ _FEW_HOLDERS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights in the order of the features.
+    """Weights in the order of the features."""
 
-    Attributes:
-        own: Of a passage by itself, `[len(OWN)]`.
-        step: Of a step, `[len(STEP)]`.
-        target: Of a passage at the end of a step, `[len(OWN)]`.
-        document: Of parts of longer documents.
-    """
-
-    own: NDArray[np.float64]
-    step: NDArray[np.float64]
-    target: NDArray[np.float64]
-    document: DocumentWeights
+    own: NDArray[np.float64]  # of a passage by itself, `[len(OWN)]`
+    step: NDArray[np.float64]  # of a step, `[len(STEP)]`
+    target: NDArray[np.float64]  # of a passage at the end of a step, `[len(OWN)]`
+    document: DocumentWeights  # of parts of longer documents
 
     @classmethod
     def of(cls, embedder: str) -> Weights:

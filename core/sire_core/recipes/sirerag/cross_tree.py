@@ -19,20 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CrossTree(OrganizerBase):
-    """Summaries over chunks and aggregates together, level by level.
-
-    Attributes:
-        tree: How the tree grows.
-        mode: `replace`: this is the only tree, over chunks and aggregates. `add`: it stands beside the two trees, and
-            each of its levels clusters all summaries of the level below, those of the two trees included.
-        hierarchy: Whether overviews join at level 1; see `SimilarityTree`.
-    """
+    """Summaries over chunks and aggregates together, level by level."""
 
     name: ClassVar[str] = "cross_tree"
 
-    tree: TreeSettings = field(default_factory=TreeSettings)
-    mode: str = "replace"
-    hierarchy: bool = False
+    tree: TreeSettings = field(default_factory=TreeSettings)  # how the tree grows
+    mode: str = "replace"  # `replace`: the only tree; `add`: beside the two trees, over all their summaries, too
+    hierarchy: bool = False  # whether overviews join at level 1; see `SimilarityTree`
 
     def __post_init__(self) -> None:
         if self.mode not in ("replace", "add"):

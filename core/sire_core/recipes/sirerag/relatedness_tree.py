@@ -249,21 +249,13 @@ def _replacements(changes: Sequence[OutputChange]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Facts(Step):
-    """Equal facts of all passages: text, entities, passages.
+    """Equal facts of all passages: text, entities, passages."""
 
-    Attributes:
-        fingerprint: Build fingerprint of the organizer.
-        skip_types: See `RelatednessTree`, as for the rest.
-        entity_key: How names are compared.
-        dup_facts: Whether equal facts are merged.
-        propositions: Whether facts are units.
-    """
-
-    fingerprint: str
-    skip_types: tuple[str, ...]
-    entity_key: str
-    dup_facts: str
-    propositions: bool
+    fingerprint: str  # build fingerprint of the organizer
+    skip_types: tuple[str, ...]  # see `RelatednessTree`, as for the rest
+    entity_key: str  # how names are compared
+    dup_facts: str  # whether equal facts are merged
+    propositions: bool  # whether facts are units
     name = "facts"
     independent = True
 
@@ -379,32 +371,20 @@ class _EntityFacts(Step):
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """A fact of an aggregate.
+    """A fact of an aggregate."""
 
-    Attributes:
-        text: The fact.
-        entities: Names as written, in the order of the record.
-        chunk_ids: Chunks that state it.
-    """
-
-    text: str
-    entities: tuple[str, ...]
-    chunk_ids: tuple[str, ...]
+    text: str  # the fact
+    entities: tuple[str, ...]  # names as written, in the order of the record
+    chunk_ids: tuple[str, ...]  # chunks that state it
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Facts about one entity, or about several that have exactly the same facts.
+    """Facts about one entity, or about several that have exactly the same facts."""
 
-    Attributes:
-        keys: Entity keys, in order of appearance.
-        name: The first entity's name as first written.
-        facts: In corpus order.
-    """
-
-    keys: tuple[str, ...]
-    name: str
-    facts: tuple[FactLine, ...]
+    keys: tuple[str, ...]  # entity keys, in order of appearance
+    name: str  # the first entity's name as first written
+    facts: tuple[FactLine, ...]  # in corpus order
 
     @property
     def text(self) -> str:

@@ -36,18 +36,12 @@ class MergeLevel:
     At the first level units are vertices and their volumes degrees; at a higher one they are the clusters below. A
     group X of units adds 2 e(X) / vol * log2(V_parent / V_X) to the decoding information, e(X) being the weight between
     the units of X: minus the change of the tree entropy, and equal to the paper's f(X), which is written with cuts.
-
-    Attributes:
-        graph: Units and the weights between them.
-        volumes: Sum of the degrees in each unit, `[n]`.
-        ceilings: Volume of the node above each unit, equal for units that share an edge, `[n]`.
-        total: Volume of the whole graph.
     """
 
-    graph: UndirectedGraph
-    volumes: Floats
-    ceilings: Floats
-    total: float
+    graph: UndirectedGraph  # units and the weights between them
+    volumes: Floats  # sum of the degrees in each unit, `[n]`
+    ceilings: Floats  # volume of the node above each unit, equal for units that share an edge, `[n]`
+    total: float  # volume of the whole graph
 
     @classmethod
     def of(cls, graph: UndirectedGraph) -> MergeLevel:

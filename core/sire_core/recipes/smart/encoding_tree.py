@@ -29,16 +29,11 @@ class UndirectedGraph:
     """An undirected weighted graph of vertices 0 to n - 1; every edge is stored once, without loops or parallel edges.
 
     `from_edges` cleans its input.
-
-    Attributes:
-        size: Number of vertices n; some may have no edge.
-        edges: int64 `[m, 2]`, the smaller end first, rows in ascending order.
-        weights: float64 `[m]`, positive.
     """
 
-    size: int
-    edges: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    size: int  # number of vertices n; some may have no edge
+    edges: NDArray[np.int64]  # int64 `[m, 2]`, the smaller end first, rows in ascending order
+    weights: NDArray[np.float64]  # float64 `[m]`, positive
 
     @classmethod
     def from_edges(
@@ -127,18 +122,12 @@ class EncodingTree:
     An internal node is a pair (level, cluster), level 1 the finest. The parent of a node or vertex is the node of the
     next higher level that contains it, or the root, which is implicit.
 
-    Attributes:
-        size: Number of vertices n.
-        labels: One int64 `[n]` per level, the finest first: the cluster of each vertex, -1 where it has none. Vertices
-            of one cluster share their label at all higher levels. Clusters are numbered from 0 by their smallest
-            vertex; constructing renumbers.
-
     Raises:
         ConfigurationError: Labels of a wrong length, or levels that do not nest.
     """
 
-    size: int
-    labels: tuple[Labels, ...] = ()
+    size: int  # number of vertices n
+    labels: tuple[Labels, ...] = ()  # int64 `[n]` per level, the finest first; -1 for a vertex without a cluster
 
     def __post_init__(self) -> None:
         tidy = tuple(canonical_labels(np.asarray(level, dtype=np.int64)) for level in self.labels)

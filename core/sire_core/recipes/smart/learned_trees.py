@@ -33,58 +33,31 @@ _CHOICES = {
 class NeuralSettings:
     """How the network is trained.
 
-    Attributes:
-        loss: `se`, the decoding information; or `modularity`, after equation (10) of the paper.
-        diversity: Weight of the mutual information between heads (lambda). At the paper's 1 and in bits, an empty head
-            beats a useful one (oracle E10).
-        informative: False leaves out the loss, and trains the trees only to differ.
-        information: What is kept small between heads: `mi` in bits, or `nmi` (0 to 1).
-        assign: Memberships by `softmax`; or by `sigmoid` as in the paper, then divided by their sum.
-        nest: `chain`: parents of clusters are learned, so levels nest; `repair`: the paper's independent levels, made
-            to nest by majority afterwards.
-        sizes: Clusters of every level, the finest first; None: see `level_sizes`.
-        balance: mu of the modularity loss; None is 1 / (sum of the matrix). The paper's 0.001 collapses.
-        normalized_adjacency: Modularity loss on the symmetrically normalized matrix.
-        normalize: Divide decoding information by H1, so that it lies between 0 and 1.
-        floor: Heads are pushed above this share of the best head's decoding information: an empty head would be cheap,
-            as it shares nothing. 0 turns it off.
-        sharpen: Weight of the mean entropy of the finest memberships (eta).
-        epochs: Maximum epochs.
-        rate: Step size of Adam.
-        patience: Epochs in a row without a lower loss after which training stops.
-        hidden: Width of the first graph layer.
-        dimension: Width of the second.
-        blind: Share of the encoded features that a head does not see, others for every head, so that heads differ.
-        positions: Coordinates of the vertices in the graph that are added to the features; 0 for none.
-        temperature: Of the softmax at the end; it starts at 1.
-        polish: Rounds in which vertices move between a head's clusters while that lowers the entropy, each time on the
-            graph with less weight inside the clusters of the other heads; 0 leaves the heads as they were learned.
-
     Raises:
         ConfigurationError: An unknown name or a number out of range.
     """
 
-    loss: str = "se"
-    diversity: float = 0.3
-    informative: bool = True
-    information: str = "mi"
-    assign: str = "softmax"
-    nest: str = "chain"
-    sizes: Sequence[int] | None = None
-    balance: float | None = None
-    normalized_adjacency: bool = False
-    normalize: bool = False
-    floor: float = 0.5
-    sharpen: float = 0.01
-    epochs: int = 200
-    rate: float = 0.003
-    patience: int = 50
-    hidden: int = 256
-    dimension: int = 128
-    blind: float = 0.5
-    positions: int = 32
-    temperature: float = 0.2
-    polish: int = 4
+    loss: str = "se"  # `se`, the decoding information; or `modularity`, after equation (10) of the paper
+    diversity: float = 0.3  # of the information that heads share; at the paper's 1 an empty head wins (E10)
+    informative: bool = True  # False leaves out the loss, and trains the trees only to differ
+    information: str = "mi"  # what is kept small between heads: `mi` in bits, or `nmi` (0 to 1)
+    assign: str = "softmax"  # memberships by `softmax`; or by `sigmoid` as in the paper, then divided by their sum
+    nest: str = "chain"  # `repair`: levels are learned apart, as in the paper, and made to nest by majority
+    sizes: Sequence[int] | None = None  # clusters of every level, the finest first; None: see `level_sizes`
+    balance: float | None = None  # mu of modularity; None: 1 / sum of the matrix; the paper's 0.001 collapses
+    normalized_adjacency: bool = False  # modularity loss on the symmetrically normalized matrix
+    normalize: bool = False  # divide decoding information by H1, so that it lies between 0 and 1
+    floor: float = 0.5  # share of the best head's information that others are pushed above; empty ones share nothing
+    sharpen: float = 0.01  # weight of the mean entropy of the finest memberships (eta)
+    epochs: int = 200  # maximum epochs
+    rate: float = 0.003  # step size of Adam
+    patience: int = 50  # epochs in a row without a lower loss after which training stops
+    hidden: int = 256  # width of the first graph layer
+    dimension: int = 128  # width of the second
+    blind: float = 0.5  # share of the features that a head does not see, others for every head
+    positions: int = 32  # coordinates of the vertices in the graph that are added to the features; 0 for none
+    temperature: float = 0.2  # of the softmax at the end; it starts at 1
+    polish: int = 4  # rounds in which vertices move between a head's clusters after training; see `_polished`
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
@@ -113,20 +86,8 @@ def abstract_neural(
 ) -> tuple[EncodingTree, ...]:
     """Train one network with `kappa` heads on the graph and harden each head to an encoding tree.
 
-    Args:
-        graph: Vertices and the weights that decoding information is measured with.
-        features: float32 `[n, p]`, for instance the vectors of the entities' names and descriptions.
-        kappa: Trees wanted, at least 1.
-        levels: Maximum levels per tree, at least 1.
-        settings: How to train; the defaults when left out.
-        seed: Equal seeds give equal trees on one machine.
-
-    Returns:
-        `kappa` trees without single-child nodes; vertices without edges hang off the root. For a graph with fewer than
-        four vertices with edges: one tree with a root only.
-
-    Raises:
-        ConfigurationError: Settings or features that do not fit.
+    Features are float32 `[n, p]`. Returns `kappa` trees of at most `levels` levels, without single-child nodes;
+    vertices without edges hang off the root. For fewer than four vertices with edges: one tree with a root only.
     """
     config = settings or NeuralSettings()
     if kappa < 1 or levels < 1 or (config.sizes is not None and len(config.sizes) != levels):

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""
+# Columns of the parts of a table. `named`: id, hash of the key of the first name, whether it titles the passage;
+# `unnamed`: ids of other entities; `pairs`: two entities, weight and family of the predicate; `statements`: hash of
+# text and place, hash of the normalized words, lengths, weight, number of entities; `members`: these, by their numbers
+# in the passage; `about`: described entity, hash of the description; `traits`: entity, kind and hash of its features.
 _NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}
 _UNNAMED = {"ids": "S24"}
 _PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64}
@@ -61,24 +65,12 @@ def passage_version(unit: Unit) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NetworkTable:
-    """What all passages name and state, in corpus order, one `Ragged` per part.
+    """What all passages name and state, in corpus order, one `Ragged` per part."""
 
-    Attributes:
-        extractor: Fingerprint of the extractor of the records.
-        passages: Ids of the passages, in corpus order.
-        versions: `passage_version` of each passage, uint64 `[passages]`.
-        parts: `named`: entities that a passage spells out: id, hash of the key of the first name, whether they title
-            it; `unnamed`: ids of others; `pairs`: numbers of two entities in the passage, weight, family of the
-            predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number of
-            entities; `members`: these entities, by their numbers in the passage; `about`: which entity is described,
-            hash of the description; `traits`: entity, kind and hash of its features.
-        relations: Edges of the knowledge graph from relations to their ends: ids, bytes `[n, 2]`.
-    """
-
-    extractor: str = ""
-    passages: tuple[str, ...] = ()
-    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)
+    extractor: str = ""  # fingerprint of the extractor of the records
+    passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
+    versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
+    parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)  # see the columns above
     relations: NDArray[np.bytes_] = field(default_factory=lambda: np.empty((0, 2), dtype="S24"))
 
     def known(self) -> dict[str, tuple[int, int]]:
@@ -150,46 +142,27 @@ _REPEATED = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class NetworkStatement:
-    """A sentence of a passage and the entities it names.
+    """A sentence of a passage and the entities it names."""
 
-    Attributes:
-        text: The sentence, with the passage's title in front where it does not name it.
-        passage: Number of the passage.
-        names: By vertex, the name that the passage spells out.
-    """
-
-    text: str
-    passage: int
-    names: Mapping[int, str]
+    text: str  # the sentence, with the passage's title in front where it does not name it
+    passage: int  # number of the passage
+    names: Mapping[int, str]  # by vertex, the name that the passage spells out
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """All statements of a corpus, in corpus order, without their texts.
+    """All statements of a corpus, in corpus order, without their texts."""
 
-    Attributes:
-        passages: Number of the passage of each, `[n]`.
-        first: First statement of every passage, `[passages]`.
-        ends: Statement i names the vertices `vertices[ends[i]:ends[i + 1]]`, `[n + 1]`.
-        vertices: See `ends`.
-        places: Numbers of these entities in their passages.
-        weights: Sum of the strengths of the relations, at least 1, `[n]`.
-        tokens: Length in tokens, `[n]`.
-        estimates: Length as a model may count it, `[n]`.
-        words: Hash of the normalized words, `[n]`.
-        codes: Hash of text, place and names; no two are equal, `[n]`.
-    """
-
-    passages: Ints
-    first: Ints
-    ends: Ints
-    vertices: Ints
-    places: Ints
-    weights: NDArray[np.float64]
-    tokens: Ints
-    estimates: Ints
-    words: Hashes
-    codes: Hashes
+    passages: Ints  # number of the passage of each, `[n]`
+    first: Ints  # first statement of every passage, `[passages]`
+    ends: Ints  # statement i names the vertices `vertices[ends[i]:ends[i + 1]]`, `[n + 1]`
+    vertices: Ints  # see `ends`
+    places: Ints  # numbers of these entities in their passages
+    weights: NDArray[np.float64]  # sum of the strengths of the relations, at least 1, `[n]`
+    tokens: Ints  # length in tokens, `[n]`
+    estimates: Ints  # length as a model may count it, `[n]`
+    words: Hashes  # hash of the normalized words, `[n]`
+    codes: Hashes  # hash of text, place and names; no two are equal, `[n]`
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -202,31 +175,18 @@ class Statements:
 
 @dataclass(frozen=True, slots=True)
 class EntityNetwork:
-    """Entities as vertices 0 to n - 1, joined by what passages state.
+    """Entities as vertices 0 to n - 1, joined by what passages state."""
 
-    Attributes:
-        keys: Hash of the name by which a vertex is recognized after a change of the corpus, unique, `[n]`.
-        ids: Id of the entity in the knowledge graph, `[n]`.
-        passages: Chunks of every passage.
-        graph: The vertices and the weights between them.
-        statements: All statements.
-        mentions: Vertex of every mention, by passage and number there.
-        ends: Mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`.
-        described: First mention with a description, -1 where there is none, `[n]`.
-        description_hashes: Hash of that description, 0 where there is none, `[n]`.
-        texts: Loads the texts of passages, by their numbers.
-    """
-
-    keys: Hashes
-    ids: NDArray[np.bytes_]
-    passages: Sequence[tuple[str, ...]]
-    graph: UndirectedGraph
-    statements: Statements
-    mentions: Ints
-    ends: Ints
-    described: Ints
-    description_hashes: Hashes
-    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]
+    keys: Hashes  # hash of the name by which a vertex is recognized after a change of the corpus, unique, `[n]`
+    ids: NDArray[np.bytes_]  # id of the entity in the knowledge graph, `[n]`
+    passages: Sequence[tuple[str, ...]]  # chunks of every passage
+    graph: UndirectedGraph  # the vertices and the weights between them
+    statements: Statements  # all statements
+    mentions: Ints  # vertex of every mention, by passage and number there
+    ends: Ints  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
+    described: Ints  # first mention with a description, -1 where there is none, `[n]`
+    description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
+    texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
 
     @property
     def size(self) -> int:
@@ -342,12 +302,7 @@ _BATCH = 512
 
 
 class NetworkChange:
-    """Updates the stored table after a change of the corpus; reads only the passages that changed.
-
-    Attributes:
-        table: All passages after the change.
-        first: Whether nothing was stored before.
-    """
+    """Updates the stored table after a change of the corpus; reads only the passages that changed."""
 
     def __init__(self, view: BuildView, changed_chunks: Collection[str]) -> None:
         self._view = view
@@ -357,7 +312,7 @@ class NetworkChange:
         before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
         if before.extractor != view.fingerprints[1]:
             before = NetworkTable()
-        self.first = not before.passages
+        self.first = not before.passages  # whether nothing was stored before
         self._before = before
         self._places = before.known()
         changed = self._changed({*changed_chunks, *(() if self.first else view.stale_links())})

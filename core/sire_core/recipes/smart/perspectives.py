@@ -57,17 +57,11 @@ _MIN_SHARE_OF_BEST = 0.5  # a tree that explains less than this share of the bes
 
 @dataclass(frozen=True, slots=True)
 class Perspective:
-    """A tree and the view that it groups.
+    """A tree and the view that it groups."""
 
-    Attributes:
-        tree: Without single-child nodes.
-        view: Name of the view, `RELATIONS` for the graph itself.
-        information: Share of the view's entropy H1 that the tree explains.
-    """
-
-    tree: EncodingTree
-    view: str
-    information: float
+    tree: EncodingTree  # without single-child nodes
+    view: str  # name of the view, `RELATIONS` for the graph itself
+    information: float  # share of the view's entropy H1 that the tree explains
 
 
 def abstract_greedy(
@@ -320,18 +314,11 @@ def _agreement_of_finest_levels(
 
 @dataclass(frozen=True, slots=True)
 class StoredTrees:
-    """Clusters by entity, as stored between changes.
+    """Clusters by entity, as stored between changes."""
 
-    Attributes:
-        keys: `EntityNetwork.keys`, `[entities]`.
-        ids: Hashes of their ids in the knowledge graph, `[entities]`.
-        labels: Cluster of every entity at every level of every tree, `[trees, levels, entities]`; lower trees repeat
-            their highest level.
-    """
-
-    keys: Hashes
-    ids: Hashes
-    labels: Ints
+    keys: Hashes  # `EntityNetwork.keys`, `[entities]`
+    ids: Hashes  # hashes of their ids in the knowledge graph, `[entities]`
+    labels: Ints  # `[trees, levels, entities]`; lower trees repeat their highest level
 
     @classmethod
     def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
@@ -385,15 +372,8 @@ def repaired_clusters(
     The vertices stay below their nodes of the next level, so no other level changes. New vertices begin alone; the
     decoding information never falls below that of new vertices alone.
 
-    Args:
-        graph: The graph after the change.
-        clusters: Finest cluster of every vertex, `[n]`, at least 0.
-        above: Cluster of the next level, `[n]`; all 0 where there is none.
-        new: Mask of vertices that were put into clusters without a look at entropies, `[n]`.
-        changed: Mask of vertices that are new or whose edges changed, `[n]`.
-
-    Returns:
-        Labels `[n]`, numbered by the smallest vertex.
+    `above` is the next level, all 0 where there is none; `new` marks vertices that were put into clusters without a
+    look at entropies, `changed` those that are new or whose edges changed; all `[n]`, also the labels returned.
     """
     affected = np.zeros(int(clusters.max(initial=-1)) + 1, dtype=np.bool_)
     affected[clusters[changed]] = True

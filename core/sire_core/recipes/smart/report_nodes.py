@@ -34,24 +34,14 @@ _KEY, _WEIGHT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 @dataclass(frozen=True, slots=True)
 class ReportNode:
-    """An internal node of a tree over entities, with at least two entities.
+    """An internal node of a tree over entities, with at least two entities."""
 
-    Attributes:
-        tree: Number of the tree.
-        level: 1 for the finest clusters.
-        children: Numbers of the nodes right below, by their first vertices.
-        statements: Numbers of the statements that join entities of different children; in a tree of similar entities,
-            at the finest nodes, those that name an entity of the node.
-        weights: By vertex below the node, the weight of its edges to others below it.
-        around: In a tree of similar entities: by vertex that two below the node are related to, the weight.
-    """
-
-    tree: int
-    level: int
-    children: tuple[int, ...]
-    statements: tuple[int, ...]
-    weights: dict[int, float]
-    around: Mapping[int, float] = field(default_factory=dict)
+    tree: int  # number of the tree
+    level: int  # 1 for the finest clusters
+    children: tuple[int, ...]  # numbers of the nodes right below, by their first vertices
+    statements: tuple[int, ...]  # join entities of different children, or name one of a node of similar entities
+    weights: dict[int, float]  # by vertex below the node, the weight of its edges to others below it
+    around: Mapping[int, float] = field(default_factory=dict)  # others that two below it are related to
 
     @property
     def relevance(self) -> Mapping[int, float]:
@@ -61,31 +51,18 @@ class ReportNode:
 
 @dataclass(frozen=True, slots=True)
 class ReportNodes:
-    """All such nodes of one tree, children before parents.
+    """All such nodes of one tree, children before parents."""
 
-    Attributes:
-        tree: Number of the tree.
-        levels: Level of each node, 1 for the finest, `[nodes]`.
-        parents: The node right above, -1 where there is none, `[nodes]`.
-        lowest: The node right above each vertex, -1 where there is none, `[n]`.
-        sizes: Vertices below each node, `[nodes]`.
-        vertices: The vertices below node 0, ascending, then those below node 1, and so on.
-        weights: Weight of these vertices' edges to others below the same node.
-        stated: Number of statements of each node, `[nodes]`.
-        statements: Their numbers: those of node 0, ascending, then those of node 1, and so on.
-        joined: Whether statements join the vertices of a node; else these are similar.
-    """
-
-    tree: int
-    levels: Ints
-    parents: Ints
-    lowest: Ints
-    sizes: Ints
-    vertices: Ints
-    weights: NDArray[np.float64]
-    stated: Ints
-    statements: Ints
-    joined: bool = True
+    tree: int  # number of the tree
+    levels: Ints  # level of each node, 1 for the finest, `[nodes]`
+    parents: Ints  # the node right above, -1 where there is none, `[nodes]`
+    lowest: Ints  # the node right above each vertex, -1 where there is none, `[n]`
+    sizes: Ints  # vertices below each node, `[nodes]`
+    vertices: Ints  # the vertices below node 0, ascending, then those below node 1, and so on
+    weights: NDArray[np.float64]  # weight of these vertices' edges to others below the same node
+    stated: Ints  # number of statements of each node, `[nodes]`
+    statements: Ints  # their numbers: those of node 0, ascending, then those of node 1, and so on
+    joined: bool = True  # whether statements join the vertices of a node; else these are similar
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -256,33 +233,19 @@ def tree_name(tree: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """All reports, as they are stored.
+    """All reports, as they are stored."""
 
-    Attributes:
-        entities: Ids of the entities, by vertex.
-        reports: Ids of the report units, ascending.
-        trees: Number of the tree of each report.
-        evidence: Digest of what the model was shown, per report; empty without a model.
-        signatures: Hash of what the report of each node is made of; 0 where writing it failed.
-        nodes: Report of each node, -1 where it has none.
-        codes: Per node a hash of its report and of the statements that it passes on to the node above.
-        counts: Number of these statements per node: those of its report, or all that it has if there is no report.
-        statements: Their codes (`Statements.codes`): those of node 0, then those of node 1, and so on.
-        children: Numbers of a report and of a report right below it, `[n, 2]`.
-        mentions: Numbers of a report and of an entity with no report in between, `[n, 2]`.
-    """
-
-    entities: Ids = field(default_factory=_no_ids)
-    reports: Ids = field(default_factory=_no_ids)
-    trees: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
-    evidence: Ids = field(default_factory=_no_ids)
-    signatures: Hashes = field(default_factory=_no_hashes)
-    nodes: Ints = field(default_factory=_no_numbers)
-    codes: Hashes = field(default_factory=_no_hashes)
-    counts: Ints = field(default_factory=_no_numbers)
-    statements: Hashes = field(default_factory=_no_hashes)
-    children: Ints = field(default_factory=_no_pairs)
-    mentions: Ints = field(default_factory=_no_pairs)
+    entities: Ids = field(default_factory=_no_ids)  # ids of the entities, by vertex
+    reports: Ids = field(default_factory=_no_ids)  # ids of the report units, ascending
+    trees: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))  # of each report
+    evidence: Ids = field(default_factory=_no_ids)  # digest of what the model was shown; empty without one
+    signatures: Hashes = field(default_factory=_no_hashes)  # of what each node's report is made of; 0 for a failure
+    nodes: Ints = field(default_factory=_no_numbers)  # report of each node, -1 where it has none
+    codes: Hashes = field(default_factory=_no_hashes)  # of each node's report and what it passes on
+    counts: Ints = field(default_factory=_no_numbers)  # of the statements that each node passes on
+    statements: Hashes = field(default_factory=_no_hashes)  # their `Statements.codes`, node by node
+    children: Ints = field(default_factory=_no_pairs)  # report and report below it, `[n, 2]`
+    mentions: Ints = field(default_factory=_no_pairs)  # report and entity below it, `[n, 2]`
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield the edges from reports to what is right below them, each once."""
@@ -345,30 +308,19 @@ class ReportTable:
 
 
 class TreeReports:
-    """The reports of one tree while they are written from the leaves up.
-
-    Attributes:
-        nodes: The nodes of the tree.
-        children: Nodes right below each.
-        signatures: See `ReportTable`.
-        known: Numbers of the same nodes in the stored table; -1 for those that are new or changed.
-        units: Id of the report of each node, empty where there is none.
-        codes: See `ReportTable`.
-        reports: Reports that are written now, by node.
-        unreported: Statements of new or changed nodes without a report, for the reports above them.
-    """
+    """The reports of one tree while they are written from the leaves up."""
 
     def __init__(
         self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable, view: EvidenceView
     ) -> None:
-        self.nodes = report_nodes(tree.filled(), number, network, view)
-        self.children = self.nodes.children()
-        self.signatures = self.nodes.signatures(network)
-        self.known = np.full(len(self.nodes), -1, dtype=np.int64)
-        self.units = np.zeros(len(self.nodes), dtype="S24")
-        self.codes = np.zeros(len(self.nodes), dtype=np.uint64)
-        self.reports: dict[int, Report] = {}
-        self.unreported: dict[int, tuple[int, ...]] = {}
+        self.nodes = report_nodes(tree.filled(), number, network, view)  # the nodes of the tree
+        self.children = self.nodes.children()  # nodes right below each
+        self.signatures = self.nodes.signatures(network)  # see `ReportTable`
+        self.known = np.full(len(self.nodes), -1, dtype=np.int64)  # node in the stored table, or -1
+        self.units = np.zeros(len(self.nodes), dtype="S24")  # id of the report of each node, empty where there is none
+        self.codes = np.zeros(len(self.nodes), dtype=np.uint64)  # see `ReportTable`
+        self.reports: dict[int, Report] = {}  # reports that are written now, by node
+        self.unreported: dict[int, tuple[int, ...]] = {}  # their statements go to the reports above
         self._network = network
         self._before = before
 

@@ -43,21 +43,13 @@ _SCALE = 1e9  # gains are compared to so many parts of one: ties must not hang o
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report on a community of entities.
+    """The report on a community of entities."""
 
-    Attributes:
-        title: Its central entities.
-        text: What the reader sees.
-        passages: Numbers of the passages it rests on, most important first.
-        statements: Numbers of the statements it was made of, for the reports above it.
-        evidence: Digest of what the model was shown; empty without one.
-    """
-
-    title: str
-    text: str
-    passages: tuple[int, ...]
-    statements: tuple[int, ...]
-    evidence: str = ""
+    title: str  # its central entities
+    text: str  # what the reader sees
+    passages: tuple[int, ...]  # numbers of the passages it rests on, most important first
+    statements: tuple[int, ...]  # numbers of the statements it was made of, for the reports above it
+    evidence: str = ""  # digest of what the model was shown; empty without one
 
 
 def extract_report(
@@ -202,19 +194,12 @@ class ReportAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ReportEvidence:
-    """What the model is shown of a community.
+    """What the model is shown of a community."""
 
-    Attributes:
-        data: The prompt's data, JSON.
-        passages: Numbers of the passages whose words are in it.
-        chunk_ids: Their chunks.
-        statements: Numbers of the statements in it.
-    """
-
-    data: str
-    passages: tuple[int, ...]
-    chunk_ids: tuple[str, ...]
-    statements: tuple[int, ...]
+    data: str  # the prompt's data, JSON
+    passages: tuple[int, ...]  # numbers of the passages whose words are in it
+    chunk_ids: tuple[str, ...]  # their chunks
+    statements: tuple[int, ...]  # numbers of the statements in it
 
     @property
     def digest(self) -> str:

@@ -324,17 +324,11 @@ class ReportLines:
 
 @dataclass(frozen=True, slots=True)
 class ReportTrees:
-    """Reports by position, and which are above which. Entities are known by their numbers.
+    """Reports by position, and which are above which. Entities are known by their numbers."""
 
-    Attributes:
-        trees: Name of the tree of every report, by its position, ascending.
-        ids: Ids of the entities.
-        places: Position of every entity that is a unit of its own, else -1.
-    """
-
-    trees: Mapping[int, str]
-    ids: NDArray[Any]
-    places: IntArray
+    trees: Mapping[int, str]  # name of the tree of every report, by its position, ascending
+    ids: NDArray[Any]  # ids of the entities
+    places: IntArray  # position of every entity that is a unit of its own, else -1
     _named: tuple[IntArray, IntArray]
     _above: tuple[IntArray, IntArray]
     _parents: Mapping[int, Sequence[int]]
@@ -358,13 +352,8 @@ class ReportTrees:
     ) -> ReportTrees:
         """Index the edges of a pool.
 
-        Args:
-            view: Pool with the reports; units are known by their positions there.
-            ids: Ids of the entities, which are known by their numbers here.
-            trees: Name of the tree of every report, by its position, ascending.
-            named_entities: Unit and an entity that it names, `[n, 2]`.
-            mentions: Report and an entity that it is the lowest report of, `[n, 2]`.
-            children: Report and a report right below it, `[n, 2]`.
+        Units are positions, entities their numbers in `ids`. Pairs `[n, 2]`: unit and an entity it names; report and an
+        entity that it is the lowest report of; report and one right below it.
         """
         has_entities = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
         positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)

@@ -233,12 +233,8 @@ def soft_decoding_information(
 ) -> Tensor:
     """Return D of a soft tree in bits: the hard value where all memberships are 0 or 1.
 
-    Args:
-        adjacency: Sparse symmetric `[n, n]`.
-        degrees: Its row sums, `[n]`.
-        levels: Memberships Y_m `[n, d_m]` of the vertices, the finest first; rows sum to 1.
-        parents: R_m `[d_m, d_(m+1)]`, the parents of the clusters of each level but the highest; rows sum to 1. Left
-            out, they follow from the memberships: the share of a cluster's volume that lies in each cluster above.
+    `adjacency` is sparse `[n, n]`, `degrees` its row sums; memberships `[n, d_m]`, the finest level first, and parents
+    `[d_m, d_(m+1)]` have rows that sum to 1. Without parents a cluster's are the shares of its volume in those above.
     """
     total = degrees.sum()
     volumes = [level.T @ degrees for level in levels]
@@ -311,15 +307,10 @@ _SHARPNESS = 5.0  # first memberships: with those of a plain mixture of Gaussian
 
 
 class SoftTree(NamedTuple):
-    """One head's soft tree.
+    """One head's soft tree."""
 
-    Attributes:
-        levels: Memberships `[n, d_m]`, the finest first; rows sum to 1.
-        parents: `[d_m, d_(m+1)]` per level but the highest; None where levels are independent of each other.
-    """
-
-    levels: list[Tensor]
-    parents: list[Tensor] | None
+    levels: list[Tensor]  # memberships `[n, d_m]`, the finest first; rows sum to 1
+    parents: list[Tensor] | None  # `[d_m, d_(m+1)]` per level but the highest; None for independent levels
 
 
 class SoftTrees:
@@ -327,15 +318,6 @@ class SoftTrees:
 
     A head starts from clusters of the encoded vertices, found by a few passes of k-means in the part of the features
     that it sees: from random matrices training ends where all memberships are the same.
-
-    Args:
-        features: p, the number of features.
-        widths: Widths of both graph layers.
-        assign: `softmax` or `sigmoid`.
-        generator: Generator of all random numbers.
-
-    Attributes:
-        weights: All parameters, in a fixed order.
     """
 
     def __init__(self, features: int, widths: tuple[int, int], *, assign: str, generator: torch.Generator) -> None:
@@ -345,7 +327,7 @@ class SoftTrees:
         self._heads: list[list[Tensor]] = []
         self._masks: list[Tensor] = []
         self._nested = True
-        self.weights = list(self._encoder)
+        self.weights = list(self._encoder)  # all parameters, in a fixed order
 
     def add_heads(
         self, means: Tensor, features: Tensor, count: int, sizes: Sequence[int], *, blind: float, nested: bool

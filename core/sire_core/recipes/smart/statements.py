@@ -79,19 +79,12 @@ _MAX_PAIRED = 8
 
 @dataclass(frozen=True, slots=True, order=True)
 class EntityMention:
-    """An entity that a passage spells out.
+    """An entity that a passage spells out."""
 
-    Attributes:
-        name: The name that reports use for it in this passage.
-        first: The first name that the passage uses for it.
-        entity: Its id in the knowledge graph.
-        title: Whether the passage's title is one of its names.
-    """
-
-    name: str
-    first: str
-    entity: str
-    title: bool = False
+    name: str  # the name that reports use for it in this passage
+    first: str  # the first name that the passage uses for it
+    entity: str  # its id in the knowledge graph
+    title: bool = False  # whether the passage's title is one of its names
 
     @classmethod
     def of(cls, edge: Edge) -> EntityMention:
@@ -102,49 +95,30 @@ class EntityMention:
 
 @dataclass(frozen=True, slots=True)
 class LocalStatement:
-    """A sentence of a passage and the entities it names.
+    """A sentence of a passage and the entities it names."""
 
-    Attributes:
-        text: The sentence; the passage's title is put in front unless the sentence has it.
-        places: Numbers of these entities in the passage.
-        weight: Sum of the strengths of its relations, at least 1.
-    """
-
-    text: str
-    places: tuple[int, ...]
-    weight: float
+    text: str  # the sentence; the passage's title is put in front unless the sentence has it
+    places: tuple[int, ...]  # numbers of these entities in the passage
+    weight: float  # sum of the strengths of its relations, at least 1
 
 
 @dataclass(slots=True)
 class PassageStatements:
-    """What a passage states of its entities; these are numbered within the passage.
+    """What a passage states of its entities; these are numbered within the passage."""
 
-    Attributes:
-        pairs: Two entities, a weight, and a hash of the predicate's family; 0 if they only stand in one sentence.
-        statements: In the order of the text.
-        descriptions: By entity.
-        features: Entity, kind (`ROLE`, `TYPE`, `WORD`) and hash.
-    """
-
-    pairs: list[tuple[int, int, float, int]] = field(default_factory=list)
-    statements: list[LocalStatement] = field(default_factory=list)
-    descriptions: dict[int, str] = field(default_factory=dict)
-    features: list[tuple[int, int, int]] = field(default_factory=list)
+    pairs: list[tuple[int, int, float, int]] = field(default_factory=list)  # ends, weight, hash of the predicate or 0
+    statements: list[LocalStatement] = field(default_factory=list)  # in the order of the text
+    descriptions: dict[int, str] = field(default_factory=dict)  # by entity
+    features: list[tuple[int, int, int]] = field(default_factory=list)  # entity, kind (`ROLE`, `TYPE`, `WORD`) and hash
 
 
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """The texts of a passage that reports may quote.
+    """The texts of a passage that reports may quote."""
 
-    Attributes:
-        names: By entity number, its first name and the one that reports use.
-        statements: Texts of the statements.
-        descriptions: By entity number.
-    """
-
-    names: tuple[tuple[str, str], ...]
-    statements: tuple[str, ...]
-    descriptions: Mapping[int, str]
+    names: tuple[tuple[str, str], ...]  # by entity number, its first name and the one that reports use
+    statements: tuple[str, ...]  # texts of the statements
+    descriptions: Mapping[int, str]  # by entity number
 
     @classmethod
     def of(cls, mentions: Sequence[EntityMention], stated: PassageStatements) -> PassageTexts:

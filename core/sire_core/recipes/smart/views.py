@@ -32,15 +32,10 @@ _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """The graph of one kind of evidence.
+    """The graph of one kind of evidence."""
 
-    Attributes:
-        graph: Over all entities.
-        joined: Whether statements join its edges; else its edges join similar entities.
-    """
-
-    graph: UndirectedGraph
-    joined: bool = True
+    graph: UndirectedGraph  # over all entities
+    joined: bool = True  # whether statements join its edges; else its edges join similar entities
 
 
 def evidence_views(
