@@ -22,15 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """List i is `values[starts[i]:starts[i + 1]]`.
+    """List i is `values[starts[i]:starts[i + 1]]`."""
 
-    Attributes:
-        starts: int64 `[lists + 1]`.
-        values: int32 `[total]`.
-    """
-
-    starts: Ints
-    values: NDArray[np.int32]
+    starts: Ints  # int64 `[lists + 1]`
+    values: NDArray[np.int32]  # int32 `[total]`
 
     @classmethod
     def of_pairs(cls, lists: Whole, values: Whole, size: int) -> Lists:
@@ -90,15 +85,10 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Columns of equal length, cut into groups.
+    """Columns of equal length, cut into groups."""
 
-    Attributes:
-        counts: Rows of each group, int64 `[groups]`.
-        columns: Arrays by name, `[sum(counts)]` each.
-    """
-
-    counts: NDArray[np.int64]
-    columns: Mapping[str, NDArray[Any]]
+    counts: NDArray[np.int64]  # Rows of each group, int64 `[groups]`
+    columns: Mapping[str, NDArray[Any]]  # Arrays by name, `[sum(counts)]` each
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[tuple[Any, ...]]], types: Mapping[str, Any]) -> Ragged:
@@ -163,15 +153,10 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts of any letters, each decoded when it is asked for.
+    """Texts of any letters, each decoded when it is asked for."""
 
-    Attributes:
-        letters: Of all texts, uint8.
-        ends: Where each text ends, int64 `[texts]`.
-    """
-
-    letters: NDArray[np.uint8]
-    ends: NDArray[np.int64]
+    letters: NDArray[np.uint8]  # Of all texts, uint8
+    ends: NDArray[np.int64]  # Where each text ends, int64 `[texts]`
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedTexts:

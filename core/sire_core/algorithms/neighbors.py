@@ -169,16 +169,11 @@ class NeighborLists:
     """The candidates that `nearest_neighbors` scores precisely: what its result follows from, whatever changes.
 
     Places without a candidate hold row 0, the product -inf and the cosine -2.
-
-    Attributes:
-        indices: Row numbers, the largest product first, ties by row number, `[n, m]`.
-        products: Products of the vectors rounded to whole numbers, `[n, m]`.
-        cosines: `[n, m]`.
     """
 
-    indices: NDArray[np.int64]
-    products: NDArray[np.float32]
-    cosines: NDArray[np.float64]
+    indices: NDArray[np.int64]  # Row numbers, the largest product first, ties by row number, `[n, m]`
+    products: NDArray[np.float32]  # Products of the vectors rounded to whole numbers, `[n, m]`
+    cosines: NDArray[np.float64]  # `[n, m]`
 
     @classmethod
     def empty(cls, size: int, k: int) -> NeighborLists:

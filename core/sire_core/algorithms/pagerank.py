@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CSRGraph:
-    """A directed graph whose edges leaving a node are probabilities.
+    """A directed graph whose edges leaving a node are probabilities."""
 
-    Attributes:
-        indptr: Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`.
-        targets: Where the edges lead, int64, ascending within a node.
-        probabilities: float64; they sum to 1 for every node that has edges.
-    """
-
-    indptr: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
+    indptr: NDArray[np.int64]  # Edges of node i are `indptr[i]:indptr[i + 1]`, int64 `[n + 1]`
+    targets: NDArray[np.int64]  # Where the edges lead, int64, ascending within a node
+    probabilities: NDArray[np.float64]  # float64; they sum to 1 for every node that has edges
 
     @property
     def size(self) -> int:
@@ -84,15 +78,10 @@ _DENSE = 8
 
 @dataclass(frozen=True, slots=True)
 class PageRankScores:
-    """Scores of nodes and how far they may be off.
+    """Scores of nodes and how far they may be off."""
 
-    Attributes:
-        scores: `[n]`, never above the true value.
-        error: Sum over all nodes of what is missing; the scores and this sum to 1.
-    """
-
-    scores: NDArray[np.float64]
-    error: float
+    scores: NDArray[np.float64]  # `[n]`, never above the true value
+    error: float  # Sum over all nodes of what is missing; the scores and this sum to 1
 
 
 def has_compiler() -> bool:

@@ -62,18 +62,12 @@ async def map_all(
 
 @dataclass(slots=True)
 class _State(Generic[T, R]):
-    """What the workers share.
-
-    Attributes:
-        source: Advanced between awaits only, so that one iterator serves all.
-        finished: Results, and None from every worker that ends.
-        room: Holds workers back while results are not taken.
-    """
+    """What the workers share."""
 
     function: Callable[[T], Awaitable[R]]
-    source: Iterator[T]
-    finished: asyncio.Queue[tuple[T, R] | None]
-    room: asyncio.Semaphore
+    source: Iterator[T]  # Advanced between awaits only, so that one iterator serves all
+    finished: asyncio.Queue[tuple[T, R] | None]  # Results, and None from every worker that ends
+    room: asyncio.Semaphore  # Holds workers back while results are not taken
     errors: list[BaseException] = field(default_factory=list)
 
     async def work(self) -> None:

@@ -53,24 +53,16 @@ Plan = Callable[[Mapping[str, StoredDocument], Sequence[Chunk]], CorpusChange]
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a build has to do.
+    """What a build has to do."""
 
-    Attributes:
-        target: The recipe to build.
-        following: Other recipes of the folder that are updated, too.
-        stale: Recipes that cannot be updated.
-        needs_records: Whether passages are extracted.
-        again: Owners of recipes in which summaries failed in an earlier build; they are organized again, with stored
-            answers where there are any.
-        known: Whether the folder has the target already.
-    """
-
-    target: BuiltRecipe
-    following: Sequence[tuple[Recipe, BuiltRecipe]]
-    stale: Sequence[BuiltRecipe]
-    needs_records: bool
+    target: BuiltRecipe  # The recipe to build
+    following: Sequence[tuple[Recipe, BuiltRecipe]]  # Other recipes of the folder that are updated, too
+    stale: Sequence[BuiltRecipe]  # Recipes that cannot be updated
+    needs_records: bool  # Whether passages are extracted
+    # Owners of recipes in which summaries failed in an earlier build; they are organized again, with stored answers
+    # where there are any
     again: frozenset[str]
-    known: bool
+    known: bool  # Whether the folder has the target already
 
 
 class Builder:

@@ -235,17 +235,11 @@ _MAX_CHANGED, _MAX_UNCHANGED = 1000, 400
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a build would ask of a model, found out with one that costs nothing.
+    """What a build would ask of a model, found out with one that costs nothing."""
 
-    Attributes:
-        scale: Number of changed documents per document of the dry run.
-        below: Kind and number of input tokens of every new summary of other units.
-        organizing: Calls of organizers except summaries of trees; None without any.
-    """
-
-    scale: int
-    below: tuple[tuple[str, int], ...] = ()
-    organizing: StageUsage | None = None
+    scale: int  # Number of changed documents per document of the dry run
+    below: tuple[tuple[str, int], ...] = ()  # Kind and number of input tokens of every new summary of other units
+    organizing: StageUsage | None = None  # Calls of organizers except summaries of trees; None without any
 
 
 def known_recipes(manifest: Manifest, configuration: Configuration, recipe: Recipe) -> list[Recipe]:

@@ -113,23 +113,14 @@ async def push_missed(index: Index, report: BuildReport) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a store follows from now on, and whether everything is sent again.
+    """What a store follows from now on, and whether everything is sent again."""
 
-    Attributes:
-        owners: Of the recipes that were opened with it and are still there.
-        index: What the marks of this index begin with.
-        mark: What stands in its table.
-        follows: Whether owners came to it.
-        again: Whether it has lost what was sent.
-        first: Whether it has nothing yet that is known to be there.
-    """
-
-    owners: tuple[str, ...]
-    index: str
-    mark: str
-    follows: bool
-    again: bool
-    first: bool
+    owners: tuple[str, ...]  # Of the recipes that were opened with it and are still there
+    index: str  # What the marks of this index begin with
+    mark: str  # What stands in its table
+    follows: bool  # Whether owners came to it
+    again: bool  # Whether it has lost what was sent
+    first: bool  # Whether it has nothing yet that is known to be there
 
 
 async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:

@@ -43,35 +43,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuildContext:
-    """Arguments, files, models and the planned change of one build.
+    """Arguments, files, models and the planned change of one build."""
 
-    Attributes:
-        configuration: The arguments of the index.
-        files: The open index, with its writer's lock.
-        before: The manifest before the change.
-        update: The corpus before and after the change.
-        recipe: The recipe to build.
-        embedder: Fitted.
-        extractor: Fitted.
-        language_model: For organizers; its validated answers are stored. None without one.
-        make_summarizer: Makes a summarizer from a maximum number of tokens and a progress callback.
-        failures: Failed summaries; the summarizer appends to it during the build.
-        meter: Counts and limits calls; None without a model.
-        runner: Runs parallel work.
-    """
-
-    configuration: Configuration
-    files: IndexFiles
-    before: Manifest
-    update: CorpusUpdate
-    recipe: Recipe
-    embedder: Embedder
-    extractor: Extractor
-    language_model: LanguageModel | None
+    configuration: Configuration  # The arguments of the index
+    files: IndexFiles  # The open index, with its writer's lock
+    before: Manifest  # The manifest before the change
+    update: CorpusUpdate  # The corpus before and after the change
+    recipe: Recipe  # The recipe to build
+    embedder: Embedder  # Fitted
+    extractor: Extractor  # Fitted
+    language_model: LanguageModel | None  # For organizers; its validated answers are stored. None without one.
+    # Makes a summarizer from a maximum number of tokens and a progress callback
     make_summarizer: Callable[[int, Callable[[int, int], None]], Summarizer]
-    failures: list[Failure]
-    meter: UsageMeter | None
-    runner: Runner
+    failures: list[Failure]  # Failed summaries; the summarizer appends to it during the build
+    meter: UsageMeter | None  # Counts and limits calls; None without a model
+    runner: Runner  # Runs parallel work
 
     @property
     def seed(self) -> int:

@@ -25,21 +25,13 @@ _PART = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was read.
+    """What was read."""
 
-    Attributes:
-        doc_id: The document that the file is.
-        status: Size, and times of the last change of content and of status, in nanoseconds.
-        content: SHA-256 of its bytes.
-        stored: `StoredDocument.hash` of the document.
-        noted: Time of reading, in nanoseconds.
-    """
-
-    doc_id: str
-    status: tuple[int, ...]
-    content: str
-    stored: str
-    noted: int
+    doc_id: str  # The document that the file is
+    status: tuple[int, ...]  # Size, and times of the last change of content and of status, in nanoseconds
+    content: str  # SHA-256 of its bytes
+    stored: str  # `StoredDocument.hash` of the document
+    noted: int  # Time of reading, in nanoseconds
 
 
 class KnownFiles:

@@ -232,23 +232,17 @@ def say_usage(report: BuildReport, prefix: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class EvalModels:
-    """The models of an evaluation.
+    """The models of an evaluation."""
 
-    Attributes:
-        builder: Extracts and summarizes; the index keeps what it answers. None without a model.
-        asked: The same model for everything else (groups of sentences, topics, searches, answers, analyses); what it
-            answers is kept in a file.
-        judge: Compares answers; kept there, and counted with the others.
-        named: Makes of a model that a setting names one that is kept there, and counted with the others; None without
-            `--llm`, whose limits hold for all.
-        folder: Where indexes are built; None takes a temporary folder.
-    """
-
-    builder: LanguageModel | None
+    builder: LanguageModel | None  # Extracts and summarizes; the index keeps what it answers. None without a model.
+    # The same model for everything else (groups of sentences, topics, searches, answers, analyses); what it answers is
+    # kept in a file
     asked: LanguageModel | None
-    judge: LanguageModel | None
+    judge: LanguageModel | None  # Compares answers; kept there, and counted with the others
+    # Makes of a model that a setting names one that is kept there, and counted with the others; None without `--llm`,
+    # whose limits hold for all
     named: WrapModel | None
-    folder: Path | None
+    folder: Path | None  # Where indexes are built; None takes a temporary folder
 
 
 @contextmanager

@@ -62,51 +62,29 @@ class RecipeOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What the commands let people say about an index. None means: what the folder was built with, else the default.
+    """What the commands let people say about an index. None means: what the folder was built with, else the default."""
 
-    Attributes:
-        folder: The index folder; None keeps it in memory.
-        recipe: Name of a recipe.
-        settings: Settings of the recipe; for a search those that decide how is searched.
-        defaults: For a search, settings of all recipes that have them, where `settings` say nothing else.
-        ranker: Ranker that replaces the recipe's own, in searches.
-        embedder: See `resolve_embedder`.
-        extractions: File of recorded extractions.
-        chunk_tokens: Longest passage.
-        no_chunking: Takes documents as they are.
-        media: Whether Markdown tables and images are passages of their own.
-        language_model: Extracts and summarizes.
-        native: Whether it extracts in the paper's separate steps.
-        seed: Seed of every random choice.
-        workers: Model calls in flight at once.
-        max_failure_ratio: Share of failed passages above which a build stops.
-        writes: Whether the index is going to be changed.
-        is_estimate: Whether only the cost of the change is asked for: what would be refused is said.
-        allow: What its readers may see.
-        runner: Who does the work that falls into parts.
-        wrap_model: As in `Index`.
-    """
-
-    folder: Path | None = None
-    recipe: str | None = None
-    settings: Mapping[str, Any] | None = None
+    folder: Path | None = None  # The index folder; None keeps it in memory
+    recipe: str | None = None  # Name of a recipe
+    settings: Mapping[str, Any] | None = None  # Settings of the recipe; for a search those that decide how is searched
+    # For a search, settings of all recipes that have them, where `settings` say nothing else
     defaults: Mapping[str, Any] | None = None
-    ranker: str | None = None
-    embedder: Embedder | str | None = None
-    extractions: Path | None = None
-    chunk_tokens: int | None = None
-    no_chunking: bool = False
-    media: bool = False
-    language_model: LanguageModel | None = None
-    native: bool = False
-    seed: int | None = None
-    workers: int = 8
-    max_failure_ratio: float = 0.1
-    writes: bool = False
-    is_estimate: bool = False
-    allow: str | None = None
-    runner: str | None = None
-    wrap_model: WrapModel | None = None
+    ranker: str | None = None  # Ranker that replaces the recipe's own, in searches
+    embedder: Embedder | str | None = None  # See `resolve_embedder`
+    extractions: Path | None = None  # File of recorded extractions
+    chunk_tokens: int | None = None  # Longest passage
+    no_chunking: bool = False  # Takes documents as they are
+    media: bool = False  # Whether Markdown tables and images are passages of their own
+    language_model: LanguageModel | None = None  # Extracts and summarizes
+    native: bool = False  # Whether it extracts in the paper's separate steps
+    seed: int | None = None  # Seed of every random choice
+    workers: int = 8  # Model calls in flight at once
+    max_failure_ratio: float = 0.1  # Share of failed passages above which a build stops
+    writes: bool = False  # Whether the index is going to be changed
+    is_estimate: bool = False  # Whether only the cost of the change is asked for: what would be refused is said
+    allow: str | None = None  # What its readers may see
+    runner: str | None = None  # Who does the work that falls into parts
+    wrap_model: WrapModel | None = None  # As in `Index`
 
 
 @dataclass(frozen=True, slots=True)

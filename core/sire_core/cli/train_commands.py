@@ -76,26 +76,17 @@ def training_examples(
 class TrainingSource:
     """What a scorer is trained and measured on.
 
-    Attributes:
-        place: A data set, or an index folder.
-        half: Questions to train on, by position from 0: `all`, `even` or `odd`; the others are held out.
-        file: Questions for an index; None for a data set.
-        tests: Further data sets to measure on.
-        embedder: Embedder for data sets; an index has its own.
-        extractions: Recorded extractions for data sets.
-        settings: Settings of the recipe `iier`; for an index those of a search.
-
     Raises:
         ConfigurationError: They do not go together, or a setting has no effect on training.
     """
 
-    place: Path
-    half: str
-    file: Path | None
-    tests: tuple[Path, ...]
-    embedder: str | None
-    extractions: Path | None
-    settings: Mapping[str, Any]
+    place: Path  # A data set, or an index folder
+    half: str  # Questions to train on, by position from 0: `all`, `even` or `odd`; the others are held out
+    file: Path | None  # Questions for an index; None for a data set
+    tests: tuple[Path, ...]  # Further data sets to measure on
+    embedder: str | None  # Embedder for data sets; an index has its own
+    extractions: Path | None  # Recorded extractions for data sets
+    settings: Mapping[str, Any]  # Settings of the recipe `iier`; for an index those of a search
 
     def __post_init__(self) -> None:
         from sire_core.recipes import recipe_by_name

@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 
 class OrganizerBase:
-    """An organizer that reads extraction records and no other organizer, and writes no summaries.
+    """An organizer that reads extraction records and no other organizer, and writes no summaries."""
 
-    Attributes:
-        name: Short name, unique within a recipe and part of the build fingerprint. Every subclass declares it.
-    """
-
+    # Short name, unique within a recipe and part of the build fingerprint. Every subclass declares it.
     name: ClassVar[str]
 
     @property

@@ -31,15 +31,10 @@ _ROWS = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """What changed for a step.
+    """What changed for a step."""
 
-    Attributes:
-        items: Items that are new or may have changed, in corpus order, with their values now.
-        touched: Ids of these and of those that are gone.
-    """
-
-    items: Sequence[Item]
-    touched: Collection[str]
+    items: Sequence[Item]  # Items that are new or may have changed, in corpus order, with their values now
+    touched: Collection[str]  # Ids of these and of those that are gone
 
 
 def changed_passages(change: Change, view: BuildView, *, everything: bool) -> ItemChange:
@@ -73,19 +68,12 @@ class _PassageItems(Sequence[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a change does to a derivation.
+    """What a change does to a derivation."""
 
-    Attributes:
-        delta: Units, tables and failures.
-        outputs: Outputs that differ, by step.
-        tables: All tables after the change, by step.
-        is_new: Whether there was nothing before.
-    """
-
-    delta: Delta
-    outputs: Mapping[str, Sequence[OutputChange]]
-    tables: Mapping[str, Table]
-    is_new: bool
+    delta: Delta  # Units, tables and failures
+    outputs: Mapping[str, Sequence[OutputChange]]  # Outputs that differ, by step
+    tables: Mapping[str, Table]  # All tables after the change, by step
+    is_new: bool  # Whether there was nothing before
 
 
 async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:

@@ -32,25 +32,15 @@ class PackedRows:
     """Rows in the order in which they came, their bodies as they are stored.
 
     As objects they would take four times as much memory, in pieces so small that it is not given back.
-
-    Attributes:
-        keys: Distinct keys, with their numbers.
-        items: Ids of the items by number.
-        key_numbers: Number of the key of every row.
-        item_numbers: Number of the item of every row.
-        places: See `Entry`, as for `numbers`.
-        numbers: Of the rows inside their passages.
-        ends: The body of row i is `bodies[ends[i]:ends[i + 1]]`.
-        bodies: All bodies.
     """
 
-    keys: Mapping[str, int]
-    items: Sequence[str]
-    key_numbers: Numbers
-    item_numbers: Numbers
-    places: Ints
-    numbers: Ints
-    ends: Ints
+    keys: Mapping[str, int]  # Distinct keys, with their numbers
+    items: Sequence[str]  # Ids of the items by number
+    key_numbers: Numbers  # Number of the key of every row
+    item_numbers: Numbers  # Number of the item of every row
+    places: Ints  # See `Entry`, as for `numbers`
+    numbers: Ints  # Of the rows inside their passages
+    ends: Ints  # The body of row i is `bodies[ends[i]:ends[i + 1]]`
     bodies: bytes | bytearray
 
     @classmethod

@@ -60,21 +60,13 @@ class Item(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A row inside its group, with where it comes from.
+    """A row inside its group, with where it comes from."""
 
-    Attributes:
-        place: See `Item.place`.
-        number: Place of the row inside the passage.
-        item: Id of the item.
-        key: The row's own key; differs from the group's where names were resolved.
-        body: See `Row.body`.
-    """
-
-    place: int
-    number: int
-    item: str
-    key: str
-    body: Any
+    place: int  # See `Item.place`
+    number: int  # Place of the row inside the passage
+    item: str  # Id of the item
+    key: str  # The row's own key; differs from the group's where names were resolved
+    body: Any  # See `Row.body`
 
 
 class Group(NamedTuple):
@@ -118,21 +110,13 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """An output as it is written down: its data, and ids and digests of its units.
+    """An output as it is written down: its data, and ids and digests of its units."""
 
-    Attributes:
-        place: Of its first row.
-        number: Of its first row.
-        data: See `Output.data`.
-        units: Digest of every unit by id, in order.
-        failed: Whether it is reduced again with the next change.
-    """
-
-    place: int
-    number: int
-    data: Any
-    units: Mapping[str, str] = field(default_factory=dict)
-    failed: bool = False
+    place: int  # Of its first row
+    number: int  # Of its first row
+    data: Any  # See `Output.data`
+    units: Mapping[str, str] = field(default_factory=dict)  # Digest of every unit by id, in order
+    failed: bool = False  # Whether it is reduced again with the next change
 
     @classmethod
     def of(cls, place: int, number: int, output: Output) -> StoredOutput:

@@ -21,15 +21,10 @@ PASSAGES = "passages"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a step may look at beside its own rows.
+    """What a step may look at beside its own rows."""
 
-    Attributes:
-        view: The corpus after the change, models, vectors.
-        tables: Tables of this and all earlier steps, by name of the step.
-    """
-
-    view: BuildView
-    tables: Mapping[str, Table]
+    view: BuildView  # The corpus after the change, models, vectors
+    tables: Mapping[str, Table]  # Tables of this and all earlier steps, by name of the step
 
 
 class Step:

@@ -17,29 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Table:
-    """Rows and outputs of a step. Nothing is written: what differs from the store is kept in memory until the commit.
+    """Rows and outputs of a step; what differs from the store is kept in memory until the commit."""
 
-    Attributes:
-        name: Key of the table in the store.
-        store: What is stored.
-        is_new: Whether nothing is stored, so that nothing has to be read.
-        names: What keys were resolved to, where the step does that.
-        came: Rows by key that a change has brought, where something was stored.
-        went: Rows by key that it has taken away; their numbers are not kept.
-        made: Outputs that are new, or others than before.
-    """
-
-    name: str
-    store: TableStore
-    is_new: bool
-    names: Table | None = None
+    name: str  # Key of the table in the store
+    store: TableStore  # What is stored
+    is_new: bool  # Whether nothing is stored, so that nothing has to be read
+    names: Table | None = None  # What keys were resolved to, where the step does that
+    # Rows by key that a change has brought, where something was stored
     came: dict[str, list[Entry]] = field(default_factory=dict)
+    # Rows by key that it has taken away; their numbers are not kept
     went: dict[str, list[Entry]] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
     resolved_before: Mapping[str, str] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _rows: PackedRows = field(default_factory=lambda: PackedRows.of(()))
-    made: PackedOutputs = field(default_factory=PackedOutputs)
+    made: PackedOutputs = field(default_factory=PackedOutputs)  # Outputs that are new, or others than before
     _dropped: dict[str, None] = field(default_factory=dict)
     _known: Any = None
 

@@ -59,17 +59,12 @@ _RESAMPLED = 1000
 
 @dataclass(frozen=True, slots=True)
 class SyntheticQuestion:
-    """A question and the passages that it needs.
-
-    Attributes:
-        question: The question.
-        passages: Ids of the two passages.
-        kind: `bridge`, over a name that the question leaves out; `comparison` of two subjects; `topic`, two passages
-            on one matter, or two sections of one document.
-    """
+    """A question and the passages that it needs."""
 
     question: str
-    passages: tuple[str, str]
+    passages: tuple[str, str]  # Ids of the two passages
+    # `bridge`, over a name that the question leaves out; `comparison` of two subjects; `topic`, two passages on one
+    # matter, or two sections of one document
     kind: str
 
 
@@ -209,38 +204,22 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """What a corpus is like; shares are 0 to 1.
-
-    Attributes:
-        documents: How many.
-        passages: How many, equal ones once.
-        duplicates: Share of the passages that say what another one says.
-        words: Words of a passage: the median and the 90 % quantile.
-        titled: Share with a title of their own.
-        subjects: Share that say what they are about, by a title or the name that they open with.
-        names: Names in a passage, the median.
-        linked: Share that name the subject of another passage.
-        technical: Share with code, options or identifiers.
-        languages: Share by language.
-        units: The passages.
-        about: Of each passage what it is about; may be empty.
-        links: Who names whose subject.
-        sources: Number of the document of every passage, `[passages]`.
-    """
+    """What a corpus is like; shares are 0 to 1."""
 
     documents: int
-    passages: int
-    duplicates: float
-    words: tuple[int, int]
-    titled: float
-    subjects: float
-    names: int
-    linked: float
-    technical: float
-    languages: Mapping[str, float]
+    passages: int  # How many, equal ones once
+    duplicates: float  # Share of the passages that say what another one says
+    words: tuple[int, int]  # Words of a passage: the median and the 90 % quantile
+    titled: float  # Share with a title of their own
+    subjects: float  # Share that say what they are about, by a title or the name that they open with
+    names: int  # Names in a passage, the median
+    linked: float  # Share that name the subject of another passage
+    technical: float  # Share with code, options or identifiers
+    languages: Mapping[str, float]  # Share by language
     units: Sequence[Unit] = field(repr=False, default=())
-    about: Sequence[str] = field(repr=False, default=())
-    links: Sequence[Named] = field(repr=False, default=())
+    about: Sequence[str] = field(repr=False, default=())  # Of each passage what it is about; may be empty
+    links: Sequence[Named] = field(repr=False, default=())  # Who names whose subject
+    # Number of the document of every passage, `[passages]`
     sources: IntArray = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def lines(self) -> list[str]:
@@ -373,19 +352,13 @@ def _passages(document: Document) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recipe that may be recommended.
-
-    Attributes:
-        recipe: Its name.
-        calls: What a language model would be asked per 1,000 passages, if one builds it.
-        settings: Names and values of settings that differ from its defaults.
-        shown_only: It is measured and never recommended: questions made of a text's own words favour words alone more
-            than people's questions do.
-    """
+    """A recipe that may be recommended."""
 
     recipe: str
-    calls: str
-    settings: tuple[tuple[str, Any], ...] = ()
+    calls: str  # What a language model would be asked per 1,000 passages, if one builds it
+    settings: tuple[tuple[str, Any], ...] = ()  # Names and values of settings that differ from its defaults
+    # It is measured and never recommended: questions made of a text's own words favour words alone more than people's
+    # questions do
     shown_only: bool = False
 
     @property
@@ -396,25 +369,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a recipe found.
-
-    Attributes:
-        candidate: The recipe.
-        recall: Mean share of the two passages among the first k, 0 to 100.
-        both: Share of the questions with both, 0 to 100.
-        units: Size of its pool.
-        build_s: CPU seconds of deriving what it needs; extraction and embedding count where they are needed first.
-        query_ms: Milliseconds of a search, the mean.
-        shares: Per question.
-    """
+    """What a recipe found."""
 
     candidate: Candidate
-    recall: float
-    both: float
-    units: int
-    build_s: float
-    query_ms: float
-    shares: tuple[float, ...]
+    recall: float  # Mean share of the two passages among the first k, 0 to 100
+    both: float  # Share of the questions with both, 0 to 100
+    units: int  # Size of its pool
+    build_s: float  # CPU seconds of deriving what it needs; extraction and embedding count where they are needed first
+    query_ms: float  # Milliseconds of a search, the mean
+    shares: tuple[float, ...]  # Per question
 
 
 def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
@@ -453,27 +416,17 @@ CANDIDATES = (
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A recommendation with what it stands on.
+    """A recommendation with what it stands on."""
 
-    Attributes:
-        look: The corpus, or the sample of it that was looked at.
-        sampled: Documents of the sample; 0 when the whole corpus was looked at.
-        questions: The questions that were asked.
-        k: Hits that counted.
-        measures: The best first.
-        recommended: The recipe; the default where `undecided`.
-        reasons: In words.
-        undecided: Whether words alone find clearly more than the recipe. Generated questions reuse words of the text,
-            so this says nothing of what people ask.
-    """
-
-    look: CorpusStats
-    sampled: int
-    questions: tuple[SyntheticQuestion, ...]
-    k: int
-    measures: tuple[Measure, ...]
-    recommended: Measure
-    reasons: tuple[str, ...]
+    look: CorpusStats  # The corpus, or the sample of it that was looked at
+    sampled: int  # Documents of the sample; 0 when the whole corpus was looked at
+    questions: tuple[SyntheticQuestion, ...]  # The questions that were asked
+    k: int  # Hits that counted
+    measures: tuple[Measure, ...]  # The best first
+    recommended: Measure  # The recipe; the default where `undecided`
+    reasons: tuple[str, ...]  # In words
+    # Whether words alone find clearly more than the recipe. Generated questions reuse words of the text, so this says
+    # nothing of what people ask.
     undecided: bool = False
 
     def as_json(self) -> dict[str, Any]:

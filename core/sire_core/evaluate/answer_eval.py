@@ -215,59 +215,37 @@ class AnswerConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """How good an answer is; every rate 0 to 1, the best over the accepted answers.
+    """How good an answer is; every rate 0 to 1, the best over the accepted answers."""
 
-    Attributes:
-        id: The question's id.
-        text: The answer without its citations; empty when there is none.
-        stop: Why the reasoning ended.
-        em: Exact match.
-        f1: Token F1; on HotpotQA and 2WikiMultihopQA with the official rule for yes and no.
-        acc: Whether the accepted answer is inside the answer (IndexRAG).
-        coverage: Share of the accepted answer's words (SMART).
-        precision: Share of the answer's words that an accepted answer has.
-        perspectives: Share of the question's reference perspectives (`perspectives`, a list of texts in the question's
-            record) whose words the answer covers by half; None without any.
-        calls: Requests to the model.
-        retrievals: Searches.
-        tokens: Of the prompts and the answers, those of answers from a file too.
-        type: The question's type.
-        gold: Gold document ids.
-        documents: Documents of the final context in order, each once: of several searches after they were merged.
-        seconds: Wall seconds of searches and calls.
-        question: What was asked.
-        golds: Accepted answers.
-        findings: Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing
-            was cited.
-        task: Scores that the question's data set alone has; see `task_scores`.
-        asked: Whether a model was asked now, so that `seconds` are its own; not where a file held all that it said.
-        closed: Whether `f1` has the official rule for yes and no.
-        unread: Readings of the question for which the model that scores the answer failed; they count as 0.
-    """
-
-    id: str
-    text: str
-    stop: str
-    em: float
-    f1: float
-    acc: float
-    coverage: float
-    precision: float
-    calls: int
+    id: str  # The question's id
+    text: str  # The answer without its citations; empty when there is none
+    stop: str  # Why the reasoning ended
+    em: float  # Exact match
+    f1: float  # Token F1; on HotpotQA and 2WikiMultihopQA with the official rule for yes and no
+    acc: float  # Whether the accepted answer is inside the answer (IndexRAG)
+    coverage: float  # Share of the accepted answer's words (SMART)
+    precision: float  # Share of the answer's words that an accepted answer has
+    calls: int  # Requests to the model
     retrievals: int
+    # Share of the question's reference perspectives (`perspectives`, a list of texts in the question's record) whose
+    # words the answer covers by half; None without any
     perspectives: float | None = None
-    tokens: int = 0
-    type: str = ""
-    gold: tuple[str, ...] = ()
+    tokens: int = 0  # Of the prompts and the answers, those of answers from a file too
+    type: str = ""  # The question's type
+    gold: tuple[str, ...] = ()  # Gold document ids
+    # Documents of the final context in order, each once: of several searches after they were merged
     documents: tuple[str, ...] = ()
-    seconds: float = 0.0
-    question: str = ""
-    golds: tuple[str, ...] = ()
+    seconds: float = 0.0  # Wall seconds of searches and calls
+    question: str = ""  # What was asked
+    golds: tuple[str, ...] = ()  # Accepted answers
+    # Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing was cited
     findings: float | None = None
+    # Scores that the question's data set alone has; see `task_scores`
     task: Mapping[str, float] = field(default_factory=dict)
-    unread: int = 0
+    unread: int = 0  # Readings of the question for which the model that scores the answer failed; they count as 0
+    # Whether a model was asked now, so that `seconds` are its own; not where a file held all that it said
     asked: bool = True
-    closed: bool = False
+    closed: bool = False  # Whether `f1` has the official rule for yes and no
 
 
 async def answer_questions(

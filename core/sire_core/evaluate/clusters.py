@@ -28,23 +28,16 @@ _WORD = r"\b[^\W\d]\w+\b"
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """Table 1 of the paper. Shares are 0..100; None where there are no gold pairs.
+    """Table 1 of the paper. Shares are 0..100; None where there are no gold pairs."""
 
-    Attributes:
-        dataset: Name of the data set.
-        clusters: Number of clusters by similarity and by relatedness.
-        placed: Share of all pairs of passages that are together in some cluster: what the coverage costs.
-        supporting: Share of the pairs of passages that support one question, by similarity and by relatedness.
-        candidates: The same for all candidate passages of one question.
-        overlap: Of the supporting pairs found by similarity, and of those found by relatedness, the share that both
-            found.
-    """
-
-    dataset: str
-    clusters: tuple[int, int]
+    dataset: str  # Name of the data set
+    clusters: tuple[int, int]  # Number of clusters by similarity and by relatedness
+    # Share of all pairs of passages that are together in some cluster: what the coverage costs
     placed: tuple[float, float]
+    # Share of the pairs of passages that support one question, by similarity and by relatedness
     supporting: tuple[float | None, float | None]
-    candidates: tuple[float | None, float | None]
+    candidates: tuple[float | None, float | None]  # The same for all candidate passages of one question
+    # Of the supporting pairs found by similarity, and of those found by relatedness, the share that both found
     overlap: tuple[float | None, float | None]
 
     def as_json(self) -> dict[str, Any]:

@@ -50,23 +50,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """A row before it is built.
+    """A row before it is built."""
 
-    Attributes:
-        label: What the row is called.
-        recipe: What is built and searched; of an index that is only asked, perhaps a name.
-        settings: Settings that the row shows.
-        ablation: The row of a paper that it repeats.
-        k: Hits that the reader of that paper sees; None takes what is configured.
-        note: What people should know of how the row is made.
-    """
-
-    label: str
-    recipe: Recipe | str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    ablation: Ablation | None = None
-    k: int | None = None
-    note: str = ""
+    label: str  # What the row is called
+    recipe: Recipe | str  # What is built and searched; of an index that is only asked, perhaps a name
+    settings: Mapping[str, Any] = field(default_factory=dict)  # Settings that the row shows
+    ablation: Ablation | None = None  # The row of a paper that it repeats
+    k: int | None = None  # Hits that the reader of that paper sees; None takes what is configured
+    note: str = ""  # What people should know of how the row is made
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,14 +53,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What an evaluation has to reach; baselines (`bm25`, `dense`, `hybrid`) are not held to it.
+    """What an evaluation has to reach; baselines (`bm25`, `dense`, `hybrid`) are not held to it."""
 
-    Attributes:
-        conditions: Least values.
-        baseline: Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs.
-    """
-
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()  # Least values
+    # Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs
     baseline: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod

@@ -346,26 +346,17 @@ class Published:
 
     The figures come from other question samples, pools, embedders, extracting models and readers, all of which are
     stated. Only a difference within one source is a finding; between sources it is an orientation.
-
-    Attributes:
-        method: Name of the method.
-        source: Paper or project, and the table.
-        pool: Questions and passages that it was measured on.
-        model: What a language model does at indexing or in a search, if anything.
-        embedder: What makes the vectors.
-        reader: The model that answers, and from how much.
-        figures: By data set (`musique`, `2wiki`, `hotpotqa`, `multihoprag`), figures by metric, 0..100.
-        note: Cost, as printed.
     """
 
-    method: str
-    source: str
-    pool: str
-    model: str
-    embedder: str
-    reader: str
+    method: str  # Name of the method
+    source: str  # Paper or project, and the table
+    pool: str  # Questions and passages that it was measured on
+    model: str  # What a language model does at indexing or in a search, if anything
+    embedder: str  # What makes the vectors
+    reader: str  # The model that answers, and from how much
+    # By data set (`musique`, `2wiki`, `hotpotqa`, `multihoprag`), figures by metric, 0..100
     figures: Mapping[str, Mapping[str, float]]
-    note: str = ""
+    note: str = ""  # Cost, as printed
 
 
 @cache

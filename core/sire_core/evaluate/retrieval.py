@@ -146,19 +146,12 @@ async def evidence_match(index: Index, dataset: DataSet) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class BudgetedContext:
-    """A text, or a context that was cut to a budget, in the two normal forms that the metrics look into.
+    """A text, or a context that was cut to a budget, in the two normal forms that the metrics look into."""
 
-    Attributes:
-        text: White space normalised.
-        answer_text: `normalize_answer` of it.
-        tokens: Its length; below the budget when the hits ran out.
-        parts: The texts that it was joined from, as they were cut, in rank order.
-    """
-
-    text: str
-    answer_text: str
-    tokens: int
-    parts: tuple[str, ...] = ()
+    text: str  # White space normalised
+    answer_text: str  # `normalize_answer` of it
+    tokens: int  # Its length; below the budget when the hits ran out
+    parts: tuple[str, ...] = ()  # The texts that it was joined from, as they were cut, in rank order
 
 
 class BudgetScorer:

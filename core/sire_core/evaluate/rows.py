@@ -97,74 +97,48 @@ def corpus_size(documents: int, passages: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How the index under test was made; copied into the row.
+    """How the index under test was made; copied into the row."""
 
-    Attributes:
-        recipe: Name of the recipe, as the reader should see it (`flat bm25`).
-        embedder: Fingerprint or name of the embedder.
-        extraction: Where the records came from: none, the LLM-free extractor, a model, a recording.
-        pool: Number of units.
-        build_s: Wall seconds of the build.
-        paper: Table of a paper and the figures that it prints for this row, if it is one.
-        perspectives: Figures of the trees of entities, where there are any; see `describe_trees`.
-        settings: Settings of the recipe that were asked for.
-        family: Name of the recipe in the registry, where `recipe` is a row's label.
-        calls: Requests to the model at indexing, by stage, beyond what earlier rows had asked; under `search` those
-            of one search (MS-RAG table 15).
-        note: What people should know of how it was made; empty if nothing.
-        storage: Bytes of vectors and texts by kind of unit (table 16).
-        passages: Passages that the index holds; 0 where they are those of the data set.
-    """
-
-    recipe: str
-    embedder: str = ""
-    extraction: str = ""
-    pool: int = 0
-    build_s: float = 0.0
+    recipe: str  # Name of the recipe, as the reader should see it (`flat bm25`)
+    embedder: str = ""  # Fingerprint or name of the embedder
+    extraction: str = ""  # Where the records came from: none, the LLM-free extractor, a model, a recording
+    pool: int = 0  # Number of units
+    build_s: float = 0.0  # Wall seconds of the build
+    # Table of a paper and the figures that it prints for this row, if it is one
     paper: Mapping[str, Any] = field(default_factory=dict)
+    # Figures of the trees of entities, where there are any; see `describe_trees`
     perspectives: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    family: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)  # Settings of the recipe that were asked for
+    family: str = ""  # Name of the recipe in the registry, where `recipe` is a row's label
+    # Requests to the model at indexing, by stage, beyond what earlier rows had asked; under `search` those of one
+    # search (MS-RAG table 15)
     calls: Mapping[str, int] = field(default_factory=dict)
-    storage: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-    passages: int = 0
+    storage: Mapping[str, int] = field(default_factory=dict)  # Bytes of vectors and texts by kind of unit (table 16)
+    note: str = ""  # What people should know of how it was made; empty if nothing
+    passages: int = 0  # Passages that the index holds; 0 where they are those of the data set
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What one question found.
+    """What one question found."""
 
-    Attributes:
-        id: The question's id.
-        type: The question's type, or empty.
-        gold: Gold document ids, of quotes the document of each need; empty when only an answer is known.
-        documents: The ranking by provenance: documents of the hits in order, each once. Where gold is finer than
-            documents, this and the other rankings hold ids of passages.
-        brought_by: Kind of the first unit that brought each of `documents`.
-        literal: The ranking by `literal_ranking`; None marks the slot of a synthetic unit.
-        kinds: Kind of every hit, in rank order.
-        seconds: Wall time of the search, the embedding of the question included.
-        recall_at_budget: 0..1, or None without gold or without a budget.
-        answer_in_context: 0 or 1, or None when the question is left out.
-        passages: The document of every passage that a search returns (`returns="passages"`); None for a further passage
-            of a document that is listed already.
-        hops: Number of documents that the question combines, or 0.
-        needs: Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`.
-    """
-
-    id: str
-    type: str
-    gold: tuple[str, ...]
+    id: str  # The question's id
+    type: str  # The question's type, or empty
+    gold: tuple[str, ...]  # Gold document ids, of quotes the document of each need; empty when only an answer is known
+    # The ranking by provenance: documents of the hits in order, each once. Where gold is finer than documents, this and
+    # the other rankings hold ids of passages.
     documents: tuple[str, ...]
-    brought_by: tuple[str, ...]
-    literal: tuple[str | None, ...]
-    kinds: tuple[str, ...]
-    seconds: float
-    recall_at_budget: float | None = None
-    answer_in_context: float | None = None
+    brought_by: tuple[str, ...]  # Kind of the first unit that brought each of `documents`
+    literal: tuple[str | None, ...]  # The ranking by `literal_ranking`; None marks the slot of a synthetic unit
+    kinds: tuple[str, ...]  # Kind of every hit, in rank order
+    seconds: float  # Wall time of the search, the embedding of the question included
+    recall_at_budget: float | None = None  # 0..1, or None without gold or without a budget
+    answer_in_context: float | None = None  # 0 or 1, or None when the question is left out
+    # The document of every passage that a search returns (`returns="passages"`); None for a further passage of a
+    # document that is listed already
     passages: tuple[str | None, ...] = ()
-    hops: int = 0
+    hops: int = 0  # Number of documents that the question combines, or 0
+    # Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`
     needs: Needs = ()
 
     @property

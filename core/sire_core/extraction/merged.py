@@ -34,15 +34,13 @@ class MergedExtractor:
         language_model: Who reads the chunks.
         rules: What finds the names, and every sentence.
         concurrency: Chunks under way at once; None takes the model's own.
-
-    Attributes:
-        asked: Makes the model's part.
     """
 
     def __init__(
         self, language_model: LanguageModel, rules: RulesExtractor | None = None, *, concurrency: int | None = None
     ) -> None:
         self._rules = rules or RulesExtractor()
+        # Makes the model's part
         self.asked = ModelExtractor(language_model, known_entities=self._names, concurrency=concurrency)
 
     def _names(self, chunk: Chunk) -> Sequence[Entity]:

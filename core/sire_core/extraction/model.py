@@ -50,32 +50,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPrompts:
-    """Instructions of one version.
+    """Instructions of one version."""
 
-    Attributes:
-        joint: One call for the whole record.
-        rewrite: First step of SiReRAG's pipeline: resolve references (section 4.2 and figure 6 of the paper).
-        entities: Second step: named entities with types (figure 7).
-        facts: Third step: facts with triples, given the entities (figure 8).
-        names: First step of MS-RAG's graph: what the passage names (its figure 6).
-        triples: Second step: relations, given the names (figure 5).
-        aliases: Third step: different names of one thing (figure 8).
-        typed: First step of SMART's graph: entities of given types, with descriptions (its table 6 and algorithm 2).
-        related: Second step: relations between these entities, with descriptions and strengths from 1 to 10.
-        keywords: IIER's five keywords of a passage (section 3.1).
-        document: IndexRAG's first stage: all that a document states as questions and answers (section 3.2.1, figure 4).
-    """
-
-    joint: str
-    rewrite: str
-    entities: str
-    facts: str
-    names: str = ""
-    triples: str = ""
-    aliases: str = ""
+    joint: str  # One call for the whole record
+    rewrite: str  # First step of SiReRAG's pipeline: resolve references (section 4.2 and figure 6 of the paper)
+    entities: str  # Second step: named entities with types (figure 7)
+    facts: str  # Third step: facts with triples, given the entities (figure 8)
+    names: str = ""  # First step of MS-RAG's graph: what the passage names (its figure 6)
+    triples: str = ""  # Second step: relations, given the names (figure 5)
+    aliases: str = ""  # Third step: different names of one thing (figure 8)
+    # First step of SMART's graph: entities of given types, with descriptions (its table 6 and algorithm 2)
     typed: str = ""
-    related: str = ""
-    keywords: str = ""
+    related: str = ""  # Second step: relations between these entities, with descriptions and strengths from 1 to 10
+    keywords: str = ""  # IIER's five keywords of a passage (section 3.1)
+    # IndexRAG's first stage: all that a document states as questions and answers (section 3.2.1, figure 4)
     document: str = ""
 
 
@@ -246,21 +234,13 @@ Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, in
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A paper's way to extract.
+    """A paper's way to extract."""
 
-    Attributes:
-        name: In fingerprints of records.
-        calls: Per passage, or per document.
-        first: Its first prompt.
-        ask: All of its calls.
-        whole: Whether the passages of a document are asked about together.
-    """
-
-    name: str
-    calls: int
-    first: Callable[[ExtractionPrompts, Sequence[ChunkInContext]], Prompt]
-    ask: Ask
-    whole: bool = False
+    name: str  # In fingerprints of records
+    calls: int  # Per passage, or per document
+    first: Callable[[ExtractionPrompts, Sequence[ChunkInContext]], Prompt]  # Its first prompt
+    ask: Ask  # All of its calls
+    whole: bool = False  # Whether the passages of a document are asked about together
 
 
 async def _sirerag(

@@ -298,15 +298,10 @@ _CERTAIN = VALUES | {"Work", CODE, TERM}
 
 
 class Piece(NamedTuple):
-    """A part of a passage.
+    """A part of a passage."""
 
-    Attributes:
-        kind: `heading`, `prose`, `row` or `code`.
-        text: Without the marks that Markdown puts around it; backticks stay, they tell what is code.
-    """
-
-    kind: str
-    text: str
+    kind: str  # `heading`, `prose`, `row` or `code`
+    text: str  # Without the marks that Markdown puts around it; backticks stay, they tell what is code
 
 
 def pieces_of(text: str) -> list[Piece]:
@@ -403,20 +398,14 @@ def _may_be_heading(line: str) -> bool:
 
 @dataclass(slots=True)
 class TextSection:
-    """A heading and what follows it.
+    """A heading and what follows it."""
 
-    Attributes:
-        subject: What it is about: the passage's title, else what the heading names or the first sentence defines.
-        sentences: Of its prose and the rows of its tables, without marks of Markdown.
-        spans: What may be a name, per sentence.
-        definitions: What is said of each term that it defines.
-        others: Names outside of sentences, with types: its heading, identifiers in its code.
-    """
-
-    subject: str
+    subject: str  # What it is about: the passage's title, else what the heading names or the first sentence defines
+    # Of its prose and the rows of its tables, without marks of Markdown
     sentences: list[str] = field(default_factory=list)
-    spans: list[list[TextSpan]] = field(default_factory=list)
-    definitions: dict[str, str] = field(default_factory=dict)
+    spans: list[list[TextSpan]] = field(default_factory=list)  # What may be a name, per sentence
+    definitions: dict[str, str] = field(default_factory=dict)  # What is said of each term that it defines
+    # Names outside of sentences, with types: its heading, identifiers in its code
     others: list[tuple[str, str]] = field(default_factory=list)
 
 

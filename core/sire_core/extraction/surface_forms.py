@@ -32,17 +32,11 @@ _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Concatenated texts.
+    """Concatenated texts."""
 
-    Attributes:
-        keys: Of the texts.
-        starts: Where each begins, and behind the last one the end.
-        body: Texts as `folded` gives them, each with a zero behind it.
-    """
-
-    keys: tuple[str, ...]
-    starts: tuple[int, ...]
-    body: bytes
+    keys: tuple[str, ...]  # Of the texts
+    starts: tuple[int, ...]  # Where each begins, and behind the last one the end
+    body: bytes  # Texts as `folded` gives them, each with a zero behind it
 
     @classmethod
     def of(cls, texts: Mapping[str, bytes]) -> Self:
@@ -73,15 +67,10 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class PassageTexts:
-    """Titles and texts of all passages by content hash. An `Incremental` of the corpus.
+    """Titles and texts of all passages by content hash. An `Incremental` of the corpus."""
 
-    Attributes:
-        blocks: The texts; some may be of passages that are gone.
-        gone: Content hashes of these.
-    """
-
-    blocks: tuple[TextBlock, ...] = ()
-    gone: frozenset[str] = frozenset()
+    blocks: tuple[TextBlock, ...] = ()  # The texts; some may be of passages that are gone
+    gone: frozenset[str] = frozenset()  # Content hashes of these
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
@@ -146,15 +135,10 @@ def first_word(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TitleIndex:
-    """Non-empty titles of a corpus. An `Incremental` of it.
+    """Non-empty titles of a corpus. An `Incremental` of it."""
 
-    Attributes:
-        titles: By `first_word`.
-        chunks: Ids of the passages that have a title.
-    """
-
-    titles: dict[str, tuple[str, ...]]
-    chunks: dict[str, tuple[str, ...]]
+    titles: dict[str, tuple[str, ...]]  # By `first_word`
+    chunks: dict[str, tuple[str, ...]]  # Ids of the passages that have a title
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
@@ -207,9 +191,6 @@ class SurfaceForm:
 
     Args:
         text: The wording.
-
-    Attributes:
-        pieces: Its words, the longest first, folded; a text that says it holds them all.
     """
 
     def __init__(self, text: str) -> None:
@@ -217,6 +198,7 @@ class SurfaceForm:
         # `&` and `and` are one word to the linker, so neither has to be there.
         required = {word for word in words if word not in ("&", "and")}
         by_length = sorted(required, key=lambda word: (-len(word), word)) or [""]
+        # Its words, the longest first, folded; a text that says it holds them all
         self.pieces = [word.encode("utf-8", "surrogatepass") for word in by_length]
         single = len(words) == len(written) == 1  # only as it is written, or as a whole name
         self._written = re.compile(_words_pattern(written)) if single else None

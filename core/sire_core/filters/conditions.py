@@ -133,16 +133,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterGroup:
-    """`and` or `or` of one or more filters, or `not` of one.
+    """`and` or `or` of one or more filters, or `not` of one."""
 
-    Attributes:
-        operator: `and`, `or` or `not`.
-        parts: The filters.
-        shape: How deeply they are nested, and how many conditions there are.
-    """
-
-    operator: str
+    operator: str  # `and`, `or` or `not`
     parts: tuple[Filter, ...]
+    # How deeply they are nested, and how many conditions there are
     shape: tuple[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 
 
 class CrossEncoder(ABC):
-    """A model that scores pairs of a question and a text; thread-safe.
+    """A model that scores pairs of a question and a text; thread-safe."""
 
-    Attributes:
-        part_size: Pairs that are scored at once; `scores_within` looks at the clock between them.
-    """
-
-    part_size: int = 1
+    part_size: int = 1  # Pairs that are scored at once; `scores_within` looks at the clock between them
 
     @property
     @abstractmethod

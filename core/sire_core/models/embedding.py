@@ -92,11 +92,7 @@ class _Embedded:
 
 
 class UnitEmbedder:
-    """Vectors of units during one build.
-
-    Attributes:
-        failed: Units that could not be embedded, by id, with the reason; their vectors are zero: words find them.
-    """
+    """Vectors of units during one build."""
 
     def __init__(
         self,
@@ -121,6 +117,7 @@ class UnitEmbedder:
         self._width = width
         self._runner = runner
         self._fits = False  # whether it has returned vectors of the index's length
+        # Units that could not be embedded, by id, with the reason; their vectors are zero: words find them
         self.failed: dict[str, tuple[Unit, str]] = {}
 
     async def embed(self, units: Sequence[Unit | str]) -> FloatArray:

@@ -165,23 +165,15 @@ def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class LexicalState:
-    """What was learned. `keys` are sorted stem keys that two texts or more share; nothing of a text can be read back.
+    """What was learned. `keys` are sorted stem keys that two or more texts share; no text can be read back."""
 
-    Attributes:
-        fitted_on: Number of texts given to `fit`.
-        sampled: Number of texts that the frequencies were counted on.
-        keys: uint64 `[words]`.
-        frequencies: Texts that have the stem, int32 `[words]`.
-        topics: Right singular vectors, float16 `[words, topics]`; `[words, 0]` where the words' meaning is used.
-        fingerprint: Name and digest of all of these.
-    """
-
-    fitted_on: int
-    sampled: int
-    keys: NDArray[np.uint64]
-    frequencies: NDArray[np.int32]
+    fitted_on: int  # Number of texts given to `fit`
+    sampled: int  # Number of texts that the frequencies were counted on
+    keys: NDArray[np.uint64]  # uint64 `[words]`
+    frequencies: NDArray[np.int32]  # Texts that have the stem, int32 `[words]`
+    # Right singular vectors, float16 `[words, topics]`; `[words, 0]` where the words' meaning is used
     topics: NDArray[np.float16]
-    fingerprint: str = ""
+    fingerprint: str = ""  # Name and digest of all of these
 
     @property
     def by_meaning(self) -> bool:

@@ -119,13 +119,7 @@ class OnnxModel:
 
 
 class OnnxGraph:
-    """Tokenizer and graph of a model, loaded.
-
-    Attributes:
-        folder: See above.
-        max_length: Tokens that a run reads, special ones included.
-        outputs: Shapes by name, as the graph declares them; text where a length varies.
-    """
+    """Tokenizer and graph of a model, loaded."""
 
     def __init__(self, name: str, folder: Path, max_length: int) -> None:
         try:
@@ -151,8 +145,9 @@ class OnnxGraph:
             raise ConfigurationError(
                 f"The model {name} reads {', '.join(unknown)}; only {', '.join(_INPUTS)} are known."
             )
-        self.folder = folder
-        self.max_length = min(max_length or _UNLIMITED, _room(folder))
+        self.folder = folder  # See above
+        self.max_length = min(max_length or _UNLIMITED, _room(folder))  # Tokens that a run reads, special ones included
+        # Shapes by name, as the graph declares them; text where a length varies
         self.outputs: dict[str, list[int | str]] = {out.name: list(out.shape) for out in self._session.get_outputs()}
 
     def tokens(self, text: str, limit: int = 0) -> Any:
@@ -253,19 +248,12 @@ def _graph_file(name: str, listed: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How a family of models is used.
+    """How a family of models is used."""
 
-    Attributes:
-        names: Pattern of the names of the family, in lower case with `-` for `_`.
-        pooling: How the vectors of tokens become one: `cls`, `mean`, `max` or `last`.
-        query: Comes before questions.
-        document: Comes before passages.
-    """
-
-    names: str
-    pooling: str = "mean"
-    query: str = ""
-    document: str = ""
+    names: str  # Pattern of the names of the family, in lower case with `-` for `_`
+    pooling: str = "mean"  # How the vectors of tokens become one: `cls`, `mean`, `max` or `last`
+    query: str = ""  # Comes before questions
+    document: str = ""  # Comes before passages
 
 
 _FAMILIES = (

@@ -34,19 +34,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """What a stage takes: the ends of the range to expect; the median is their geometric mean.
+    """What a stage takes: the ends of the range to expect; the median is their geometric mean."""
 
-    Attributes:
-        calls: Model calls, without repairs and repeated requests.
-        input_tokens: Tokens of the prompts.
-        output_tokens: Tokens of the answers.
-        price: US dollars; None when no price is known.
-    """
-
-    calls: tuple[int, int] = (0, 0)
-    input_tokens: tuple[int, int] = (0, 0)
-    output_tokens: tuple[int, int] = (0, 0)
-    price: tuple[float, float] | None = None
+    calls: tuple[int, int] = (0, 0)  # Model calls, without repairs and repeated requests
+    input_tokens: tuple[int, int] = (0, 0)  # Tokens of the prompts
+    output_tokens: tuple[int, int] = (0, 0)  # Tokens of the answers
+    price: tuple[float, float] | None = None  # US dollars; None when no price is known
 
     def __add__(self, other: CostRange) -> CostRange:
         price = None

@@ -39,20 +39,13 @@ def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> 
 
 @dataclass(frozen=True, slots=True)
 class StageUsage:
-    """What one stage (`extract`, `sim_summary` …) has used.
+    """What one stage (`extract`, `sim_summary` …) has used."""
 
-    Attributes:
-        calls: Requests sent to a model, repeated ones included.
-        cached: Answers taken from the store; they cost nothing.
-        input_tokens: Tokens of the prompts.
-        output_tokens: Tokens of the answers.
-        stored_tokens: Tokens that stored answers took when they were asked for, prompts included; nobody pays them now.
-    """
-
-    calls: int = 0
-    cached: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    calls: int = 0  # Requests sent to a model, repeated ones included
+    cached: int = 0  # Answers taken from the store; they cost nothing
+    input_tokens: int = 0  # Tokens of the prompts
+    output_tokens: int = 0  # Tokens of the answers
+    # Tokens that stored answers took when they were asked for, prompts included; nobody pays them now
     stored_tokens: int = 0
 
     def __add__(self, other: StageUsage) -> StageUsage:

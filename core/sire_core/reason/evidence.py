@@ -36,18 +36,11 @@ Admit = Callable[[Sequence["Unit"], Sequence["Unit"]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search of a reasoning.
+    """One search of a reasoning."""
 
-    Attributes:
-        query: What was searched for.
-        ranking: Of the whole pool, as the recipe's selectors left it.
-        found: Positions that count as found, best first.
-        scores: Theirs.
-    """
-
-    query: str
-    ranking: Ranking
-    found: tuple[int, ...]
+    query: str  # What was searched for
+    ranking: Ranking  # Of the whole pool, as the recipe's selectors left it
+    found: tuple[int, ...]  # Positions that count as found, best first
     scores: tuple[float, ...]
 
 

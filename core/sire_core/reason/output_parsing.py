@@ -152,13 +152,10 @@ class AnswerText:
     """Finds the value of `answer` in the pieces of a JSON text, and tidies it as `cite` does.
 
     What is given out is the beginning of what `cite` makes of the whole, unless the JSON turns out to be no reading.
-
-    Attributes:
-        text: What was given out so far.
     """
 
     def __init__(self, hits: int) -> None:
-        self.text = ""
+        self.text = ""  # What was given out so far
         self._hits = hits
         self._raw = ""  # JSON that was not read yet
         self._begun = self._ended = False

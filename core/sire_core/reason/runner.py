@@ -57,56 +57,32 @@ class ReasoningOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to search and reason.
-
-    Attributes:
-        name: Its name.
-        rounds: The steps before the answer; sets `Run.stop`.
-        settings: Arguments that it takes beside `ReasoningOptions`.
-        steps: Most rounds, unless the limits say otherwise.
-        k: Hits of the final context, unless the caller says otherwise; None for all that was collected.
-        thinks: Whether it needs a model even without an answer.
-        merge: How the searches become one ranking.
-    """
+    """A way to search and reason."""
 
     name: str
-    rounds: Callable[[Run], AsyncGenerator[ReasoningStep, None]]
-    settings: tuple[str, ...] = ("config", "edits")
-    steps: int = 0
-    k: int | None = HITS
-    thinks: bool = True
-    merge: Merge = "relative"
+    rounds: Callable[[Run], AsyncGenerator[ReasoningStep, None]]  # The steps before the answer; sets `Run.stop`
+    settings: tuple[str, ...] = ("config", "edits")  # Arguments that it takes beside `ReasoningOptions`
+    steps: int = 0  # Most rounds, unless the limits say otherwise
+    k: int | None = HITS  # Hits of the final context, unless the caller says otherwise; None for all that was collected
+    thinks: bool = True  # Whether it needs a model even without an answer
+    merge: Merge = "relative"  # How the searches become one ranking
 
 
 @dataclass(slots=True)
 class Run:
-    """State of one reasoning.
-
-    Attributes:
-        question: The question.
-        k: Hits of the final context; None for all that was collected.
-        steps: Most rounds.
-        answers: Whether the reader is asked in the end.
-        streams: Whether its answer is given piece by piece as well.
-        calls: The way to the model.
-        evidence: What was found.
-        stop: Why the rounds ended; set by the strategy.
-        edits: Queries of people in the place of the model's, by round.
-        notes: What the reasoning has come to; shown to the reader.
-        reader: How the answer is read from the context.
-    """
+    """State of one reasoning."""
 
     question: str
-    k: int | None
-    steps: int
-    answers: bool
-    streams: bool
-    calls: ModelCalls
-    evidence: Evidence
-    stop: StopReason = "done"
-    edits: Mapping[int, str] = field(default_factory=dict)
-    notes: list[Any] = field(default_factory=list)
-    reader: ReaderConfig = field(default_factory=ReaderConfig)
+    k: int | None  # Hits of the final context; None for all that was collected
+    steps: int  # Most rounds
+    answers: bool  # Whether the reader is asked in the end
+    streams: bool  # Whether its answer is given piece by piece as well
+    calls: ModelCalls  # The way to the model
+    evidence: Evidence  # What was found
+    stop: StopReason = "done"  # Why the rounds ended; set by the strategy
+    edits: Mapping[int, str] = field(default_factory=dict)  # Queries of people in the place of the model's, by round
+    notes: list[Any] = field(default_factory=list)  # What the reasoning has come to; shown to the reader
+    reader: ReaderConfig = field(default_factory=ReaderConfig)  # How the answer is read from the context
     _context: tuple[int, tuple[Hit, ...]] = (-1, ())
 
     async def context(self) -> tuple[Hit, ...]:

@@ -107,13 +107,9 @@ class RetrieverSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignHit(Hit):
-    """A hit of a framework's retriever.
+    """A hit of a framework's retriever."""
 
-    Attributes:
-        original: What the retriever gave.
-    """
-
-    original: Any
+    original: Any  # What the retriever gave
 
 
 def foreign_hit(name: str, text: str, title: object, source: object, score: float, original: object) -> ForeignHit:

@@ -34,17 +34,11 @@ _NAME = re.compile(r"\b[A-Z]\w+")
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A sentence of the evidence.
-
-    Attributes:
-        text: The sentence.
-        hit: Number of the hit that it stands in, from 1.
-        place: Its place among the sentences of that hit, from 0.
-    """
+    """A sentence of the evidence."""
 
     text: str
-    hit: int
-    place: int
+    hit: int  # Number of the hit that it stands in, from 1
+    place: int  # Its place among the sentences of that hit, from 0
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:

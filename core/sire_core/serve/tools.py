@@ -234,15 +234,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Result of a tool.
+    """Result of a tool."""
 
-    Attributes:
-        text: For the model to read, with the documents' ids in brackets.
-        output: The same for programs.
-    """
-
-    text: str
-    output: BaseModel
+    text: str  # For the model to read, with the documents' ids in brackets
+    output: BaseModel  # The same for programs
 
 
 class IndexTools:

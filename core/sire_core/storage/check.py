@@ -36,17 +36,11 @@ _DERIVED = "Nothing: it is not used, and made again from index.sqlite when it is
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Damage of a file.
+    """Damage of a file."""
 
-    Attributes:
-        file: Path inside the folder.
-        problem: What is wrong.
-        advice: What to do.
-    """
-
-    file: str
-    problem: str
-    advice: str
+    file: str  # Path inside the folder
+    problem: str  # What is wrong
+    advice: str  # What to do
 
 
 def check_folder(path: Path) -> list[Finding]:

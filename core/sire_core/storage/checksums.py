@@ -43,24 +43,17 @@ _KINDS: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A table whose rows have checksums.
+    """A table whose rows have checksums."""
 
-    Attributes:
-        name: In the database.
-        columns: What a checksum covers, and `kinds` their types: a letter each, `t` text, `i` integer, `r` real, `b`
-            bytes, in upper case with NULL. The column `checksum` stands before long ones in the schema, so that adding
-            up checksums does not read them.
-        part: The column whose values divide the rows into parts; empty for one part.
-        beside: Columns that the checksum does not cover.
-        elsewhere: Columns that are empty in a row where an SQL expression gives their value, which the checksum
-            covers.
-    """
-
-    name: str
+    name: str  # In the database
+    # What a checksum covers, and `kinds` their types: a letter each, `t` text, `i` integer, `r` real, `b` bytes, in
+    # upper case with NULL. The column `checksum` stands before long ones in the schema, so that adding up checksums
+    # does not read them.
     columns: tuple[str, ...]
     kinds: str
-    part: str = ""
-    beside: tuple[str, ...] = ()
+    part: str = ""  # The column whose values divide the rows into parts; empty for one part
+    beside: tuple[str, ...] = ()  # Columns that the checksum does not cover
+    # Columns that are empty in a row where an SQL expression gives their value, which the checksum covers
     elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property

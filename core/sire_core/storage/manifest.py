@@ -23,24 +23,16 @@ FORGOTTEN = "forgotten"
 
 @dataclass(frozen=True, slots=True)
 class BuiltRecipe:
-    """A recipe whose units are in the index.
+    """A recipe whose units are in the index."""
 
-    Attributes:
-        name: Name in the registry.
-        config: Settings; `REGISTRY[name](**config)` makes the recipe again. Those read from a folder stay marked as
-            such; see `sire_core.untrusted_settings`.
-        organizers: (name, settings) of what was built.
-        owners: Build fingerprints of the organizers, in the same order.
-        extraction: Fingerprint of the records it was built from; empty when it needs none.
-        language_model: Fingerprint of the model it was built with; empty without one.
-    """
-
-    name: str
+    name: str  # Name in the registry
+    # Settings; `REGISTRY[name](**config)` makes the recipe again. Those read from a folder stay marked as such; see
+    # `sire_core.untrusted_settings`.
     config: Mapping[str, Any]
-    organizers: tuple[tuple[str, Mapping[str, Any]], ...]
-    owners: tuple[str, ...]
-    extraction: str = ""
-    language_model: str = ""
+    organizers: tuple[tuple[str, Mapping[str, Any]], ...]  # (name, settings) of what was built
+    owners: tuple[str, ...]  # Build fingerprints of the organizers, in the same order
+    extraction: str = ""  # Fingerprint of the records it was built from; empty when it needs none
+    language_model: str = ""  # Fingerprint of the model it was built with; empty without one
 
     @property
     def pool(self) -> str:

@@ -62,14 +62,10 @@ def note_changes(db: sqlite3.Connection, writes: CheckedWrites, commit: Commit) 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a vector store receives.
+    """What a vector store receives."""
 
-    Attributes:
-        owners: Whose units it gets: those of every recipe that was opened with it.
-        marks: What may stand in its table: an id of this index's own and the name of a push. Two while one is on.
-    """
-
-    owners: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()  # Whose units it gets: those of every recipe that was opened with it
+    # What may stand in its table: an id of this index's own and the name of a push. Two while one is on.
     marks: tuple[str, ...] = ()
 
 

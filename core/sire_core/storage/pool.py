@@ -63,25 +63,15 @@ _TEXTS = ("documents", "titles", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class CorpusColumns:
-    """Columns of a pool about the whole corpus. An `Incremental` of it.
+    """Columns of a pool about the whole corpus. An `Incremental` of it."""
 
-    Attributes:
-        chunk_ids: Ids of the chunks, in corpus order.
-        chunk_documents: Document numbers of the chunks.
-        chunk_metadata: Numbers of their metadata.
-        documents: Ids of the documents, in corpus order, as JSON.
-        titles: Titles of the documents, likewise.
-        count: How many documents.
-        metadata: The different metadata of chunks as JSON, with their numbers.
-    """
-
-    chunk_ids: NDArray[np.bytes_]
-    chunk_documents: NDArray[np.int64]
-    chunk_metadata: NDArray[np.int64]
-    documents: bytes
-    titles: bytes
-    count: int
-    metadata: Mapping[str, int]
+    chunk_ids: NDArray[np.bytes_]  # Ids of the chunks, in corpus order
+    chunk_documents: NDArray[np.int64]  # Document numbers of the chunks
+    chunk_metadata: NDArray[np.int64]  # Numbers of their metadata
+    documents: bytes  # Ids of the documents, in corpus order, as JSON
+    titles: bytes  # Titles of the documents, likewise
+    count: int  # How many documents
+    metadata: Mapping[str, int]  # The different metadata of chunks as JSON, with their numbers
 
     @classmethod
     def of(cls, corpus: StoredCorpus) -> Self:
@@ -153,49 +143,27 @@ def _longer(known: bytes, names: Iterable[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Arrays over the units of a recipe, chunks first, then each organizer's units by level and corpus order.
+    """Arrays over the units of a recipe, chunks first, then each organizer's units by level and corpus order."""
 
-    Attributes:
-        generation: Generation of the index it was made from.
-        matrix: Unit-length vectors, float32 `[n, d]`.
-        ids: Unit ids, `[n]`.
-        kinds: Codes into `kind_names`, `[n]`.
-        levels: `[n]`.
-        ranks: 0 for units of the corpus, then the number of the organizer in the recipe's order, `[n]`.
-        indptr: CSR of provenance, `[n + 1]`.
-        indices: Chunk numbers; the sources of unit i are `indices[indptr[i]:indptr[i + 1]]`.
-        chunk_ids: Ids of the chunks by number.
-        chunk_documents: Document numbers of the chunks.
-        chunk_metadata: Numbers into `metadata` of the chunks.
-        offsets: Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`.
-        rows: Units as compressed JSON, one after the other.
-        documents: Document ids by number, as JSON bytes; parsed when they are needed.
-        titles: Titles of the documents by number, as JSON bytes; empty where there is none.
-        metadata: The different metadata that chunks have, as JSON bytes; parsed when they are needed.
-        kind_names: Names of kinds by code: those that are built in, then the user's own.
-        files: The files that the arrays are mapped from; None in memory.
-        stamp: Of the files, when they were verified.
-    """
-
-    generation: int
-    matrix: NDArray[np.float32]
-    ids: NDArray[np.bytes_]
-    kinds: NDArray[np.uint8]
-    levels: NDArray[np.uint8]
-    ranks: NDArray[np.uint8]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    chunk_ids: NDArray[np.bytes_]
-    chunk_documents: NDArray[np.int64]
-    chunk_metadata: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    rows: NDArray[np.uint8]
-    documents: bytes
-    titles: bytes
-    metadata: bytes
-    kind_names: tuple[str, ...] = BUILT_IN_KINDS
-    files: DerivedFiles | None = None
-    stamp: tuple[tuple[int, int, int], ...] = ()
+    generation: int  # Generation of the index it was made from
+    matrix: NDArray[np.float32]  # Unit-length vectors, float32 `[n, d]`
+    ids: NDArray[np.bytes_]  # Unit ids, `[n]`
+    kinds: NDArray[np.uint8]  # Codes into `kind_names`, `[n]`
+    levels: NDArray[np.uint8]  # `[n]`
+    ranks: NDArray[np.uint8]  # 0 for units of the corpus, then the number of the organizer in the recipe's order, `[n]`
+    indptr: NDArray[np.int64]  # CSR of provenance, `[n + 1]`
+    indices: NDArray[np.int64]  # Chunk numbers; the sources of unit i are `indices[indptr[i]:indptr[i + 1]]`
+    chunk_ids: NDArray[np.bytes_]  # Ids of the chunks by number
+    chunk_documents: NDArray[np.int64]  # Document numbers of the chunks
+    chunk_metadata: NDArray[np.int64]  # Numbers into `metadata` of the chunks
+    offsets: NDArray[np.int64]  # Bytes of unit i in `rows` are `offsets[i]:offsets[i + 1]`
+    rows: NDArray[np.uint8]  # Units as compressed JSON, one after the other
+    documents: bytes  # Document ids by number, as JSON bytes; parsed when they are needed
+    titles: bytes  # Titles of the documents by number, as JSON bytes; empty where there is none
+    metadata: bytes  # The different metadata that chunks have, as JSON bytes; parsed when they are needed
+    kind_names: tuple[str, ...] = BUILT_IN_KINDS  # Names of kinds by code: those that are built in, then the user's own
+    files: DerivedFiles | None = None  # The files that the arrays are mapped from; None in memory
+    stamp: tuple[tuple[int, int, int], ...] = ()  # Of the files, when they were verified
 
     def unit(self, position: int, order: Sequence[int] | None = None) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit and the ids of its documents, in order of its chunks."""

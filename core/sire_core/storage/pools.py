@@ -32,17 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """A commit, as far as pools depend on it.
+    """A commit, as far as pools depend on it."""
 
-    Attributes:
-        generation: Of the index after it.
-        commit: What was committed.
-        update: Documents and chunks before and after it.
-    """
-
-    generation: int
-    commit: Commit
-    update: CorpusUpdate
+    generation: int  # Of the index after it
+    commit: Commit  # What was committed
+    update: CorpusUpdate  # Documents and chunks before and after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +49,14 @@ class _New:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedPool:
-    """A pool after a commit. Unchanged rows are not copied in memory: they are written from the old pool.
+    """A pool after a commit. Unchanged rows are not copied in memory: they are written from the old pool."""
 
-    Attributes:
-        generation: Of the index after the commit.
-        before: The pool before.
-        columns: Everything but matrix and rows, by the names of `Pool`.
-        matrix: Pieces of the matrix.
-        rows: Pieces of the rows.
-        staying: Units at the beginning that stay where they were.
-    """
-
-    generation: int
-    before: Pool
-    columns: Mapping[str, Any]
-    matrix: Sequence[NDArray[np.float32]]
-    rows: Sequence[NDArray[np.uint8]]
-    staying: int
+    generation: int  # Of the index after the commit
+    before: Pool  # The pool before
+    columns: Mapping[str, Any]  # Everything but matrix and rows, by the names of `Pool`
+    matrix: Sequence[NDArray[np.float32]]  # Pieces of the matrix
+    rows: Sequence[NDArray[np.uint8]]  # Pieces of the rows
+    staying: int  # Units at the beginning that stay where they were
 
     def in_memory(self) -> Pool:
         """Return the pool as arrays."""

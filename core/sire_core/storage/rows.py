@@ -156,29 +156,18 @@ def _place(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Everything that one build, add, update or delete changes.
+    """Everything that one build, add, update or delete changes."""
 
-    Attributes:
-        put_documents: New or changed documents.
-        drop_documents: Ids of documents that are gone.
-        put_chunks: New chunks.
-        drop_chunks: Ids of chunks that are gone.
-        deltas: Changes by owner (organizer fingerprints and `CORPUS`).
-        vectors: Vectors of all put units, by unit id.
-        revectors: New vectors of units that stay, after the embedder was refitted.
-        drop_owners: Owners whose units, edges and state go altogether.
-        manifest: The manifest after the change.
-    """
-
-    put_documents: Sequence[StoredDocument] = ()
-    drop_documents: Sequence[str] = ()
-    put_chunks: Sequence[Chunk] = ()
-    drop_chunks: Sequence[str] = ()
-    deltas: Mapping[str, Delta] = field(default_factory=dict)
-    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    put_documents: Sequence[StoredDocument] = ()  # New or changed documents
+    drop_documents: Sequence[str] = ()  # Ids of documents that are gone
+    put_chunks: Sequence[Chunk] = ()  # New chunks
+    drop_chunks: Sequence[str] = ()  # Ids of chunks that are gone
+    deltas: Mapping[str, Delta] = field(default_factory=dict)  # Changes by owner (organizer fingerprints and `CORPUS`)
+    vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # Vectors of all put units, by unit id
+    # New vectors of units that stay, after the embedder was refitted
     revectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    drop_owners: Sequence[str] = ()
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+    drop_owners: Sequence[str] = ()  # Owners whose units, edges and state go altogether
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # The manifest after the change
 
 
 SCHEMA = (

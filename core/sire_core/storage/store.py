@@ -72,15 +72,10 @@ _WEEK = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Stamp and time of a successful full verification.
+    """Stamp and time of a successful full verification."""
 
-    Attributes:
-        stamp: What the file looked like.
-        at: When all of it was read last, in seconds.
-    """
-
-    stamp: FileStamp
-    at: int
+    stamp: FileStamp  # What the file looked like
+    at: int  # When all of it was read last, in seconds
 
 
 class Verification:

@@ -29,32 +29,20 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Whether an entry has one of some facts.
-
-    Attributes:
-        facts: The facts.
-        wanted: False turns it round.
-    """
+    """Whether an entry has one of some facts."""
 
     facts: tuple[str, ...]
-    wanted: bool = True
+    wanted: bool = True  # False turns it round
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """How the number of a key compares; false where an entry has none.
+    """How the number of a key compares; false where an entry has none."""
 
-    Attributes:
-        key: Metadata key.
-        operator: `lt`, `lte`, `gt`, `gte`.
-        value: What it is compared with.
-        wanted: False turns it round.
-    """
-
-    key: str
-    operator: str
-    value: float
-    wanted: bool = True
+    key: str  # Metadata key
+    operator: str  # `lt`, `lte`, `gt`, `gte`
+    value: float  # What it is compared with
+    wanted: bool = True  # False turns it round
 
     def fallback(self) -> Has | None:
         """For databases without numbers: whether there is one. None: nothing can be said."""
@@ -63,15 +51,10 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Several tests.
+    """Several tests."""
 
-    Attributes:
-        operator: `and` or `or`.
-        parts: At least one.
-    """
-
-    operator: str
-    parts: tuple[Test, ...]
+    operator: str  # `and` or `or`
+    parts: tuple[Test, ...]  # At least one
 
 
 Test = Union[Has, Number, Joined]

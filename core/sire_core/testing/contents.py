@@ -16,19 +16,12 @@ from sire_core.types import Chunk, Document, Edge, Unit, UnitKind
 
 @dataclass(frozen=True, slots=True)
 class IndexContents:
-    """Chunks, and one recipe's units, edges and vectors.
+    """Chunks, and one recipe's units, edges and vectors."""
 
-    Attributes:
-        chunks: By id, in corpus order.
-        units: By id.
-        edges: In the store's order.
-        vectors: Bytes of the float32 vectors by unit id.
-    """
-
-    chunks: Mapping[str, Chunk]
-    units: Mapping[str, Unit]
-    edges: tuple[Edge, ...]
-    vectors: Mapping[str, bytes]
+    chunks: Mapping[str, Chunk]  # By id, in corpus order
+    units: Mapping[str, Unit]  # By id
+    edges: tuple[Edge, ...]  # In the store's order
+    vectors: Mapping[str, bytes]  # Bytes of the float32 vectors by unit id
 
     def said(self, *kinds: UnitKind) -> set[tuple[str, str, frozenset[str]]]:
         """(kind, text, passages) of the units of some kinds, of all when none is given: what matters to a reader."""

@@ -32,23 +32,15 @@ _KEYWORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One prompt that a scripted model got.
+    """One prompt that a scripted model got."""
 
-    Attributes:
-        instructions: Our words (the whole system message on a server).
-        data: The data block.
-        schema: The JSON schema that was asked for, or None for text. Empty when a server does not know it.
-        number: 1 for the first call of the model.
-        attempt: How many calls had the same input before, repairs included.
-        active: Calls under way, this one included.
-    """
-
-    instructions: str
-    data: str = ""
+    instructions: str  # Our words (the whole system message on a server)
+    data: str = ""  # The data block
+    # The JSON schema that was asked for, or None for text. Empty when a server does not know it.
     schema: Mapping[str, Any] | None = None
-    number: int = 1
-    attempt: int = 0
-    active: int = 1
+    number: int = 1  # 1 for the first call of the model
+    attempt: int = 0  # How many calls had the same input before, repairs included
+    active: int = 1  # Calls under way, this one included
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -51,24 +51,17 @@ class Features:
     """What a server turned out to support, learnt from its refusals.
 
     Shared by every copy of a client. Only ever steps down, so that concurrent calls agree.
-
-    Attributes:
-        format: Index into `FORMATS`.
-        fixed: Whether the user chose the format; then it is not changed.
-        token_key: Name of the answer's length limit; newer models want `max_completion_tokens`.
-        slow: Whether a whole answer took longer than one waits without news; then answers are streamed.
-        confirmed: Index of the weakest format that the server has answered; -1 for none.
-        most_tokens: Longest answer that the server takes; None where it has not said.
-        left_out: Parameters that the server refuses (`temperature`, `stop`, `stream_options`, `stream`).
     """
 
-    format: int = 0
-    fixed: bool = False
+    format: int = 0  # Index into `FORMATS`
+    fixed: bool = False  # Whether the user chose the format; then it is not changed
+    # Name of the answer's length limit; newer models want `max_completion_tokens`
     token_key: str = "max_tokens"  # noqa: S105 - tokens of text
+    # Parameters that the server refuses (`temperature`, `stop`, `stream_options`, `stream`)
     left_out: set[str] = field(default_factory=set)
-    slow: bool = False
-    confirmed: int = -1
-    most_tokens: int | None = None
+    slow: bool = False  # Whether a whole answer took longer than one waits without news; then answers are streamed
+    confirmed: int = -1  # Index of the weakest format that the server has answered; -1 for none
+    most_tokens: int | None = None  # Longest answer that the server takes; None where it has not said
 
     @classmethod
     def of(cls, structured: str) -> Features:

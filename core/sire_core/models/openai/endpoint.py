@@ -61,19 +61,12 @@ _LOCAL_KEY = "unused"  # servers of one's own take any key
 
 @dataclass(frozen=True, slots=True)
 class OfficialClient:
-    """The arguments of the official client.
+    """The arguments of the official client."""
 
-    Attributes:
-        base_url: Address of the server; None for OpenAI's own (or the environment's).
-        api_key: Key; None takes `OPENAI_API_KEY`.
-        settings: More arguments, `timeout` among them.
-        bounds: Of every response.
-    """
-
-    base_url: str | None
-    api_key: str | None
-    settings: Mapping[str, Any]
-    bounds: ResponseBounds
+    base_url: str | None  # Address of the server; None for OpenAI's own (or the environment's)
+    api_key: str | None  # Key; None takes `OPENAI_API_KEY`
+    settings: Mapping[str, Any]  # More arguments, `timeout` among them
+    bounds: ResponseBounds  # Of every response
 
     def __post_init__(self) -> None:
         if self._credentials() and self.api_key is not None:
@@ -197,9 +190,6 @@ class LoopClients:
 
     Clients are closed by `aclose`, and otherwise when this object goes or the process ends, so that scripts that use
     the sync face do not leave open sockets behind.
-
-    Attributes:
-        has_answered: Whether the server has ever answered, to whichever client.
     """
 
     def __init__(self, make: Callable[[], Any], concurrency: int) -> None:
@@ -207,7 +197,7 @@ class LoopClients:
         self._concurrency = concurrency
         self._lock = threading.Lock()
         self._links: _Links = {}
-        self.has_answered = False
+        self.has_answered = False  # Whether the server has ever answered, to whichever client
         AdaptiveGate(concurrency)  # complain now, not at the first call
         weakref.finalize(self, _close_all, self._links)
 

@@ -76,17 +76,12 @@ class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
 
 
 class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
-    """The server refused the form of the request.
-
-    Attributes:
-        status: HTTP status.
-        words: What the server said; may be empty.
-    """
+    """The server refused the form of the request."""
 
     def __init__(self, fault: Exception) -> None:
         super().__init__(explain_fault(fault))
-        self.status = status_of(fault)
-        self.words = words_of(fault)
+        self.status = status_of(fault)  # HTTP status
+        self.words = words_of(fault)  # What the server said; may be empty
 
 
 _WORDS = ("error", "message", "detail", "errors", "error_message", "error_description", "msg", "reason", "title")
@@ -355,21 +350,13 @@ def _whole_body(response: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential back-off with jitter.
+    """Exponential back-off with jitter."""
 
-    Attributes:
-        max_retries: Repetitions after the first try.
-        base: Seconds before the first repetition, doubled every time.
-        cap: Longest wait of our own.
-        max_retry_after: Longest wait that a server may ask for; beyond it the call fails.
-        seed: Makes the jitter repeatable.
-    """
-
-    max_retries: int = 6
-    base: float = 0.5
-    cap: float = 30.0
-    max_retry_after: float = 300.0
-    seed: int | None = None
+    max_retries: int = 6  # Repetitions after the first try
+    base: float = 0.5  # Seconds before the first repetition, doubled every time
+    cap: float = 30.0  # Longest wait of our own
+    max_retry_after: float = 300.0  # Longest wait that a server may ask for; beyond it the call fails
+    seed: int | None = None  # Makes the jitter repeatable
 
     def __post_init__(self) -> None:
         if self.max_retries < 0 or self.base < 0 or self.cap < 0:

@@ -20,15 +20,10 @@ from sire_core.models.plain_answers import loop_at
 
 @dataclass(frozen=True, slots=True)
 class ResponseBounds:
-    """Bounds of every response of a client.
+    """Bounds of every response of a client."""
 
-    Attributes:
-        deadline: Most seconds from a request to the end of its response.
-        max_bytes: Most bytes of a response.
-    """
-
-    deadline: float
-    max_bytes: int
+    deadline: float  # Most seconds from a request to the end of its response
+    max_bytes: int  # Most bytes of a response
 
     def apply(self, client: Any) -> None:
         """Keep them on an `httpx.AsyncClient` (or one that behaves like it), beside hooks that it has."""
@@ -137,14 +132,10 @@ def _mapping(found: Any) -> Mapping[str, Any]:
 
 
 class StreamedAnswer:
-    """Takes the `chat.completion.chunk`s of a stream and has the `chat.completion` they stand for.
-
-    Attributes:
-        text: The text so far.
-    """
+    """Takes the `chat.completion.chunk`s of a stream and has the `chat.completion` they stand for."""
 
     def __init__(self) -> None:
-        self.text = ""
+        self.text = ""  # The text so far
         self._refusal = ""
         self._thoughts = ""  # name of the field in which the server puts what the model thinks
         self._finish = ""

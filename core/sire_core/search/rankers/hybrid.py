@@ -106,12 +106,7 @@ class _Fused:
 
 @dataclass(frozen=True, slots=True)
 class ExcludeKinds:
-    """Leaves kinds out of a ranking, so that they take no ranks when it is fused with others.
-
-    Attributes:
-        ranker: Who ranks.
-        kinds: What is left out.
-    """
+    """Leaves kinds out of a ranking, so that they take no ranks when it is fused with others."""
 
     ranker: Ranker
     kinds: tuple[str, ...]
@@ -152,12 +147,7 @@ class _Stripped:
 
 @dataclass(frozen=True, slots=True)
 class Instructed:
-    """Ranks for the question with a text appended, as SiReRAG's released notebooks do with any retriever.
-
-    Attributes:
-        ranker: Who ranks.
-        instruction: What is appended.
-    """
+    """Ranks for the question with a text appended, as SiReRAG's released notebooks do with any retriever."""
 
     ranker: Ranker
     instruction: str

@@ -46,18 +46,12 @@ class SQIndex:
 
     Products of whole numbers are exact, and how far rounding may change a product is known. So it is certain which rows
     cannot be among the nearest; the few others are compared by their exact vectors.
-
-    Attributes:
-        matrix: Rows of length 1 at most, `[n, d]`.
-        codes: The rounded rows.
-        scale: What a level is worth.
-        error: Length of what rounding took from a row, at most.
     """
 
-    matrix: FloatArray
-    codes: Any
-    scale: float
-    error: float
+    matrix: FloatArray  # Rows of length 1 at most, `[n, d]`
+    codes: Any  # The rounded rows
+    scale: float  # What a level is worth
+    error: float  # Length of what rounding took from a row, at most
 
     @classmethod
     def of(cls, view: View) -> SQIndex:

@@ -36,15 +36,10 @@ _TIE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Vectors with one byte per number: a quarter of their size, cosines within about 0.002.
+    """Vectors with one byte per number: a quarter of their size, cosines within about 0.002."""
 
-    Attributes:
-        codes: int8 `[n, d]`.
-        scales: What a code of 1 is worth in each row, `[n]`.
-    """
-
-    codes: NDArray[np.int8]
-    scales: FloatArray
+    codes: NDArray[np.int8]  # int8 `[n, d]`
+    scales: FloatArray  # What a code of 1 is worth in each row, `[n]`
 
     @classmethod
     def of(cls, matrix: FloatArray) -> Bytes:
@@ -78,15 +73,10 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class FollowedIndex:
-    """A vector store, and what it has still to hear of.
-
-    Attributes:
-        index: The store.
-        behind: Gives the ids of the units that it has not got yet, or not as they are.
-    """
+    """A vector store, and what it has still to hear of."""
 
     index: VectorIndex
-    behind: Callable[[], Collection[str]]
+    behind: Callable[[], Collection[str]]  # Gives the ids of the units that it has not got yet, or not as they are
 
     def waiting(self, view: View) -> BoolArray:
         """Which units of a pool it cannot list rightly, `[size]`."""
@@ -178,14 +168,11 @@ class VectorStoreRanker:
     source makes of filters: more is asked for until enough units are left or the source has no more. What a store that
     follows the index has not got yet stands where its cosine stands among those of what is listed, with a score between
     theirs.
-
-    Attributes:
-        source: Where the order comes from.
-        adds_waiting: Whether what the store has not got yet is found, too; off where the source itself leaves
-            something out on purpose, to which nobody here could hold.
     """
 
-    source: RankedSource
+    source: RankedSource  # Where the order comes from
+    # Whether what the store has not got yet is found, too; off where the source itself leaves something out on purpose,
+    # to which nobody here could hold
     adds_waiting: bool = True
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:

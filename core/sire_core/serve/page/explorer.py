@@ -22,38 +22,24 @@ _KEPT = 6
 
 @dataclass(frozen=True, slots=True)
 class ExplorerQuery:
-    """A question and the options of its search.
-
-    Attributes:
-        question: The question.
-        recipe: Name of a recipe that the folder holds; empty for the latest.
-        k: Number of hits.
-        filter: A filter; empty for none.
-        settings: Settings of the search as `key=value` words.
-        returns: As in `Index.search`.
-    """
+    """A question and the options of its search."""
 
     question: str
-    recipe: str = ""
-    k: int = 5
-    filter: str = ""
-    settings: str = ""
-    returns: str = "passages"
+    recipe: str = ""  # Name of a recipe that the folder holds; empty for the latest
+    k: int = 5  # Number of hits
+    filter: str = ""  # A filter; empty for none
+    settings: str = ""  # Settings of the search as `key=value` words
+    returns: str = "passages"  # As in `Index.search`
 
 
 @dataclass(slots=True)
 class Explorer:
-    """Searches an index with all its recipes; read only.
+    """Searches an index with all its recipes; read only."""
 
-    Attributes:
-        open: Opens the index for a recipe (empty for the latest) and settings as `key=value` words.
-        model: Model of the reasoning; None for evidence only.
-        title: Name of the index.
-    """
-
+    # Opens the index for a recipe (empty for the latest) and settings as `key=value` words
     open: Callable[[str, Sequence[str]], Index]
-    model: LanguageModel | None = None
-    title: str = "index"
+    model: LanguageModel | None = None  # Model of the reasoning; None for evidence only
+    title: str = "index"  # Name of the index
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
 
     def index(self, recipe: str = "", settings: str = "") -> Index:

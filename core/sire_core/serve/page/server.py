@@ -50,16 +50,12 @@ class Guard:
 
     A link elsewhere opens a page, but what its address asks for is left out: only this page, and a person who
     types an address, can make a search. Other requests from elsewhere (an image, a frame, a prefetch) are refused.
-
-    Attributes:
-        app: What is guarded.
-        hosts: Names by which the server may be called, without port; empty for any, which a token has to go with.
-        token: What has to be shown, once in the address (`?token=`) and then by a cookie; empty for none.
     """
 
-    app: App
+    app: App  # What is guarded
+    # Names by which the server may be called, without port; empty for any, which a token has to go with
     hosts: Collection[str] = LOOPBACK
-    token: str = ""
+    token: str = ""  # What has to be shown, once in the address (`?token=`) and then by a cookie; empty for none
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
