@@ -36,7 +36,7 @@ from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 from sire_core.recipes.iier.rank import ChainQuestion, walk_chains
 from sire_core.recipes.iier.scorers import HeuristicScorer
 from sire_core.recipes.published import ablations_of
-from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import KnownSimilarities
 
 SEEDS, LENGTH, KEYWORDS = 3, 5, 5
 HOLDERS = 0.01

@@ -113,7 +113,7 @@ def one(way: str, given: argparse.Namespace, passages: int) -> dict[str, Any]:
     from sire_core.derive.runners import RayRunner
     from sire_core.evaluate.datasets import load_dataset
     from sire_core.models.sync import run_sync
-    from sire_core.testing.contents import read_contents
+    from sire_core.testing.contracts import read_contents
 
     documents = load_dataset(given.data / "2wikimultihopqa").documents[:passages]
     start = time.monotonic()

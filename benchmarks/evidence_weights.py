@@ -35,7 +35,7 @@ from sire_core.recipes.sire.weights import (
     Weights,
 )
 from sire_core.search.ranking import ScoredRanking
-from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import KnownSimilarities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -40,7 +40,7 @@ from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
 from sire_core.search.ranking import ScoredRanking
-from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import KnownSimilarities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -64,7 +64,7 @@ def cost(given: list[Document], change: int, recipe: str) -> dict[str, dict[str,
 
 def calls(given: list[Document], change: int, recipe: str) -> dict[str, dict[str, float]]:
     """Requests to a scripted model of building, adding and deleting."""
-    from sire_core.testing.scripted_model import ScriptedModel
+    from sire_core.testing.doubles import ScriptedModel
 
     some = given[-change:]
     with Index(recipe=recipe, chunker=None, language_model=ScriptedModel()) as index:

@@ -28,7 +28,7 @@ from sire_core.evaluate.datasets import load_dataset
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Embedder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 PAGE = Path(__file__).parents[1] / "docs" / "stores.md"
 SIZE = 128

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from langchain_sire.callbacks import inner_config
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import CheckedModel, check_language_model, cut_at
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
-from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, UsageSink

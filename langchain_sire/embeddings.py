@@ -12,9 +12,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from sire_core.errors import ConfigurationError, SireError
-from sire_core.models.embedders import answer_text, resolve_embedder
+from sire_core.models.embedders import FrameworkEmbedder, answer_text, resolve_embedder
 from sire_core.models.embedding import TextError
-from sire_core.models.framework_embedder import FrameworkEmbedder
 from sire_core.models.sync import call
 
 if TYPE_CHECKING:

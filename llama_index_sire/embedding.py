@@ -14,8 +14,7 @@ from llama_index.core.embeddings.mock_embed_model import MockEmbedding
 from llama_index.core.schema import QueryBundle
 
 from llama_index_sire.calls import awaits, call, overrides
-from sire_core.models.embedders import answer_text
-from sire_core.models.framework_embedder import FrameworkEmbedder
+from sire_core.models.embedders import FrameworkEmbedder, answer_text
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray

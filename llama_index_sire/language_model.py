@@ -16,9 +16,9 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 
 from llama_index_sire.calls import overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
+from sire_core.models.answers import schema_hint
 from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import schema_hint
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest

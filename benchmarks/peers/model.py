@@ -1,6 +1,6 @@
 """What the scripted model answers to the prompts of every peer: names and sentences of the passage, in its format.
 
-One function finds the names (`rule_answer` of `sire_core.testing.scripted_model`), so that all systems build their
+One function finds the names (`rule_answer` of `sire_core.testing.doubles`), so that all systems build their
 graphs from the same extraction; a better model would help all of them. It answers at once: what is measured is the
 software around it.
 """
@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from sire_core.testing.scripted_model import ScriptedCall, default_script, rule_answer
+from sire_core.testing.doubles import ScriptedCall, default_script, rule_answer
 
 __all__ = ["answer"]
 

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from sire_core.search.ranking import ScoredRanking as ScoredRanking
     from sire_core.search.ranking import answer_or_reason as answer_or_reason
     from sire_core.search.ranking import best_first as best_first
-    from sire_core.search.similarities import KnownSimilarities as KnownSimilarities
     from sire_core.search.vectors.flat import Flat as Flat
+    from sire_core.search.vectors.sq_index import KnownSimilarities as KnownSimilarities
     from sire_core.settings import Component as Component
     from sire_core.settings import ResolvedSettings as ResolvedSettings
     from sire_core.settings import check_settings as check_settings
@@ -103,7 +103,7 @@ _MODULES = {
     "search.ranking": "NotedRanking ScoredRanking answer_or_reason best_first",
     "search.rankers.hybrid": "Hybrid",
     "search.rankers.lexical": "Lexical",
-    "search.similarities": "KnownSimilarities",
+    "search.vectors.sq_index": "KnownSimilarities",
     "search.vectors.flat": "Flat",
     "settings": "Component ResolvedSettings check_settings refuse_unused setting",
     "types": "Edge PathStep Unit UnitKind hash64 unit_id",

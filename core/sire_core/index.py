@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from sire_core.build.writer import IndexWriter
-from sire_core.configuration import Configuration
+from sire_core.configuration import Configuration, explains_settings
 from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
-from sire_core.index_keywords import explains_settings
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
 from sire_core.search.validity import filter_as_of

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.index_files import IndexFiles, PendingUnits
     from sire_core.storage.manifest import BuiltRecipe, Manifest
-    from sire_core.storage.pool import Pool
-    from sire_core.storage.pools import Pools
+    from sire_core.storage.pool import Pool, Pools
     from sire_core.storage.store import LazyReader
     from sire_core.types import Document, Failure
 
@@ -258,7 +257,7 @@ class Reader:
     def _pinned(self) -> tuple[PoolView, Recipe]:
         """The newest generation, with edges and notes on a connection that stays at its commit."""
         from sire_core.storage.manifest import Manifest
-        from sire_core.storage.pools import Pools
+        from sire_core.storage.pool import Pools
         from sire_core.storage.store import LazyReader, Store
 
         files, newest = self.files(), self._load_newest(wait=True)

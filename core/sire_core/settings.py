@@ -271,3 +271,11 @@ def _range(bounds: Mapping[str, Any]) -> str:
     if low is not None:
         return f" of at least {low:g}"
     return "" if high is None else f" of at most {high:g}"
+
+
+def need_torch(what: str) -> None:
+    """Raise if torch is not installed, before anything is paid or computed."""
+    try:
+        import torch  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise ConfigurationError(f'{what} needs torch: pip install "sire-rag[torch]"') from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
-from sire_core.algorithms.words import without_link_targets
+from sire_core.algorithms.text import without_link_targets
 from sire_core.errors import ConfigurationError
 
 _UNIT = 24

@@ -9,7 +9,7 @@ from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 pytestmark = pytest.mark.default_recipe

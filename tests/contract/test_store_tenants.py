@@ -12,8 +12,8 @@ from llama_index_sire import SireRetriever as LlamaIndexRetriever
 from sire_core import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
-from sire_core.testing.contents import two_tenants
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import two_tenants
+from sire_core.testing.doubles import HashEmbedder
 
 pytestmark = pytest.mark.default_recipe
 TENANTS = (("red", "blue"), ("blue", "red"))

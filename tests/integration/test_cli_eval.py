@@ -7,7 +7,7 @@ import pytest
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import RefusalError
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.doubles import default_script
 from support.command import run
 from support.scripted_server import ScriptedServer
 

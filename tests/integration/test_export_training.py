@@ -7,8 +7,7 @@ from typer.testing import CliRunner
 from sire_core import Document, Index
 from sire_core.cli.app import app
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.doubles import HashEmbedder, default_script
 from support.scripted_server import ScriptedServer
 
 

@@ -9,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sire import SireRetriever
 from sire_core.data import demo_documents, demo_questions
 from sire_core.models.sync import run_sync
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 pytestmark = [pytest.mark.default_recipe, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 QUESTIONS = [question.question for question in demo_questions() if question.metadata.get("demo")]

@@ -10,7 +10,7 @@ from llama_index.core.llms import MockFunctionCallingLLM
 
 from llama_index_sire import SireRetriever
 from sire_core.data import demo_documents
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from support.example_runs import EXAMPLES, SELF_ASK, ircot, runner
 
 pytestmark = pytest.mark.default_recipe

@@ -14,8 +14,8 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.prices import Price
 from sire_core.models.usage import UsageLimits
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from support.faults import replay
 from support.scripted_server import ScriptedServer
 

@@ -13,9 +13,8 @@ from sire_core.errors import BuildError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.recipes import raptor, sirerag
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, default_script
 from sire_core.types import UnitKind, content_hash
 from support.scripted_server import ScriptedServer
 

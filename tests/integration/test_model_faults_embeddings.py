@@ -8,7 +8,7 @@ from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Embedder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.http_server import HttpRequest, HttpResponse
 from support.scripted_server import ScriptedServer
 

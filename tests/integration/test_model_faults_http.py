@@ -20,7 +20,7 @@ from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.storage.calls import CallStore
-from sire_core.testing.scripted_model import ScriptedCall
+from sire_core.testing.doubles import ScriptedCall
 from sire_core.types import Chunk
 from support.faults import FAULTS, always, at_calls, by_chance, first
 from support.scripted_server import ScriptedServer

@@ -11,8 +11,7 @@ from sire_core.extraction.model import NATIVE, ModelExtractor
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.protocols import ChunkInContext
 from sire_core.recipes import REGISTRY, recipe_by_name
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import Chunk, Passage
 from support.scripted_server import ScriptedServer
 

@@ -16,8 +16,8 @@ from sire_core.data import demo_documents
 from sire_core.derive.runners import RayRunner, resolve_runner
 from sire_core.errors import BuildError, ConfigurationError, LimitExceededError
 from sire_core.models.usage import UsageLimits
-from sire_core.testing.contents import read_contents
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import ScriptedModel
 
 pytest.importorskip("ray")
 

@@ -29,8 +29,7 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
 from sire_core.serve.tools import IndexTools
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 
 CANARY = "Zorbleflux"

@@ -21,7 +21,7 @@ from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import Prompt
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.doubles import default_script
 from support.chat_frames import json_response
 from support.http_server import HttpRequest, HttpResponse
 from support.scripted_server import ScriptedServer

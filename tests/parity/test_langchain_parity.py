@@ -12,7 +12,7 @@ from sire_core import recipes
 from sire_core.data import demo_documents, demo_questions
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 QUESTIONS = [q.question for q in demo_questions()]
 FILTERS = [None, {"kind": "person"}, "year>1850, year<1900", {"not": {"kind": {"in": ["person", "place"]}}}]

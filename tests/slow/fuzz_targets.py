@@ -27,8 +27,7 @@ with atheris.instrument_imports(include=["sire_core"]):
     from sire_core.extraction.answers import ExtractionAnswer
     from sire_core.extraction.rules import RulesExtractor
     from sire_core.filters import parse_filter
-    from sire_core.models.plain_answers import without_thinking
-    from sire_core.models.structured import parse_answer, tolerant_json
+    from sire_core.models.answers import parse_answer, tolerant_json, without_thinking
     from sire_core.reason.output_parsing import (
         AnswerText,
         abstains,

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from sire_core.index import Index
-from sire_core.testing.contents import read_contents
+from sire_core.testing.contracts import read_contents
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]
 

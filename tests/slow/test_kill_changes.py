@@ -14,9 +14,8 @@ from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.errors import SireError
 from sire_core.storage.check import check_folder
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")]
 KILLS = int(os.environ.get("SIRE_KILLS", "25"))

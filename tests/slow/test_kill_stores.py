@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sire_core import Document, Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("SIRE_KILLS", "12"))

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.record import to_json
-from sire_core.testing.scripted_model import Script, ScriptedCall, default_script
+from sire_core.testing.doubles import Script, ScriptedCall, default_script
 from sire_core.types import Chunk, digest
 
 
@@ -24,7 +24,7 @@ def replay(extractions: str | Path, corpus: str | Path, fallback: Script = defau
         corpus: JSONL of `{"id", "title", "text"}`, one passage a line.
         fallback: Answers every other prompt.
     """
-    from sire_core.extraction.recorded import RecordedExtractor
+    from sire_core.extraction.record import RecordedExtractor
 
     recorded = RecordedExtractor(extractions, link_titles=False)
     known = {

@@ -17,8 +17,7 @@ from typing import Any
 
 from sire_core.models.prompt_format import unfence
 from sire_core.models.usage import estimate_tokens
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import Script, ScriptedCall, default_script
+from sire_core.testing.doubles import HashEmbedder, Script, ScriptedCall, default_script
 from sire_core.types import digest
 from support.chat_frames import content_text, error_response, events, json_response, whole_answer
 from support.faults import FaultPlan, no_faults

@@ -10,8 +10,7 @@ from math import log
 from typing import Any
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.words import LINK_TARGET, find_words
+from sire_core.algorithms.text import LINK_TARGET, find_words, split_sentences
 
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")

@@ -1,4 +1,4 @@
-"""Matching, cleaning and cutting text: name keys, answer normalisation, tokens, sentences. Pure functions."""
+"""Words, name keys, answer normalisation, tokens, sentences and parts of texts. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,113 @@ import codecs
 import re
 import string
 import unicodedata
-from functools import lru_cache
-from typing import Any
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
 
-from sire_core.algorithms.words import bare_text, find_words, is_plain, token_pattern
+_BREAKS = "\u00ad\u200b\u2060\ufeff"  # where a line may break, or must not
+_INVISIBLE = rf"{_BREAKS}\u034f\u061c\u200c-\u200f\u202a-\u202e\u2061-\u2064\u2066-\u2069\ufe00-\ufe0f"
+# Arabic and Hebrew are written with and without: vowels, cantillation, the stroke that widens a word.
+_POINTS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0898-\u089f\u08ca-\u08e1\u08e3-\u08ff"
+)
+_SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_EAST = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = _SOUTH_EAST + _EAST
+"""Body of a character class: scripts written without spaces between words, Thai to Khmer, kana, Han."""
+# All combining signs lie in these blocks; the others hold a million characters.
+_BLOCKS = ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFF00), (0x10000, 0x12000), (0x16000, 0x1F000))
+_MOST_SIGNS = 8
+"""Signs on one letter; more are tokens by themselves, so that no token is of any length."""
+
+_RARE = re.compile("[\U00010000-\U0010ffff]")
+_RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")
+_PLAIN_WORD = re.compile(r"\w+")
+_BREAK = re.compile(f"[{_BREAKS}]+")
+_UNREAD = re.compile(f"[{_INVISIBLE}{_POINTS}]+")
+# Persian writes endings behind one: `books` is `book`, this and the ending of plurals.
+_GAP = re.compile("(?<=[\u0620-\u06ff])\u200c")
+LINK_TARGET = r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}(?:[ \t]+\"[^\"\n]{0,300}\")?\)"
+"""Pattern of the address of a Markdown link or image, from the closing bracket of its text on."""
+_TARGET = re.compile(LINK_TARGET)
+
+
+@cache
+def signs() -> str:
+    """Body of a character class: what goes on with the word that it stands in, but begins none."""
+    blocks = (map(chr, range(*block)) for block in _BLOCKS)
+    found = [sign for block in blocks for sign in block if unicodedata.category(sign)[0] == "M"]
+    ranges = [f"{first}-{last}" for first, last in _runs(found)]
+    return "".join([*ranges, _INVISIBLE, "\U000e0100-\U000e01ef"])
+
+
+def _runs(letters: Sequence[str]) -> list[tuple[str, str]]:
+    """First and last of letters that follow each other."""
+    starts = [i for i, letter in enumerate(letters) if not i or ord(letter) != ord(letters[i - 1]) + 1]
+    return [(letters[start], letters[stop - 1]) for start, stop in pairwise([*starts, len(letters)])]
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """The pattern of a word as it is written; making it takes longer than importing the package should."""
+    # Most words end before a space: it is not looked up among the signs, whose rarer blocks are compared one by one.
+    return re.compile(rf"\w+(?:(?![\0-\xac])[{signs()}]+\w*)*")
+
+
+@cache
+def _special() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Signs and scripts without spaces: in the basic plane, where a letter is looked up in one step, and in all."""
+    every = signs() + UNSPACED
+    return re.compile(f"[{_RARE_RANGE.sub('', every)}]"), re.compile(f"[{every}]")
+
+
+def is_plain(text: str, start: int = 0, end: int | None = None) -> bool:
+    r"""Whether `\w+` finds the words of a part of a text: it has no signs, and no script without spaces."""
+    if text.isascii():
+        return True
+    end = len(text) if end is None else end
+    basic, every = _special()
+    if basic.search(text, start, end):
+        return False
+    return not _RARE.search(text, start, end) or every.search(text, start, end) is None
+
+
+def visible_text(text: str) -> str:
+    """A text without soft hyphens and other places where a line may break."""
+    return text if text.isascii() else _BREAK.sub("", text)
+
+
+def bare_text(text: str) -> str:
+    """A text as words are compared: composed, without what is invisible and without points of Arabic and Hebrew."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text)
+    return _UNREAD.sub("", _GAP.sub(" ", text) if "\u200c" in text else text)
+
+
+def find_words(text: str) -> list[str]:
+    """The words of a text in order, see `bare_text`; upper and lower case stay."""
+    if text.isascii():
+        return _PLAIN_WORD.findall(text)
+    return word_pattern().findall(bare_text(text))
+
+
+@cache
+def token_pattern(longest: int = 0) -> re.Pattern[str]:
+    """The pattern of a token: a word or a single mark; what it skips is space."""
+    on = rf"[{signs()}]{{0,{_MOST_SIGNS}}}"
+    letter = rf"[^\W{UNSPACED}]"
+    word = rf"(?:{letter}{on}){{1,{longest}}}" if longest else rf"{letter}+(?:[{signs()}]+{letter}*)*"
+    return re.compile(rf"[{_EAST}]{on}|(?:[{_SOUTH_EAST}]{on}){{1,3}}|{word}|[^\w\s]{on}")
+
+
+def without_link_targets(text: str) -> str:
+    """Return a text with `[words]` for every `[words](address)`: addresses are no words of a passage."""
+    return _TARGET.sub("]", text) if "](" in text else text
+
 
 # A full stop after one of these rarely ends a sentence.
 _ABBREVIATIONS = frozenset(
@@ -212,3 +315,71 @@ def clean_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean_text(key): clean_value(item) for key, item in value.items()}
     return value
+
+
+T = TypeVar("T")
+
+_NO_SPACE = re.compile(r"\S+")
+_LETTERS = 8
+"""Letters that count as a token at least: some languages write without spaces, and some texts are one endless word."""
+
+
+def text_length(text: str) -> int:
+    """Tokens of a text; a long run of letters counts as several."""
+    return max(count_tokens(text), -(-len(text) // _LETTERS))
+
+
+def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None) -> Iterator[list[T]]:
+    """Items in order, in as few groups as fit; one that is larger than `room` stays alone."""
+    group: list[T] = []
+    used = 0
+    for item in items:
+        length = size(item)
+        if group and (used + length > room or len(group) == most):
+            yield group
+            group, used = [], 0
+        group.append(item)
+        used += length
+    if group:
+        yield group
+
+
+def part_starts(lengths: Sequence[int], hashes: Sequence[int], room: int) -> list[int]:
+    """Where the parts of a list of lines begin, so that no part of several lines is longer than `room`."""
+    ends = [0, *accumulate(lengths)]
+    starts = [0]
+    while ends[-1] - ends[starts[-1]] > room:
+        start = starts[-1]
+        last = max(start + 1, bisect_right(ends, ends[start] + room) - 1)
+        first = min(last, max(start + 1, bisect_left(ends, ends[start] + room / 2)))
+        if first >= len(lengths):
+            break
+        starts.append(min(range(first, min(last, len(lengths) - 1) + 1), key=lambda place: (hashes[place], place)))
+    return starts
+
+
+def cut_line(text: str, room: int) -> list[str]:
+    """A text as pieces no longer than `room`: whole if it fits, else by sentences, these by words if needed."""
+    if text_length(text) <= room:
+        return [text]
+    return [piece for sentence in split_sentences(text) for piece in _cut_sentence(sentence, room)]
+
+
+def _cut_sentence(sentence: str, room: int) -> Iterator[str]:
+    start = end = spent = 0
+    for left, right in _word_spans(sentence, room):
+        tokens = count_tokens(sentence[left:right])
+        if end and (spent + tokens > room or right - start > room * _LETTERS):
+            yield sentence[start:end]
+            start, spent = left, 0
+        end, spent = right, spent + tokens
+    if end:
+        yield sentence[start:end]
+
+
+def _word_spans(sentence: str, room: int) -> Iterator[tuple[int, int]]:
+    """Where words begin and end; one that is longer than `room` counts as several."""
+    for match in _NO_SPACE.finditer(sentence):
+        step = len(match[0]) if text_length(match[0]) <= room else room
+        for left in range(match.start(), match.end(), step):
+            yield left, min(left + step, match.end())

@@ -140,8 +140,8 @@ def estimate_extraction(
     the first step is exact; the later ones hold its answer, and may be half or twice as long.
     """
     from sire_core.extraction.answers import ExtractionAnswer
+    from sire_core.models.answers import strict_json_schema
     from sire_core.models.prompt_format import render
-    from sire_core.models.structured import strict_json_schema
 
     todo = {item.chunk.hash: item for item in items if item.chunk.hash not in known and item.chunk.text.strip()}
     schema = estimate_tokens(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))

@@ -111,7 +111,7 @@ class IndexWriter:
 
     async def build(self, documents: Iterable[Document], keep: Collection[str]) -> BuildReport:
         """Make the index contain exactly some documents, and the stored ones with the ids `keep`."""
-        from sire_core.build.memory import LARGE, mapped_arrays
+        from sire_core.build.builder import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_build
 
         # In a list, so that the plan frees the documents when it has read them.
@@ -128,7 +128,7 @@ class IndexWriter:
 
     async def _put(self, unread: list[tuple[Document, ...]], *, may_replace: bool) -> BuildReport:
         """Put documents, given in a list, so that the plan frees them when it has read them."""
-        from sire_core.build.memory import LARGE, mapped_arrays
+        from sire_core.build.builder import LARGE, mapped_arrays
         from sire_core.corpus.changes import plan_put
 
         chunker = self._configuration.chunker_object()
@@ -298,8 +298,7 @@ class IndexWriter:
         return replace(report, failures=(*report.failures, *missed)) if missed else report
 
     async def _change(self, files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
-        from sire_core.build.builder import apply_plan
-        from sire_core.build.memory import LARGE, rare_collections, trim_memory
+        from sire_core.build.builder import LARGE, apply_plan, rare_collections, trim_memory
         from sire_core.models.sync import run_shielded
 
         with rare_collections():

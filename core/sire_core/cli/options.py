@@ -202,7 +202,7 @@ def extractor_of(options: IndexOptions) -> Any:
     """The extractor that reads `--extractions`; None without it."""
     if options.extractions is None:
         return None
-    from sire_core.extraction.recorded import RecordedExtractor
+    from sire_core.extraction.record import RecordedExtractor
 
     return RecordedExtractor(options.extractions)
 

@@ -384,7 +384,7 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
 def say_extracted(question: str, answer: Answer, hint: str) -> None:
     """Print the sentences of an extracted answer, and where they stand."""
     from sire_core.explore.highlight import marked
-    from sire_core.search.extract import extract_sentences
+    from sire_core.search.explanation import extract_sentences
 
     say(
         "\nExtracted, word for word:" if answer.text else "\nNo sentence of the evidence shares a word with it.", "bold"

@@ -320,8 +320,8 @@ def train_chains(
 
     Example: sire train-chains data/2wiki --to chains.safetensors --questions even --test data/hotpotqa
     """
-    from sire_core.extras import need_torch
     from sire_core.recipes.iier.neural import write_checkpoint
+    from sire_core.settings import need_torch
 
     need_torch("Training")
     check_writable("--to", to)

@@ -9,9 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from sire_core.algorithms.parts import packed
-from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.words import LINK_TARGET, is_plain, token_pattern
+from sire_core.algorithms.text import LINK_TARGET, is_plain, packed, split_sentences, token_pattern
 from sire_core.corpus.markdown_blocks import block_runs
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.sections import (

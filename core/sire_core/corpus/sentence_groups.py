@@ -14,8 +14,8 @@ from pydantic import Field
 from sire_core.algorithms.text import split_sentences
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ModelError
+from sire_core.models.answers import LenientAnswer, LenientLevel, LenientList
 from sire_core.models.base import concurrency_of
-from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.protocols import Prompt
 from sire_core.types import Document, Passage

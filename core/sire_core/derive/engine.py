@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.derive.packed_rows import JoinedRows, NewOutputs, PackedGroups, PackedRows
 from sire_core.derive.rows import Entry, Item, OutputChange, PassageInput, StoredOutput, encode, place_of
 from sire_core.derive.runners import LocalRunner, in_parts
 from sire_core.derive.step import PASSAGES, Context
-from sire_core.derive.tables import Table, group
+from sire_core.derive.tables import JoinedRows, NewOutputs, PackedGroups, PackedRows, Table, group
 from sire_core.protocols import Delta
 
 if TYPE_CHECKING:
-    from sire_core.derive.packed_rows import Ints
     from sire_core.derive.rows import Output
     from sire_core.derive.step import Step
+    from sire_core.derive.tables import Ints
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 

@@ -13,8 +13,8 @@ from pydantic import Field, field_validator
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
+from sire_core.models.answers import LenientAnswer
 from sire_core.models.base import concurrency_of
-from sire_core.models.structured import LenientAnswer
 from sire_core.protocols import Prompt
 from sire_core.types import UnitKind
 

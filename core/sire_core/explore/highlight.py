@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.snippets import stem
-from sire_core.algorithms.words import bare_text, find_words, word_pattern
+from sire_core.algorithms.text import bare_text, find_words, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import count_tokens
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
-from sire_core.search.explanation import text_below_title
-from sire_core.search.extract import Extract, extract_sentences
+from sire_core.search.explanation import Extract, extract_sentences, text_below_title
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot

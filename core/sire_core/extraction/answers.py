@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from sire_core.models.structured import LenientAnswer, LenientLevel, LenientList, leave_out
+from sire_core.models.answers import LenientAnswer, LenientLevel, LenientList, leave_out
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple
 
 _ENTITY = '{"id":"n1","name":"","type":"","aliases":[],"description":""}'

@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sire_core.algorithms.parts import packed
 from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.text import count_tokens, name_key
+from sire_core.algorithms.text import count_tokens, name_key, packed
 from sire_core.algorithms.worker_pool import bounded_map
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.extraction.answers import (
@@ -35,11 +34,10 @@ from sire_core.extraction.answers import (
     TriplesAnswer,
     record_of,
 )
-from sire_core.extraction.record import validate
-from sire_core.extraction.recorded import facts_of_triples
+from sire_core.extraction.record import facts_of_triples, validate
 from sire_core.extraction.spans import sentences_of
+from sire_core.models.answers import items_left_out
 from sire_core.models.base import concurrency_of, with_sources
-from sire_core.models.structured import items_left_out
 from sire_core.protocols import ChunkInContext, Prompt
 from sire_core.types import Chunk, Entity, ExtractionRecord, Triple
 

@@ -16,8 +16,7 @@ from sire_core.algorithms.lexicon import (
     OPENERS,
     PERSON_SUFFIXES,
 )
-from sire_core.algorithms.text import cached_key, phrase_words
-from sire_core.algorithms.words import visible_text
+from sire_core.algorithms.text import cached_key, phrase_words, visible_text
 from sire_core.extraction.headings import base_title, rarity
 from sire_core.extraction.languages import has_unspaced_script
 from sire_core.extraction.names import Mention, NameTable

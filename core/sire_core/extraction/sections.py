@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
-from sire_core.algorithms.words import visible_text
+from sire_core.algorithms.text import visible_text
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
 from sire_core.corpus.sections import SEPARATOR, title_line

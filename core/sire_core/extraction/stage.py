@@ -122,8 +122,7 @@ class RecordReader:
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
         """Link titles: all of them for many records, those within reach for a few."""
-        from sire_core.extraction.surface_forms import TitleIndex, words_of_records
-        from sire_core.extraction.titles import TitleLinker
+        from sire_core.extraction.titles import TitleIndex, TitleLinker, words_of_records
 
         self._asked += len(wanted)
         corpus = self._update.after
@@ -134,8 +133,7 @@ class RecordReader:
 
     @cached_property
     def _linker(self) -> TitleLinker:
-        from sire_core.extraction.surface_forms import title_of
-        from sire_core.extraction.titles import TitleLinker
+        from sire_core.extraction.titles import TitleLinker, title_of
 
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
 
@@ -145,7 +143,7 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
-    from sire_core.extraction.surface_forms import (
+    from sire_core.extraction.titles import (
         PassageTexts,
         TitleIndex,
         changed_surface_forms,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.words import UNSPACED, bare_text, signs, word_pattern
+from sire_core.algorithms.text import UNSPACED, bare_text, signs, word_pattern
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
 

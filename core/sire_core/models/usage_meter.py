@@ -15,8 +15,8 @@ from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
 
 if TYPE_CHECKING:
+    from sire_core.models.answers import Ask
     from sire_core.models.base import AnswerParts
-    from sire_core.models.plain_answers import Ask
     from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
 _UNBOUNDED_ANSWER = 4096

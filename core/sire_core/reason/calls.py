@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, UnusableAnswerError
+from sire_core.models.answers import parse_answer
 from sire_core.models.base import stream_answer
-from sire_core.models.structured import parse_answer
 from sire_core.models.usage import StageUsage, UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ModelRequest

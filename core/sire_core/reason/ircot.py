@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.plain_answers import without_thinking
+from sire_core.models.answers import without_thinking
 from sire_core.reason.evidence import Merge
 from sire_core.reason.output_parsing import (
     as_query,

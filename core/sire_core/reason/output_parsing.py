@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from sire_core.algorithms.text import normalize_answer, split_sentences
-from sire_core.models.plain_answers import without_thinking
+from sire_core.models.answers import without_thinking
 
 _LABEL = re.compile(
     r"^\s*(?:[-*\u2022]\s+|\(?\d{1,2}[.)]\s+|(?:thought|reasoning|next sentence)\s*\d*\s*:\s*)", re.IGNORECASE

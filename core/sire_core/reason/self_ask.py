@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.plain_answers import without_thinking
+from sire_core.models.answers import without_thinking
 from sire_core.reason.output_parsing import as_query, is_done, labelled_line
 from sire_core.reason.prompts import ASK_FOLLOW_UP, LIST_FOLLOW_UPS, READ_FOLLOW_UP, prompt, with_examples
 from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.words import find_words
+from sire_core.algorithms.text import find_words
 from sire_core.errors import QueryError
 from sire_core.protocols import Prompt
 

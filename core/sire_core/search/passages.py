@@ -7,8 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.text import split_sentences
-from sire_core.algorithms.words import without_link_targets
+from sire_core.algorithms.text import split_sentences, without_link_targets
 from sire_core.corpus.sections import title_line
 from sire_core.errors import ConfigurationError
 

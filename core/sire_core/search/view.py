@@ -441,7 +441,7 @@ class PoolView(DerivedCache):
 
     async def similarities(self, query: str, question: FloatArray, where: Filter | None = None) -> Similarities:
         """As `cosines`, but those of a large pool are computed as far as they are read. For one question only."""
-        from sire_core.search.similarities import KnownSimilarities, ReadSimilarities
+        from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities
 
         alone = self._questions.get(query) is not question
         if where is None and alone and self.scans and sq_pays(*self.matrix.shape):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.text import clean_value
 from sire_core.errors import SireError
+from sire_core.serve.page.server import listen
 from sire_core.serve.tools import IndexTools
-from sire_core.sockets import listen
 from sire_core.version import __version__
 
 try:

@@ -17,7 +17,7 @@ from sire_core.storage.derived import carried_folder
 from sire_core.storage.folder import Folder, check_format
 from sire_core.storage.manifest import BuiltRecipe, Manifest
 from sire_core.storage.plain_files import copy_adapter_files
-from sire_core.storage.pools import Pools
+from sire_core.storage.pool import Pools
 from sire_core.storage.store import CORPUS, Store, Verified
 
 _logger = logging.getLogger(__name__)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.parts import packed
 from sire_core.algorithms.pluralize import count
-from sire_core.algorithms.text import count_tokens, split_sentences, tokenize
+from sire_core.algorithms.text import count_tokens, packed, split_sentences, tokenize
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import concurrency_of, with_sources

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.parts import cut_line, packed, part_starts, text_length
+from sire_core.algorithms.text import cut_line, packed, part_starts, text_length
 
 TEXTS = st.text(st.sampled_from("ab  .!?,\n字é"), max_size=80)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import count_tokens
-from sire_core.algorithms.words import token_pattern
+from sire_core.algorithms.text import count_tokens, token_pattern
 
 
 @given(st.one_of(st.text(), st.text(st.characters(max_codepoint=255)), st.from_regex(r"[\w .,'\s-]{0,60}")))

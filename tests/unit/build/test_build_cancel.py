@@ -9,8 +9,8 @@ from sire_core.errors import IndexLockedError
 from sire_core.index import Index
 from sire_core.models.sync import run_shielded
 from sire_core.storage.store import Store
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 DOCUMENTS = [Document(f"d{i}", f"Alma lives in Drava {i}.") for i in range(4)]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from sire_core.errors import CorpusError
 from sire_core.index import Index
 from sire_core.recipes import sirerag
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document, Passage, UnitKind
 
 NAMES = ["Alma", "Boris", "Ceuta", "Drava", "Ewa Fell", "Port Guam"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sire_core.index import Index
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 

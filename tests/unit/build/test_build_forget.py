@@ -5,9 +5,8 @@ import pytest
 from sire_core import Document, Index, recipes
 from sire_core.errors import BuildError, ConfigurationError, CorpusError, ModelError
 from sire_core.storage.check import check_folder
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen", "Fjord", "Gullane", "Holm", "Ister", "Jura", "Kemi", "Lindle"]
 DOCUMENTS = [

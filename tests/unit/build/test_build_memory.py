@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 class Watching(HashEmbedder):
@@ -50,7 +50,7 @@ def test_large_arrays_of_a_large_build_are_given_back_one_by_one() -> None:
 _ALLOCATING = """
 import ctypes, json
 import numpy as np
-from sire_core.build.memory import mapped_arrays
+from sire_core.build.builder import mapped_arrays
 
 class Allocated(ctypes.Structure):
     # What glibc's `mallinfo2` answers; `mapped` are bytes of arrays that are mapped by themselves.

@@ -16,7 +16,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.recipes import indexrag
 from sire_core.storage.check import check_folder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 

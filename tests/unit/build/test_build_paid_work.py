@@ -4,8 +4,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 DOCUMENTS = [
     Document("a", "The Salt Lantern was directed by Petra Quillon.", title="The Salt Lantern"),

@@ -10,9 +10,8 @@ from sire_core.errors import IndexLockedError, IndexMissingError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
 from sire_core.storage.calls import CallStore
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 
 SECRET = [

@@ -10,8 +10,7 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.prices import CostRange
 from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 PEOPLE = [f"{first} {last}" for first in ("Mira", "Anna", "Tom", "Ida") for last in ("Vale", "Berg", "Hale", "Moor")]
 CORPUS = [

@@ -6,9 +6,8 @@ import pytest
 
 from sire_core.errors import BuildError
 from sire_core.index import Index
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document, ExtractionRecord
 
 ANN, BOB, EVE = (

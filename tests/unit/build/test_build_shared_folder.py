@@ -10,10 +10,8 @@ from sire_core.errors import BuildError, ConfigurationError
 from sire_core.index import Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import flat, raptor, sirerag
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, ExtractionRecord
 
 DOCUMENTS = list(demo_documents())

@@ -100,7 +100,7 @@ def test_readers_go_on_when_a_writer_died_before_it_published(tmp_path):
     reader = Index(folder)
     assert len(reader.search("Hull", 3)) == 3
     code = (
-        "import os, sys\nfrom sire_core import Document, Index\nfrom sire_core.storage.pools import Pools\n"
+        "import os, sys\nfrom sire_core import Document, Index\nfrom sire_core.storage.pool import Pools\n"
         "Pools.get = lambda *args, **kwargs: os._exit(9)  # killed behind the commit\n"
         "Index(sys.argv[1]).add([Document('g', 'Kites rise over Hull.')])\n"
     )

@@ -9,7 +9,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.evaluate.datasets import load_dataset
-from sire_core.testing.contents import read_contents
+from sire_core.testing.contracts import read_contents
 from sire_core.types import UnitKind
 
 OF_VECTORS = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.REPORT)

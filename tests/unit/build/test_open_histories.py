@@ -8,8 +8,8 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 
 DOCUMENTS = list(demo_documents()[:16])
 QUESTIONS = ("Who built the ferry Aldous Brack?", DOCUMENTS[0].title, DOCUMENTS[5].title, DOCUMENTS[12].title)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sire_core import Index
 from sire_core.cli.app import app
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.doubles import default_script
 from support.command import run
 from support.scripted_server import ScriptedServer
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sire_core import Document, Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.command import run
 
 TEXTS = {

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.page.explorer import ExplorerQuery
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Document
 from sire_core.untrusted_settings import UntrustedText, from_page
 

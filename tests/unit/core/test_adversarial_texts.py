@@ -15,10 +15,9 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import SireError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.filters import parse_filter
+from sire_core.models.answers import tolerant_json, without_thinking
 from sire_core.models.lexical_embedder import indexed_words, spaced_text, split_words
-from sire_core.models.plain_answers import without_thinking
 from sire_core.models.prompt_format import neutralize
-from sire_core.models.structured import tolerant_json
 from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,

@@ -8,8 +8,8 @@ import pytest
 from sire_core import Document, Index
 from sire_core.cli.output import bar
 from sire_core.progress import Bars, progress_of
-from sire_core.testing.contents import sample_corpus
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import sample_corpus
+from sire_core.testing.doubles import ScriptedModel
 
 
 class Terminal(io.StringIO):

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from sire_core.errors import CorpusError
 from sire_core.index import Index
 from sire_core.metadata_values import lost_types, plain_value, restored, with_types
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document, Passage
 
 

@@ -18,8 +18,7 @@ from sire_core.data import demo_documents
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
 from sire_core.reason import collect, ircot
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import default_script
+from sire_core.testing.doubles import HashEmbedder, default_script
 from support.faults import always
 from support.scripted_server import ScriptedServer
 

@@ -14,7 +14,7 @@ from sire_core import Index
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document, Passage
 
 LAUGHS = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(

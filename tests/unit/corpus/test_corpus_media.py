@@ -17,7 +17,7 @@ from sire_core.protocols import Completion
 from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.storage.calls import CallStore
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.scripted_server import ScriptedServer
 
 TABLE = "| pier | built |\n|------|:-----:|\n| north | 1884 |\n| south | 1901 |"

@@ -15,8 +15,8 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.published import PUBLISHED
 from sire_core.recipes.registry import REGISTRY, register
 from sire_core.search.vectors.flat import Flat
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Edge, Unit, UnitKind
 
 GUIDE = Path(__file__).parents[3] / "docs" / "extending" / "method.md"
@@ -67,7 +67,7 @@ def test_a_recipe_that_another_process_does_not_know_is_not_dropped(tmp_path):
     code = """
 import sys
 from sire_core import Document, Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 for change in (lambda i: i.add([Document("d2", "More.")]), lambda i: i.using("own").search("mill")):
     with Index(sys.argv[1], recipe="flat", embedder=HashEmbedder()) as index:
         try:

@@ -9,8 +9,8 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 
 
 class Backwards:

@@ -8,7 +8,7 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.evaluate.answer_eval import AbsentModel, AnswerFile
 from sire_core.models.caching import CachedModel
 from sire_core.protocols import Prompt
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 KNOWN, UNKNOWN = Prompt("Answer.", "Where was Ann born?"), Prompt("Answer.", "When?")
 

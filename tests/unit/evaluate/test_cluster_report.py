@@ -6,8 +6,7 @@ from sire_core.errors import ConfigurationError, ModelError
 from sire_core.evaluate.clusters import compare_clusters, evaluate_clusters, model_topics, tfidf_topics
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 
 

@@ -8,7 +8,7 @@ from sire_core.evaluate.datasets import DataSet
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.recipes import iier
 from sire_core.recipes.iier.training import known_questions
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 DOCUMENTS = (
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),

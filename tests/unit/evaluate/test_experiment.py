@@ -11,7 +11,7 @@ from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate import DataSet, EvalConfig, Experiment, load_questions
 from sire_core.recipes import pagerank, raptor
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 DEMO = DataSet("demo", tuple(demo_documents()), tuple(demo_questions()))
 

@@ -17,10 +17,9 @@ from sire_core.evaluate.analysis import (
 from sire_core.evaluate.answer_eval import AnsweredQuestion
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.rows import EvalRow, QuestionResult, Setup
-from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import msrag
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 
 def verdict(**winners):

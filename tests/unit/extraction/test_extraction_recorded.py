@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sire_core.errors import CorpusError
-from sire_core.extraction.record import validate
-from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.extraction.record import RecordedExtractor, validate
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Triple
 

@@ -7,9 +7,9 @@ import pytest
 
 from sire_core.extraction.answers import AliasesAnswer, KeywordsAnswer, NamesAnswer, ShortFactsAnswer, TriplesAnswer
 from sire_core.extraction.model import ModelExtractor
+from sire_core.models.answers import parse_answer, tolerant_json
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.models.structured import parse_answer, tolerant_json
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk
 from support.scripted_server import ScriptedServer

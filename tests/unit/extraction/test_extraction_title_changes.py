@@ -12,10 +12,12 @@ from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.data import demo_documents
 from sire_core.extraction.record import to_json
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.surface_forms import (
+from sire_core.extraction.titles import (
+    WORD,
     PassageTexts,
     SurfaceForm,
     TitleIndex,
+    TitleLinker,
     changed_surface_forms,
     first_word,
     folded,
@@ -23,7 +25,6 @@ from sire_core.extraction.surface_forms import (
     touched_records,
     words_of_records,
 )
-from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact
 

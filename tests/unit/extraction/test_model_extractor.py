@@ -11,13 +11,13 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError,
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
+from sire_core.models.answers import schema_hint, strict_json_schema
 from sire_core.models.caching import CachedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import schema_hint, strict_json_schema
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ChunkInContext, Extractor
-from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel, default_script
+from sire_core.testing.doubles import ScriptedCall, ScriptedModel, default_script
 from sire_core.types import Chunk, Entity, Triple
 
 

@@ -18,7 +18,7 @@ from sire_core.errors import BuildError, CorpusError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.pending_documents import PendingDocuments as Pending
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document as SireDocument
 from support.damage import DAMAGES, damage
 

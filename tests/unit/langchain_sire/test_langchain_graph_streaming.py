@@ -14,8 +14,7 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import StreamingModel
 from sire_core.reason.replay import PausedError, RecordedModel
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 

@@ -13,7 +13,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 

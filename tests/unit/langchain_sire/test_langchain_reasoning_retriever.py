@@ -22,7 +22,7 @@ from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import IRCoTConfig, PassageSource, collect, ircot
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 KINDS = {
     "ircot": (IRCoTRetriever, create_ircot_chain, IRCOT),

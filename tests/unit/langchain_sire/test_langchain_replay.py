@@ -11,7 +11,7 @@ from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import Meterable, UsageMeter
 from sire_core.protocols import LanguageModel, Prompt
 from sire_core.reason.replay import PausedError, RecordedModel
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 
 def test_it_is_a_language_model_that_counts():

@@ -14,7 +14,7 @@ from langchain_sire import SireDocumentTransformer, pool_documents
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.index import Index
 from sire_core.storage.pool import shared_metadata
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import to_uuid
 
 SCALARS = (str, int, float, bool, type(None))

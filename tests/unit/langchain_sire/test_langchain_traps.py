@@ -13,7 +13,7 @@ import langchain_sire
 from langchain_sire import LangChainChat, SireDocumentTransformer, SireRetriever
 from sire_core.index import Index
 from sire_core.protocols import Prompt
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 PACKAGE = Path(langchain_sire.__file__).parent
 ALLOWED = {"langchain_core", "langgraph", "langchain_sire", "sire_core", "pydantic", "numpy", "typing_extensions"}

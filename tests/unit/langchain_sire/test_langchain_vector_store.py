@@ -21,7 +21,7 @@ from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY, raptor
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 class Hashed(Embeddings):

@@ -16,8 +16,7 @@ from llama_index.core.schema import Document
 from sire_core.data import demo_documents
 from sire_core.models.prompt_format import unfence
 from sire_core.models.sync import run_sync
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedCall, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedCall, default_script
 
 
 def as_llama_index(documents=None):

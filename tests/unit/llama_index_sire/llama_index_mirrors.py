@@ -8,7 +8,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index_sire import VectorStoreMirror
 from sire_core import Document, Index
 from sire_core.recipes import indexrag
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import to_uuid
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]

@@ -21,7 +21,7 @@ from llama_index_sire import (
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.reason import IRCoTConfig
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 FOLLOW_UP = "Where was Petra Quillon born?"
 READ = json.dumps({"answer": "Varn Harbour [1]", "citations": [1], "sufficient": True})

@@ -19,7 +19,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import RetrieverTool
 
 from llama_index_sire import SireRetriever
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 TEXTS = {
     "petra": "Petra Quillon was born in Varn Harbour.",

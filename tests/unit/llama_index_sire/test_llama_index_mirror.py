@@ -15,7 +15,7 @@ from sire_core.data import demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Mirror
 from sire_core.recipes import indexrag
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import from_uuid, to_uuid
 
 STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")

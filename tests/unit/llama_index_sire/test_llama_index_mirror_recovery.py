@@ -15,7 +15,7 @@ from llama_index_mirrors import Flaky, document, expected, held, make
 from llama_index_sire import SireRetriever, VectorStoreMirror
 from sire_core import Index
 from sire_core.recipes import indexrag
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 def test_a_store_that_fails_half_way_loses_nothing_and_a_second_replay_is_harmless(caplog):

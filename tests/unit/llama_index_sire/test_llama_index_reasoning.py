@@ -32,7 +32,7 @@ from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
 from sire_core.recipes import REGISTRY
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import to_uuid
 
 THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}

@@ -12,7 +12,7 @@ from llama_index_fakes import ChatLLM
 
 from llama_index_sire import SireRerank, SireRetriever
 from sire_core.errors import ConfigurationError, LimitExceededError
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 
 class BrokenLLM(ChatLLM):

@@ -31,7 +31,7 @@ from sire_core.errors import ModelError, NoAnswerError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt, StreamingModel
 from sire_core.reason.prompts import Reading
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 TEXT = 'Varn Harbour, a town on the coast where \u00e9very house has a "lamp" of its own'
 READING = {"answer": TEXT, "citations": [1], "sufficient": True}

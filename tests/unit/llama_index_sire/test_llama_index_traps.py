@@ -29,7 +29,7 @@ from llama_index_sire import (
 )
 from sire_core.index import Index
 from sire_core.protocols import Prompt
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 THINK = json.dumps({"reasoning": "All is known.", "search": "DONE"})
 READ = json.dumps({"answer": "Hathersay [1]", "citations": [1], "sufficient": True})

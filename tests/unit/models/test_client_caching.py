@@ -11,7 +11,7 @@ from sire_core.models.caching import CachedModel, answer_key
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import ModelRequest, Prompt
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 
 class Name(BaseModel):

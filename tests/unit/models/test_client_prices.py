@@ -9,7 +9,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.models.prices import CostRange, Price, load_prices, price_of
 from sire_core.protocols import ChunkInContext
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Chunk
 
 

@@ -15,7 +15,7 @@ from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import Completion, Prompt
 from sire_core.search.selectors.rerank import ask_order
 from sire_core.storage.calls import CallStore
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 PROMPT = Prompt("Summarise it.", "a long story")
 

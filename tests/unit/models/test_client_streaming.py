@@ -15,7 +15,7 @@ from sire_core.models.sync import iterate_in_thread
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import MeteredModel, UsageMeter, with_meter
 from sire_core.protocols import Completion, ModelRequest, Prompt
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 PROMPT = Prompt("Say it.", "Where was she born?")
 

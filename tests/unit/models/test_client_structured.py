@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from sire_core.algorithms.text import clean_value
 from sire_core.errors import ModelError, RefusalError
 from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.models.structured import (
+from sire_core.models.answers import (
     ask_structured,
     parse_answer,
     schema_fingerprint,

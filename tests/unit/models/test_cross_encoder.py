@@ -14,7 +14,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.models.cross_encoder import OnnxCrossEncoder, load_cross_encoder
 from sire_core.recipes import recipe_by_name
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 QUESTION = "Who directed The Long Tide?"

@@ -5,7 +5,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Embedder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 async def test_similar_texts_are_similar_and_rows_are_unit():

@@ -5,7 +5,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.precomputed import PrecomputedEmbedder, vector_key, write_precomputed
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import digest
 
 TEXTS = ["one red fox", "two grey owls", "three herons", "one red fox"]

@@ -11,7 +11,7 @@ from sire_core.models.embedders import resolve_embedder
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.models.precomputed import PrecomputedEmbedder, write_precomputed
 from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 @pytest.fixture

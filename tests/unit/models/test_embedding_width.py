@@ -4,8 +4,8 @@ import pytest
 
 from sire_core.errors import EmbedderMismatchError
 from sire_core.index import Index
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 

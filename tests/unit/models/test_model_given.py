@@ -5,7 +5,7 @@ import pytest
 from sire_core import Index
 from sire_core.errors import ConfigurationError
 from sire_core.reason import ircot
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from sire_core.errors import UnusableAnswerError
 from sire_core.extraction.answers import ExtractionAnswer
+from sire_core.models.answers import loop_at, with_one_round, without_loop, without_rest
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.client import OpenAIChat
-from sire_core.models.plain_answers import loop_at
-from sire_core.models.structured import with_one_round, without_loop, without_rest
 from sire_core.protocols import Completion, Prompt
 from support.scripted_server import ScriptedServer
 

@@ -2,14 +2,12 @@
 
 import pytest
 
-from sire_core.algorithms.parts import text_length
+from sire_core.algorithms.text import text_length
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
 from sire_core.recipes.indexrag.derive import AtomicKnowledge
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 
 CHAPTERS = [" ".join(f"Keeper{number} lit lamp{number}x{line} at dusk." for line in range(4)) for number in range(6)]

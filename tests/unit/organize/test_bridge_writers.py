@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from sire_core.recipes.indexrag.bridges import BridgeEvidence, JoinedFacts, ModelBridges, SourceFact
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Failure
 
 FILM = SourceFact("Aylwin is a silent drama film directed by Henry Edwards.", ("film",))

@@ -7,9 +7,7 @@ import pytest
 from sire_core.errors import ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 
 IDS = [f"d{i}" for i in range(6)]

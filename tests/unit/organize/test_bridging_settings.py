@@ -19,10 +19,8 @@ from sire_core.index import Index
 from sire_core.recipes import indexrag
 from sire_core.recipes.indexrag.bridges import SourceDocument, SourceFact, gather_evidence
 from sire_core.storage.rows import StepTables
-from sire_core.testing.contents import read_contents, sample_corpus
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents, sample_corpus
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, Entity, ExtractionRecord, Fact, UnitKind
 from support.damage import forget_steps
 

@@ -6,9 +6,7 @@ from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.knowledge.element_summaries import Element, summarize_elements
 from sire_core.recipes import msrag
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 
 
 def answer(call):

@@ -20,9 +20,8 @@ from sire_core.knowledge.knowledge_graph import KnowledgeGraph, entity_id
 from sire_core.protocols import Recipe
 from sire_core.recipes.pagerank.rank import PageRank
 from sire_core.storage.index_files import IndexFiles
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Chunk, Document, Entity, ExtractionRecord, Fact, Triple, unit_id
 
 PHASES = (Phase.explicit, Phase.generate)

@@ -3,7 +3,7 @@
 from sire_core import Document, Index
 from sire_core.knowledge.names import CLAIMS
 from sire_core.storage.rows import StepTables
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 PAGES = [
     Document(f"p{i}", f"Mill {i} was built in 1931 by Orla Venn. It stands near Tobin Marsh.", title=f"Mill {i}")

@@ -12,8 +12,8 @@ from sire_core.recipes import iier
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
 from sire_core.storage.store import Store
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import ExtractionRecord
 from support.damage import forget_notes
 

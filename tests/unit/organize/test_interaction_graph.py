@@ -12,8 +12,8 @@ from sire_core.recipes import iier
 from sire_core.recipes.iier import INTERACTS
 from sire_core.recipes.iier.derive import InteractionGraph
 from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import ExtractionRecord
 
 WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide", "rope", "salt")

@@ -3,11 +3,11 @@ import json
 from graph_definition import find_mentions
 
 from sire_core import Document, Index
-from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.recipes import msrag, pagerank
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, UnitKind
 
 CORPUS = [

@@ -10,7 +10,7 @@ from sire_core import Document, Index
 from sire_core.derive.derivation import PlainDerivation
 from sire_core.recipes import REGISTRY
 from sire_core.recipes.sirerag.cross_tree import CrossTree
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.trees.similarity_tree import SimilarityTree
 from sire_core.types import Unit, UnitKind
 

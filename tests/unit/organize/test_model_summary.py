@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
-from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel
+from sire_core.testing.doubles import ScriptedCall, ScriptedModel
 from sire_core.trees.summarizers import ModelSummarizer, pack_texts
 from sire_core.types import Failure, Unit, UnitKind
 

@@ -19,9 +19,8 @@ from sire_core.recipes import smart
 from sire_core.recipes.smart.derive import Perspectives
 from sire_core.recipes.smart.perspectives import StoredTrees
 from sire_core.storage.index_files import IndexFiles
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind, hash64
 from support.damage import forget_notes
 

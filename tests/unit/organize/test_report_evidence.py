@@ -5,10 +5,9 @@ import json
 import pytest
 
 from sire_core import Document, Index
-from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import smart
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 TRIANGLES = [("Alba", "Bero", "Cilo"), ("Dara", "Elmo", "Fion"), ("Gana", "Hugo", "Ivar"), ("Jory", "Kasa", "Lumi")]
 

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from sire_core.algorithms.text import count_tokens
 from sire_core.index import Index
 from sire_core.recipes import raptor, sirerag
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 
 PLACES = ["harbor", "mill", "school", "orchard", "station", "quarry", "library", "bakery"]

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 @pytest.fixture(scope="session")

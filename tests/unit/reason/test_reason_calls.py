@@ -27,7 +27,7 @@ from sire_core.reason import (
     self_ask,
     single,
 )
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.faults import always, at_calls
 
 ORIGINAL, HIPPORAG, TWO_CALL = IRCoTConfig("original"), IRCoTConfig("hipporag"), SelfAskConfig("two_call")

@@ -12,8 +12,7 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.reason import iterate_sync, single
 from sire_core.reason.output_parsing import numbered_findings
 from sire_core.recipes import flat, smart
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind
 
 QUESTION = "Who designed Corrow Lighthouse?"

@@ -8,7 +8,7 @@ from sire_core import Document, Index
 from sire_core.models.usage import UsageLimits
 from sire_core.reason import ReasoningLimits, collect, ircot, single
 from sire_core.recipes import recipe_by_name
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import ScriptedModel, default_script
 
 DOCUMENTS = [
     Document("a", "The Salt Lantern was directed by Petra Quillon.", title="The Salt Lantern"),

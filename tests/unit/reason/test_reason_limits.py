@@ -5,7 +5,7 @@ import pytest
 from sire_core import Document, Index, UsageLimits
 from sire_core.errors import ConfigurationError
 from sire_core.reason import ReasoningLimits, collect, ircot, self_ask, single
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 
 @pytest.mark.parametrize("limits", [{"max_calls": 0}, ReasoningLimits(max_calls=0)])

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core.reason.calls import ModelCalls, ReasoningLimits
 from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 MOODS = ("He is angry", "He is angry and sad", "He is glad")
 NUMBERS = ("2", "3", "1", "4")

@@ -29,8 +29,7 @@ from sire_core.reason import (
     single,
 )
 from sire_core.recipes import REGISTRY, recipe_by_name
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 CANARY = "zanzibarcanary"
 VARIANTS = [*((name, {}) for name in sorted(REGISTRY)), ("flat", {"ranker": "bm25"}), ("flat", {"ranker": "hybrid"})]

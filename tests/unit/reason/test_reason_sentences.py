@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.models.plain_answers import without_thinking
+from sire_core.models.answers import without_thinking
 from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
 from sire_core.reason.output_parsing import (
     AnswerText,

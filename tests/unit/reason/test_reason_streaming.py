@@ -30,7 +30,7 @@ from sire_core.reason import (
 from sire_core.reason.output_parsing import AnswerText
 from sire_core.reason.reader import cite
 from sire_core.storage.calls import CallStore
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 from support.faults import always, at_calls
 
 LONG = "Varn Harbour, a town on the coast [1], where Petra Quillon was born"

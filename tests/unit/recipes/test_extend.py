@@ -16,9 +16,8 @@ from sire_core.data import demo_documents
 from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
 from sire_core.recipes import recipe_by_name
 from sire_core.recipes.published import ablations_of
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 ROOMS = Path(sire_core.extend.__file__).parent / "recipes"
 NAMES = ("hipporag2", "linearrag")

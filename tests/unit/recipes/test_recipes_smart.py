@@ -16,8 +16,7 @@ from sire_core.evaluate.report import format_ablations
 from sire_core.recipes import flat, smart
 from sire_core.recipes.published import Published, ablations_of
 from sire_core.testing.contracts import broken_promises, check_filters, check_order
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]
 CORPUS = tuple(demo_documents())

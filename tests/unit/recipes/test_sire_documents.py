@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.algorithms.words import without_link_targets
+from sire_core.algorithms.text import without_link_targets
 from sire_core.cli.app import app
 from sire_core.recipes import sire
 

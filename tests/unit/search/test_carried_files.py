@@ -14,7 +14,7 @@ from sire_core.recipes.sire import names
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import PassageWords, name_words
 from sire_core.search import view
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import flat, iier
 from sire_core.recipes.iier import INTERACTS, WORDS_NOTE
 from sire_core.recipes.iier.graph import FEATURES, ChainGraph, PassageKeywords
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from support.damage import forget_notes
 
 

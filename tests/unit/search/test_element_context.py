@@ -4,9 +4,7 @@ from sire_core import Document, Index
 from sire_core.reason import collect, single
 from sire_core.reason.calls import ReasoningLimits
 from sire_core.recipes import msrag
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide", {"tenant": "a"}),

@@ -11,8 +11,7 @@ from sire_core.filters import parse_filter
 from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph, KeywordFinder
 from sire_core.recipes.iier.rank import EvidenceChain, EvidenceChains
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Passage, PathStep
 
 CORPUS = [

@@ -17,7 +17,7 @@ from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.names import SpelledText
 from sire_core.recipes.sire.passages import PassageWords, name_words, passage_headings
 from sire_core.search.passages import opening_name, passage_sentences
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

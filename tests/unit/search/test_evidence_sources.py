@@ -13,8 +13,8 @@ from sire_core.recipes import REGISTRY
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, QueryFeatures, QuestionWords
 from sire_core.search.rankers.hybrid import Hybrid
-from sire_core.search.similarities import KnownSimilarities
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.testing.doubles import HashEmbedder
 
 if TYPE_CHECKING:
     from pathlib import Path

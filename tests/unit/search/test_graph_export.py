@@ -4,7 +4,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.explore.export import to_networkx
 from sire_core.recipes import pagerank
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 CORPUS = [
     Document("vale", "Mira Vale painted Anna Vale in Port Amber.", "Mira Vale"),

@@ -5,7 +5,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import QueryError
 from sire_core.search.history import rewrite_question, standalone_question
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 DOCUMENTS = [
     Document("wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle.", "Northern Wren"),

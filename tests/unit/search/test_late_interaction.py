@@ -8,7 +8,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.recipes import flat
 from sire_core.search.rankers import late_interaction
 from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 CORPUS = [
     Document("tide", "The Long Tide was directed by Mira Vale", metadata={"tenant": "a"}),

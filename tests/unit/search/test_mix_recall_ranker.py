@@ -3,7 +3,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import msrag
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),

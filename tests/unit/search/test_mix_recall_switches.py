@@ -9,12 +9,11 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, RefusalError
-from sire_core.extraction.recorded import RecordedExtractor
+from sire_core.extraction.record import RecordedExtractor
 from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
 from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide", metadata={"tenant": "a"}),

@@ -19,7 +19,7 @@ from sire_core.recipes.iier.neural import (
 )
 from sire_core.recipes.iier.rank import ChainQuestion, frontier
 from sire_core.recipes.iier.recipe import iier
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
 

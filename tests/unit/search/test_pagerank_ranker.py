@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import pagerank
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 CHAIN = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),

@@ -12,8 +12,7 @@ from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
 from sire_core.recipes.smart.recipe import smart
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel, default_script
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 
 def test_an_explanation_neither_names_nor_counts_what_is_hidden():

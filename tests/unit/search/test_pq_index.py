@@ -10,8 +10,8 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.recipes import flat, sirerag
 from sire_core.search.ranking import ScoredRanking, best_first
-from sire_core.search.similarities import KnownSimilarities
 from sire_core.search.vectors.flat import Flat, PQIndex, PQRanking, RowReader, pq_pays
+from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.search.view import PoolView
 from sire_core.storage.derived import DerivedFiles
 from sire_core.storage.pool import Pool

@@ -10,7 +10,7 @@ from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import smart
 from sire_core.recipes.smart import select
 from sire_core.recipes.smart.select import ReportTrees
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 CORPUS = list(demo_documents())
 

@@ -5,8 +5,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.recipes import recipe_by_name
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Who directed The Long Tide?"

@@ -8,8 +8,7 @@ import unicodedata
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.text import count_tokens, phrase_words
-from sire_core.algorithms.words import find_words, word_pattern
+from sire_core.algorithms.text import count_tokens, find_words, phrase_words, word_pattern
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.models.lexical_embedder import split_words
 from sire_core.recipes import REGISTRY

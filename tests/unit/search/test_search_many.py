@@ -10,7 +10,7 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
 from sire_core.models.lexical_embedder import LexicalEmbedder
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 QUESTIONS = [
     "Who was the mother of the captain of the Northern Wren?",

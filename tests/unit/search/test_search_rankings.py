@@ -15,8 +15,7 @@ from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.vectors.flat import Flat
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document, UnitKind
 
 RANKERS = [Flat(), Flat("Answer briefly."), Lexical(), Hybrid(), Hybrid(depth=3), Hybrid((Lexical(),), constant=1.0)]

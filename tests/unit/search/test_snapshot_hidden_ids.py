@@ -7,7 +7,7 @@ import pytest
 from sire_core.errors import QueryError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 DOCUMENTS = [

@@ -11,7 +11,7 @@ from sire_core.knowledge.edge_columns import IdPositions
 from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
 from sire_core.recipes import msrag, pagerank
 from sire_core.recipes.msrag.graph import Incidence, RelationGraph
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import digest
 
 WORDS = ("The", "Tide", "tide", "Long", "of", "&", "and", "Ann", "II", "Oﬃce", "Office", "Count", "1912", "?")

@@ -11,7 +11,7 @@ from sire_core.recipes import flat, pagerank, sire
 from sire_core.search.ranking import best_first
 from sire_core.search.vectors import sq_index
 from sire_core.search.vectors.sq_index import SQIndex, sq_pays
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 QUESTION = "Which harbour did the painter of the Salt Lantern 7 build?"
 

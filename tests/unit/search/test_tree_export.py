@@ -6,7 +6,7 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.explore.export import trees_to_json, trees_to_networkx
 from sire_core.recipes import flat, smart
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 
 def walk(nodes):

@@ -9,7 +9,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import raptor
 from sire_core.testing.contracts import broken_promises, check_filters, check_order
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 QUESTION = "Who designed Corrow Lighthouse?"
 

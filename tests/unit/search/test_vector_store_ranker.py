@@ -11,7 +11,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.recipes import REGISTRY
 from sire_core.search.vectors.vector_store import Bytes, VectorStoreRanker
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 DOCUMENTS = [Document(str(number), f"Text {number}.", metadata={"year": number}) for number in range(4)]
 

@@ -14,7 +14,7 @@ from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 DOCUMENTS = [
     Document("m-1", "Ada Holm founded Brackwater Press.", "Ada Holm", {"year": 1901, "lang": "en"}),

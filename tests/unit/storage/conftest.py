@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from sire_core.index import Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 DOCUMENTS = [Document(f"d{i}", f"Alma met Boris in Ceuta. Alma lives in Drava {i}.", f"Title {i}") for i in range(5)]

@@ -14,7 +14,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.indexrag.select import Quota, QuotaRange
 from sire_core.search.vectors.flat import Flat
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Unit, UnitKind
 
 FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
@@ -62,7 +62,7 @@ def test_a_pool_with_kinds_of_ones_own_follows_changes_and_is_read_again(tmp_pat
 def test_a_process_that_never_heard_of_a_kind_reads_it(tmp_path):
     with opened(tmp_path) as index:
         index.build([Document("a", "Ann sang."), Document("b", "Bob swam.")])
-    code = "import sys; from sire_core.testing.contents import read_contents as read\n"
+    code = "import sys; from sire_core.testing.contracts import read_contents as read\n"
     code += "import json; print(json.dumps(sorted({unit.kind for unit in read(sys.argv[1]).units.values()})))"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == ["chunk", "first_words", "second_words"]

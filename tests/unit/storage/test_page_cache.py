@@ -10,7 +10,7 @@ from sire_core.errors import StorageError
 from sire_core.storage.database import Database
 from sire_core.storage.rows import Commit
 from sire_core.storage.store import Store
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

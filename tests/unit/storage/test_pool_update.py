@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from sire_core.index import Index
 from sire_core.recipes import raptor, sirerag
-from sire_core.storage import derived, pools
-from sire_core.storage.pool import _ARRAYS, Pool
-from sire_core.storage.pools import updated
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.plain_extractor import PlainExtractor
+from sire_core.storage import derived
+from sire_core.storage import pool as pools
+from sire_core.storage.pool import _ARRAYS, Pool, updated
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document
 
 NAMES = ["Alma", "Boris", "Ceuta", "Drava"]

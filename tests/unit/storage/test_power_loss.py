@@ -18,8 +18,8 @@ import pytest
 
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 SOURCE = Path(__file__).parents[2] / "data" / "power_loss.c"
@@ -35,7 +35,7 @@ OPERATIONS = {
 SCRIPT = """
 import os, sys
 from sire_core.index import Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 def document(name, text="Alma Kovac met Cyra Moss in Oslo."):
     return Document(name, text)

@@ -15,8 +15,7 @@ from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
 from sire_core.storage.database import Database
 from sire_core.storage.store import Verification
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 
 typer_testing = pytest.importorskip("typer.testing")

@@ -21,8 +21,7 @@ from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.checksums import row_checksum
 from sire_core.storage.plain_files import checksum
-from sire_core.testing.hash_embedder import HashEmbedder
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 from support.damage import (
     DAMAGES,

@@ -8,7 +8,7 @@ SCRIPT = """
 import os, sys, warnings
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 from sire_core.index import Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 index = Index(sys.argv[1], embedder=HashEmbedder())
 def ids():

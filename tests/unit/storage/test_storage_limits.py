@@ -10,7 +10,7 @@ FEW = """
     from sire_core.errors import StorageError
     from sire_core.index import Index
     from sire_core.recipes import flat
-    from sire_core.testing.hash_embedder import HashEmbedder
+    from sire_core.testing.doubles import HashEmbedder
     index = Index(sys.argv[1], recipe="raptor", embedder=HashEmbedder())
     index.search("Who lives in Drava 3?")
     index.delete(["d4"])  # so that all modules are there
@@ -48,7 +48,7 @@ EVERY_LIMIT = """
     from sire_core.errors import StorageError
     from sire_core.index import Index
     from sire_core.storage.check import check_folder
-    from sire_core.testing.hash_embedder import HashEmbedder
+    from sire_core.testing.doubles import HashEmbedder
     folder, hard = Path(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     opened = lambda: Index(folder, recipe="raptor", embedder=HashEmbedder())
     actions = {
@@ -90,7 +90,7 @@ ROUNDS = """
     import gc, os, sys
     from sire_core import Document
     from sire_core.index import Index
-    from sire_core.testing.hash_embedder import HashEmbedder
+    from sire_core.testing.doubles import HashEmbedder
     descriptors = lambda: len(os.listdir("/proc/self/fd"))
     def opened():
         return Index(sys.argv[1], recipe=sys.argv[2], embedder=HashEmbedder())
@@ -161,7 +161,7 @@ def test_a_file_system_without_locks_is_told_so(folder, run, tmp_path):
         import sys
         from sire_core.errors import StorageError
         from sire_core.index import Index
-        from sire_core.testing.hash_embedder import HashEmbedder
+        from sire_core.testing.doubles import HashEmbedder
         for act in (lambda index: index.delete(["d3"]), lambda index: index.documents()):
             try:
                 act(Index(sys.argv[1], recipe="raptor", embedder=HashEmbedder()))

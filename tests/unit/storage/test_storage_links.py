@@ -13,7 +13,7 @@ from sire_core.index import Index
 from sire_core.recipes import recipe_of
 from sire_core.storage.check import check_folder
 from sire_core.storage.plain_files import FILES, FOLDERS, checksum
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 typer_testing = pytest.importorskip("typer.testing")

@@ -13,7 +13,7 @@ from sire_core.types import Document
 READER = """
     import sys
     from sire_core import Index
-    from sire_core.testing.hash_embedder import HashEmbedder
+    from sire_core.testing.doubles import HashEmbedder
 
     index = Index(sys.argv[1], embedder=HashEmbedder())
     for line in sys.stdin:

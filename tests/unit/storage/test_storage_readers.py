@@ -15,13 +15,13 @@ import pytest
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
 from sire_core.storage.index_files import IndexFiles
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 WRITER = """
     import sys
     from sire_core import Document, Index
-    from sire_core.testing.hash_embedder import HashEmbedder
+    from sire_core.testing.doubles import HashEmbedder
 
     path, embedder, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with Index(path, recipe="raptor", embedder=HashEmbedder() if embedder == "hash" else None) as index:

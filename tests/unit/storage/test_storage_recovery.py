@@ -12,8 +12,8 @@ from sire_core.errors import (
     IndexMissingError,
     StorageError,
 )
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"
@@ -68,7 +68,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(folder, opened, run):
         import resource, sys
         from sire_core import Document, Index
         from sire_core.errors import StorageError
-        from sire_core.testing.hash_embedder import HashEmbedder
+        from sire_core.testing.doubles import HashEmbedder
 
         more = [Document(f"more{i}", f"Passage {i} says: " + "word " * 400) for i in range(300)]
         with Index(sys.argv[1], embedder=HashEmbedder()) as index:

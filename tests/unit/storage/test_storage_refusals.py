@@ -14,8 +14,8 @@ from sire_core.errors import (
 )
 from sire_core.index import Index
 from sire_core.storage.checksums import row_checksum
-from sire_core.testing.contents import read_contents
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.contracts import read_contents
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 QUESTION = "Who lives in Drava 3?"

@@ -10,7 +10,7 @@ from sire_core.errors import IndexLockedError, SnapshotExpiredError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
 from sire_core.storage.store import Store
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 QUESTIONS = ["Where was the founder of the Amber mill born?", "Who met Bela Kovac 3?", "Ceuta"]

@@ -11,16 +11,15 @@ import pytest
 from sire_core.index import Index
 from sire_core.reader import Reader
 from sire_core.storage.index_files import IndexFiles
-from sire_core.storage.pool import Pool
-from sire_core.storage.pools import Pools
+from sire_core.storage.pool import Pool, Pools
 from sire_core.storage.store import Store
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 ADD = """
 import sys
 from sire_core import Document, Index
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 with Index(sys.argv[1], embedder=HashEmbedder()) as index:
     index.add([Document(name, f"Lotte rules Zadar, {name}.") for name in sys.argv[2:]])
 """
@@ -187,8 +186,8 @@ FORK = """
 import os, sys, threading, warnings
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 from sire_core import Document, Index
-from sire_core.storage.pools import Pools
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.storage.pool import Pools
+from sire_core.testing.doubles import HashEmbedder
 index, parent = Index(sys.argv[1], embedder=HashEmbedder()), os.getpid()
 index.search("Who rules Zadar?", 1)
 if os.fork() == 0:

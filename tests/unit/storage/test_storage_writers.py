@@ -110,7 +110,7 @@ def test_a_read_only_folder_can_be_searched_but_not_changed(world_readable, embe
         import os, sys
         from sire_core import Document, Index
         from sire_core.errors import StorageError
-        from sire_core.testing.hash_embedder import HashEmbedder
+        from sire_core.testing.doubles import HashEmbedder
 
         def opened():
             return Index(sys.argv[1], recipe="raptor", embedder=HashEmbedder() if sys.argv[2] == "hash" else None)
@@ -181,7 +181,7 @@ def test_a_full_disk_can_be_searched_by_a_new_process(folder, mount, run, ids, d
         import sys
         from sire_core import Document, Index
         from sire_core.errors import StorageError
-        from sire_core.testing.hash_embedder import HashEmbedder
+        from sire_core.testing.doubles import HashEmbedder
 
         with Index(sys.argv[1], embedder=HashEmbedder()) as index:
             print(*[hit.unit.id for hit in index.search("Who lives in Drava 3?", 4)])

@@ -18,7 +18,7 @@ POSTGRES = """
 import psycopg
 from sire_core import Document, Index
 from sire_core.stores import PostgresStore
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 place, folder = sys.argv[1:]
 with Index(folder, recipe="flat", embedder=HashEmbedder(), store=PostgresStore(place, "forked")) as writer:
     writer.build([Document(f"d{i}", f"Bela Kovac {i} was born in Drava {i}.") for i in range(20)])

@@ -12,7 +12,7 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.stores import LanceStore, PostgresStore, QdrantStore
-from sire_core.testing.hash_embedder import HashEmbedder
+from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
 pytest.importorskip("lancedb")

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
-from sire_core.extraction.recorded import RecordedExtractor
-from sire_core.models.structured import parse_answer
+from sire_core.extraction.record import RecordedExtractor
+from sire_core.models.answers import parse_answer
 from sire_core.protocols import ChunkInContext, LanguageModel, Prompt
-from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel, rule_answer
+from sire_core.testing.doubles import ScriptedCall, ScriptedModel, rule_answer
 from sire_core.types import Chunk
 from support.faults import FAULTS, always, at_calls, by_chance, first, replay
 

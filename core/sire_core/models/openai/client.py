@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
+from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.endpoint import OpenAIEndpoint
 from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, RetryPolicy, TimedOut, words_or_all
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
-from sire_core.models.structured import schema_hint, schema_name, strict_json_schema
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.models.usage_meter import UsageSink
 from sire_core.protocols import Completion, ModelRequest

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.parts import packed
+from sire_core.algorithms.text import packed
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
 from sire_core.models.openai.endpoint import OpenAIEndpoint

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from sire_core.models.answers import loop_at
 from sire_core.models.openai.faults import (
     BrokenResponseError,
     UnacceptableResponseError,
     server_words,
     words_or_all,
 )
-from sire_core.models.plain_answers import loop_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ import numpy as np
 
 from sire_core.algorithms.grouping import ranges, row_pointers
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS
-from sire_core.algorithms.text import name_key, phrase_words
-from sire_core.algorithms.words import signs
+from sire_core.algorithms.text import name_key, phrase_words, signs
 from sire_core.extraction.spans import find_spans, tidy
 from sire_core.protocols import Prompt
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.recipes.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
 from sire_core.search.ranking import best_first
-from sire_core.search.similarities import KnownSimilarities
+from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

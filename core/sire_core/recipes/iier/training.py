@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.extras import need_torch
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes.iier.derive import InteractionGraph
 from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines
@@ -26,8 +25,8 @@ from sire_core.recipes.iier.neural import (
 )
 from sire_core.recipes.iier.rank import ChainQuestion, EvidenceChains, find_seeds, frontier, walk_chains
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
-from sire_core.search.similarities import KnownSimilarities
-from sire_core.settings import Component
+from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.settings import Component, need_torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from sire_core.algorithms.parts import cut_line, part_starts, text_length
-from sire_core.algorithms.text import cached_key, name_key
+from sire_core.algorithms.text import cached_key, cut_line, name_key, part_starts, text_length
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
 from sire_core.derive.step import Context, Step

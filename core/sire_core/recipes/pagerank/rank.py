@@ -10,8 +10,7 @@ import numpy as np
 
 from sire_core.knowledge.entity_graph import EntityGraph, Walk, WalkPaths, walk_ranking
 from sire_core.search.ranking import ScoredRanking
-from sire_core.search.similarities import KnownSimilarities
-from sire_core.search.vectors.sq_index import SQIndex
+from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
 
 if TYPE_CHECKING:

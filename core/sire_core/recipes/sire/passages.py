@@ -17,7 +17,7 @@ import numpy as np
 from sire_core.algorithms.grouping import positions_in
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.lists import Lists, Ragged, word_keys
-from sire_core.algorithms.words import find_words, without_link_targets
+from sire_core.algorithms.text import find_words, without_link_targets
 from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.extraction.headings import base_title
 from sire_core.models.lexical_embedder import split_words

@@ -16,8 +16,7 @@ from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
 from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
-from sire_core.search.similarities import KnownSimilarities
-from sire_core.search.vectors.sq_index import SQIndex
+from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sire_core.algorithms.parts import part_starts
-from sire_core.algorithms.text import count_tokens, name_key
+from sire_core.algorithms.text import count_tokens, name_key, part_starts
 from sire_core.derive.derivation import Derivation
 from sire_core.derive.rows import Entry, Group, Item, Output, Row
 from sire_core.derive.step import Context, Step

@@ -118,7 +118,7 @@ class Perspectives(OrganizerBase):
     def check_installed(self) -> None:
         """Refuse to build learned trees without torch; a search does not need it."""
         if self.abstractor == "neural":
-            from sire_core.extras import need_torch
+            from sire_core.settings import need_torch
 
             need_torch("abstractor='neural'")
 

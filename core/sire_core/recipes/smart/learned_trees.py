@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.errors import ConfigurationError
-from sire_core.extras import need_torch
 from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
 )
 from sire_core.recipes.smart.perspectives import shrunk
+from sire_core.settings import need_torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.words import word_pattern
+from sire_core.algorithms.text import word_pattern
 from sire_core.errors import ConfigurationError
 from sire_core.models.lexical_embedder import indexed_words, spaced_text
 from sire_core.search.ranking import ScoredRanking

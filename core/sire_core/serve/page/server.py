@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import secrets
+import socket
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -12,10 +14,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from sire_core.errors import ConfigurationError
-from sire_core.sockets import listen
 
 if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raise `ConfigurationError` with advice if the port is in use."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ConfigurationError(
+            f"Port {port} of {host} is in use, perhaps by another sire. Name another port, or 0 for one that is free."
+        ) from error
+
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

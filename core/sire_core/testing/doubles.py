@@ -1,26 +1,33 @@
-"""`ScriptedModel`: a language model that does what a test says, without network."""
+"""Test doubles, without network: a scripted language model, an embedder by hashes, a plain extractor."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sire_core.algorithms.text import split_sentences
-from sire_core.errors import ModelError, RefusalError
+import numpy as np
+
+from sire_core.algorithms.text import split_sentences, tokenize
+from sire_core.errors import ConfigurationError, ModelError, RefusalError
+from sire_core.models.answers import strict_json_schema
 from sire_core.models.base import CheckedModel
-from sire_core.models.structured import strict_json_schema
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest, Prompt
+from sire_core.types import Entity, ExtractionRecord, Fact
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from sire_core.models.base import AnswerParts
+    from sire_core.protocols import ChunkInContext, FloatArray
+    from sire_core.types import Chunk
 
 PREVIOUS_ANSWER = "\n\nPREVIOUS ANSWER\n"
 """Where a repair prompt shows the answer that could not be used."""
@@ -203,3 +210,86 @@ class ScriptedModel(CheckedModel):
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class HashEmbedder:
+    """Hashed word counts: texts that share words point the same way, and every run gives the same bits.
+
+    Needs no fitting, no download and nothing but numpy. For tests; `LexicalEmbedder` is the one to search with.
+    """
+
+    def __init__(self, dimension: int = 64) -> None:
+        if dimension < 1:
+            raise ConfigurationError(f"dimension must be at least 1, not {dimension}")
+        self._dimension = dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """`hash/1:<dimension>`."""
+        return f"hash/1:{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
+        """Embed texts; float32 `[len(texts), dimension]`, unit rows, zero for a text without words."""
+        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            for word, count in Counter(tokenize(text)).items():
+                code = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+                sign = 1.0 if code & 0x80000000 else -1.0
+                vector[code % self._dimension] += sign * math.sqrt(count)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        np.divide(vectors, norms, out=vectors, where=norms > 0)
+        return vectors
+
+
+Facts = Sequence[tuple[str, Sequence[str]]]
+
+
+class PlainExtractor:
+    """Makes records without learning anything from the corpus, so that the order of arrival changes nothing."""
+
+    def __init__(self, facts: Mapping[str, Facts] | None = None, *, batch: int = 4) -> None:
+        self._facts = facts
+        self._batch = batch
+        self.asked: list[str] = []
+        """Hashes of the passages that were extracted, in order."""
+
+    @property
+    def fingerprint(self) -> str:
+        """`plain/1`, or `plain/1:written` with facts that were written down."""
+        return "plain/1" if self._facts is None else "plain/1:written"
+
+    @property
+    def links_titles(self) -> bool:
+        """Facts have the entities that their own passage gives them, no others."""
+        return False
+
+    async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
+        """Yield records in batches; see `sire_core.protocols.Extractor`."""
+        for start in range(0, len(chunks), self._batch):
+            part = [item.chunk for item in chunks[start : start + self._batch]]
+            self.asked += [chunk.hash for chunk in part]
+            yield [self._record(chunk) for chunk in part]
+
+    def _record(self, chunk: Chunk) -> ExtractionRecord:
+        if self._facts is None:
+            answer = rule_answer("", chunk.text)
+            names = {entity["id"]: entity["name"] for entity in answer["entities"]}
+            found: Facts = [(fact["text"], [names[e] for e in fact["entities"]]) for fact in answer["facts"]]
+        else:
+            found = self._facts.get(chunk.text, ())
+        ids = {name: f"n{i}" for i, name in enumerate(dict.fromkeys(n for _, names in found for n in names), 1)}
+        return ExtractionRecord(
+            hash=chunk.hash,
+            model="plain",
+            prompt="1",
+            status="ok" if found else "empty",
+            entities=tuple(Entity(local, name) for name, local in ids.items()),
+            facts=tuple(
+                Fact(f"f{i}", text, tuple(ids[name] for name in names)) for i, (text, names) in enumerate(found, 1)
+            ),
+        )
