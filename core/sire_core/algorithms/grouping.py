@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 _SHORT = 1 << 16
 Number = TypeVar("Number", np.int64, np.uint64)
 
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _SHIFT = 32
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio: multiples of it, mixed, are independent of each other."""
+
+
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64: every bit of the input reaches every bit of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
 
 
 def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
@@ -68,10 +75,8 @@ def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
     """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
     place = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
-    mixed = values + (place + np.uint64(1)) * _MIX[0]
-    mixed = (mixed ^ (mixed >> _SHIFTS[0])) * _MIX[1]
-    mixed = (mixed ^ (mixed >> _SHIFTS[1])) * _MIX[2]
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> _SHIFTS[2]), dtype=np.uint64)])
+    hashes = mixed(values + (place + np.uint64(1)) * GOLDEN)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     ends = np.cumsum(lengths)
     return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.algorithms.grouping import GOLDEN, mixed
 from sire_core.algorithms.text import UNSPACED, bare_text, signs, word_pattern
 from sire_core.errors import ConfigurationError
 from sire_core.models.word_vectors import WIDTH, word_vectors
@@ -55,8 +56,6 @@ _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _WRITTEN = re.compile(f"[{UNSPACED}\uff66-\uff9f]+")  # half-width kana, too: they are folded to the others
 _GRAM_SIZES = (3, 4, 5)
 _BASE = np.uint64(0x100000001B3)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""What is added between two values that `mixed` is to tell apart."""
 
 
 def split_words(text: str) -> list[str]:
@@ -154,13 +153,6 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     signs *= 2
     signs -= 1
     return signs.astype(np.float32)
-
-
-def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64: every bit of the input reaches every bit of the output."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)), dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,21 +197,6 @@ def test_levels_must_fit_and_nest(labels):
         EncodingTree(4, labels)
 
 
-def test_wrong_arguments_are_named():
-    with pytest.raises(ConfigurationError, match="does not fit"):
-        decoding_information(PATH, EncodingTree(5))
-    with pytest.raises(ConfigurationError, match="one label"):
-        modularity(PATH, labels_of("001"))
-    with pytest.raises(ConfigurationError, match="same number"):
-        mutual_information(labels_of("01"), labels_of("011"))
-    with pytest.raises(ConfigurationError, match="positive"):
-        UndirectedGraph.from_edges(3, np.array([(0, 1)]), np.array([-1.0]))
-    with pytest.raises(ConfigurationError, match="join vertices"):
-        UndirectedGraph.from_edges(3, np.array([(0, 3)]))
-    with pytest.raises(ConfigurationError, match="for each of the 3 edges"):
-        PATH.with_weights(np.ones(2))
-
-
 def test_parallel_edges_add_up_and_loops_go():
     graph = UndirectedGraph.from_edges(3, np.array([(1, 0), (0, 1), (2, 2), (1, 2)]), np.array([1.0, 2.0, 5.0, 4.0]))
     assert graph.edges.tolist() == [[0, 1], [1, 2]]

@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
@@ -165,25 +164,6 @@ def test_hardening_nests():
 def test_sizes_of_levels():
     assert level_sizes(5000, 3) == (512, 71, 8)
     assert level_sizes(4, 3) == (3, 2, 2)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"loss": "entropy"}, {"assign": "max"}, {"nest": "no"}, {"epochs": 0}, {"blind": 1.0}, {"diversity": -1.0}],
-)
-def test_wrong_settings_are_refused(wrong):
-    with pytest.raises(ConfigurationError):
-        NeuralSettings(**wrong)
-
-
-def test_wrong_arguments_are_refused():
-    graph, _ = planted(2, 20)
-    with pytest.raises(ConfigurationError, match="20 rows"):
-        abstract_neural(graph, noise(19))
-    with pytest.raises(ConfigurationError, match="kappa"):
-        abstract_neural(graph, noise(20), kappa=0)
-    with pytest.raises(ConfigurationError, match="one per level"):
-        abstract_neural(graph, noise(20), levels=2, settings=NeuralSettings(sizes=(4,)))
 
 
 def two_planted(size, blocks, inside, seed=0):

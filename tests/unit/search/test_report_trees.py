@@ -1,25 +1,16 @@
 """`ReportTrees` from an organizer's notes and from the edges of the pool."""
 
-import copy
-
 import pytest
+from report_edges import trees_from_edges
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import smart
-from sire_core.recipes.smart import select
 from sire_core.recipes.smart.select import ReportTrees
 from sire_core.testing.doubles import HashEmbedder
 
 CORPUS = list(demo_documents())
-
-
-def without_notes(view):
-    twin = copy.copy(view)
-    twin.note = lambda _: None
-    twin._derived = {}
-    return twin
 
 
 def contents(trees, size):
@@ -31,14 +22,13 @@ def contents(trees, size):
 
 
 @pytest.mark.parametrize("base", ["dense", "mix_recall"])
-def test_notes_tell_what_the_edges_tell(tmp_path, monkeypatch, base):
+def test_notes_tell_what_the_edges_tell(tmp_path, base):
     with Index(tmp_path, recipe=smart(base=base), embedder=HashEmbedder()) as index:
         index.build(CORPUS[:30])
         index.add(CORPUS[30:34])
         index.delete([CORPUS[3].id])
         view = index.view()
-        by_edges = contents(ReportTrees.of(without_notes(view)), view.size)
-        monkeypatch.setattr(select, "_trees_from_edges", None)
+        by_edges = contents(trees_from_edges(view), view.size)
         by_notes = contents(ReportTrees.of(view), view.size)
     assert by_notes == by_edges
     assert by_notes[0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sire_core.models.lexical_embedder import GOLDEN, mixed
+from sire_core.algorithms.grouping import GOLDEN, mixed
 from sire_core.models.prompt_format import numbered, parse_order
 from sire_core.protocols import Prompt
 from sire_core.untrusted_settings import untrusted_error

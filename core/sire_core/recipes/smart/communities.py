@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Rows = tuple[Ints, Ints, Floats]
     Scores = tuple[Floats, Floats, Floats]
@@ -97,15 +96,9 @@ class _Groups:
     ceilings: Floats
 
     def merged(self, labels: Ints) -> _Groups:
-        count = int(labels.max(initial=-1)) + 1
-        left, right = labels[self.between.edges].T
-        joined = left == right
-        inner = np.bincount(labels, weights=self.inner, minlength=count)
-        inner += np.bincount(left[joined], weights=2 * self.between.weights[joined], minlength=count)
-        volumes = np.bincount(labels, weights=self.volumes, minlength=count).astype(np.float64)
-        ceilings = np.zeros(count)
-        ceilings[labels] = self.ceilings
-        return _Groups(self.between.contracted(labels), inner.astype(np.float64), volumes, ceilings)
+        between, volumes, ceilings = MergeLevel(self.between, self.volumes, self.ceilings, 0.0).scores(labels)
+        inner = np.bincount(labels, weights=self.inner).astype(np.float64) + between
+        return _Groups(self.between.contracted(labels), inner, volumes, ceilings)
 
 
 def _merge_round(state: _Groups, total: float, strictness: float) -> Ints | None:
@@ -171,7 +164,6 @@ def _pair_up(
 
 
 _MIN_SWEEP_GAIN = 3e-4  # of the information: a sweep that adds less is the last one
-_GAIN_DIGITS = 10  # as for merges: ties must not hang on rounding
 
 
 def move_units(level: MergeLevel, labels: Ints) -> Ints:

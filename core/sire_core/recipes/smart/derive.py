@@ -98,7 +98,10 @@ class Perspectives(OrganizerBase):
             refuse_unused(self, "abstractor='neural'", ("views",))
             if self.loss == "se":
                 refuse_unused(self, "loss='se'", ("mu",))
-        if self.sizes is not None and (len(self.sizes) != self.levels or not all(map(_is_size, self.sizes))):
+        sizes = self.sizes or ()
+        if self.sizes is not None and (
+            len(sizes) != self.levels or not all(type(size) is int and size >= 1 for size in sizes)
+        ):
             raise ConfigurationError(
                 f"sizes are {self.levels} whole numbers of clusters, one per level, the finest first."
             )
@@ -156,15 +159,7 @@ class Perspectives(OrganizerBase):
             read_network, table, passages, network_change.texts, edge_weight=self.edge_weight
         )
         perspectives, views, new = await self._perspectives(network, table, view)
-        writer = await asyncio.to_thread(
-            ReportWriter,
-            network,
-            view,
-            self.report_tokens,
-            self.extract_tokens,
-            self.context_tokens,
-            self.min_passages,
-        )
+        writer = await asyncio.to_thread(ReportWriter, network, view, self)
         reports = await writer.write(perspectives, views)
         graphs = [one.graph for one in views]
         figures = await asyncio.to_thread(describe_trees, network.graph, perspectives, graphs)
@@ -277,7 +272,3 @@ def _entity_texts(network: EntityNetwork) -> list[Unit]:
     descriptions = network.descriptions(range(network.size))
     described = [f"{names[v]}: {descriptions[v][0]}" if v in descriptions else names[v] for v in range(network.size)]
     return [Unit(digest("entity text", text), UnitKind.ENTITY, text, ("",)) for text in described]
-
-
-def _is_size(size: object) -> bool:
-    return type(size) is int and size >= 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import stable_order
+from sire_core.algorithms.grouping import GOLDEN, mixed, row_pointers, stable_order
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -39,20 +39,9 @@ class UndirectedGraph:
     def from_edges(
         cls, size: int, edges: NDArray[np.int64], weights: NDArray[np.float64] | None = None
     ) -> UndirectedGraph:
-        """Build a graph: loops are dropped, weights of parallel edges are added up."""
-        ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        values = np.ones(len(ends)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if size < 0 or values.shape != (len(ends),):
-            raise ConfigurationError("A graph needs a size of at least 0 and one weight per edge.")
-        if len(ends) and not 0 <= ends.min() <= ends.max() < size:
-            raise ConfigurationError(f"Edges must join vertices 0 to {size - 1}.")
-        if len(ends) and not (np.isfinite(values).all() and values.min() > 0):
-            raise ConfigurationError("Weights of edges must be positive and finite; leave out edges without weight.")
-        return cls._summed(size, ends, values)
-
-    @classmethod
-    def _summed(cls, size: int, ends: NDArray[np.int64], values: NDArray[np.float64]) -> UndirectedGraph:
-        left, right = ends.T
+        """Build a graph: loops are dropped, positive weights `[m]` (None: 1) of parallel edges are added up."""
+        left, right = np.asarray(edges, dtype=np.int64).T
+        values = np.ones(len(edges)) if weights is None else weights
         proper = left != right
         low, high = np.minimum(left, right)[proper], np.maximum(left, right)[proper]
         codes, order = _sorted(low * size + high, size * size)
@@ -71,16 +60,13 @@ class UndirectedGraph:
 
     def with_weights(self, weights: NDArray[np.float64]) -> UndirectedGraph:
         """Return the graph with other weights `[m]`, at least 0; edges of weight 0 are left out."""
-        values = np.asarray(weights, dtype=np.float64)
-        if values.shape != self.weights.shape or not np.isfinite(values).all() or (values < 0).any():
-            raise ConfigurationError(f"Give one finite weight of at least 0 for each of the {len(self.weights)} edges.")
-        positive = values > 0
-        return UndirectedGraph(self.size, self.edges[positive], values[positive])
+        positive = weights > 0
+        return UndirectedGraph(self.size, self.edges[positive], weights[positive])
 
     def contracted(self, labels: NDArray[np.int64]) -> UndirectedGraph:
         """Merge the vertices of each label `[n]` into one; edges inside a label are left out."""
         count = int(labels.max()) + 1 if len(labels) else 0
-        return UndirectedGraph._summed(count, labels[self.edges], self.weights)
+        return UndirectedGraph.from_edges(count, labels[self.edges], self.weights)
 
     def largest_component(self) -> NDArray[np.bool_]:
         """Return the mask `[n]` of the largest connected component, the first of equally large ones."""
@@ -97,8 +83,7 @@ class UndirectedGraph:
         # With the reversed edges first, columns are in order already: nothing has to be sorted but the rows.
         sources, targets = np.concatenate([self.edges[:, ::-1], self.edges]).T
         order = stable_order(sources)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=self.size))]).astype(np.int64)
-        return starts, targets[order], np.tile(self.weights, 2)[order]
+        return row_pointers(sources, self.size), targets[order], np.tile(self.weights, 2)[order]
 
 
 def _sorted(codes: NDArray[np.int64], below: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -219,7 +204,6 @@ def one_dimensional_entropy(graph: UndirectedGraph) -> float:
 
 def decoding_information(graph: UndirectedGraph, tree: EncodingTree) -> float:
     """Return D = H1 - H of a tree, the bits that its internal nodes save; never negative."""
-    _check(graph, tree)
     volume = graph.volume()
     degrees = graph.degrees()
     smallest = np.full(len(graph.edges), volume)
@@ -238,11 +222,6 @@ def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
     """Return shares * log2(part / whole), 0 where the part is empty."""
     ratio = np.divide(part, whole, out=np.ones_like(part), where=part > 0)
     return np.asarray(shares * np.log2(ratio), dtype=np.float64)
-
-
-def _check(graph: UndirectedGraph, tree: EncodingTree) -> None:
-    if tree.size != graph.size:
-        raise ConfigurationError(f"A tree over {tree.size} vertices does not fit a graph of {graph.size}.")
 
 
 def nested_labels(finest: Labels, parents: Sequence[Labels]) -> list[Labels]:
@@ -274,8 +253,7 @@ def tree_of(levels: Sequence[Labels], vertices: Labels, size: int) -> EncodingTr
 
 
 _COLOR_ROUNDS = 8
-_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_BELOW, _ABOVE = np.uint64(0x94D049BB133111EB), np.uint64(0xBF58476D1CE4E5B9)
 
 
 def vertex_colors(graph: UndirectedGraph) -> Hashes:
@@ -287,7 +265,7 @@ def vertex_colors(graph: UndirectedGraph) -> Hashes:
         neighbour_colors = np.zeros(graph.size, dtype=np.uint64)
         np.add.at(neighbour_colors, left, _mixed(colors[right] ^ weights))
         np.add.at(neighbour_colors, right, _mixed(colors[left] ^ weights))
-        colors = _mixed(colors * _MIX[2] + neighbour_colors)
+        colors = _mixed(colors * _BELOW + neighbour_colors)
     return colors
 
 
@@ -299,16 +277,13 @@ def tree_signature(tree: EncodingTree, colors: Hashes) -> int:
     for level in tree.filled():
         sums = np.zeros(int(level.max(initial=-1)) + 1, dtype=np.uint64)
         np.add.at(sums, level, below)
-        above = _mixed(above * _MIX[1] + _mixed(sums)[level])
+        above = _mixed(above * _ABOVE + _mixed(sums)[level])
         below = _mixed(below ^ above)
     return int(_mixed(np.add.reduce(below, dtype=np.uint64)[None] + whole)[0])
 
 
 def _mixed(values: Hashes) -> Hashes:
-    values = values + _MIX[0]
-    values = (values ^ (values >> _SHIFTS[0])) * _MIX[1]
-    values = (values ^ (values >> _SHIFTS[1])) * _MIX[2]
-    return np.asarray(values ^ (values >> _SHIFTS[2]), dtype=np.uint64)
+    return mixed(values + GOLDEN)
 
 
 _SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, as long as they move no more labels
@@ -316,8 +291,6 @@ _SHUFFLES, _MAX_SHUFFLED = 4, 10_000  # shuffles that chance is measured with, a
 
 def modularity(graph: UndirectedGraph, labels: Ints) -> float:
     """Return Newman's Q: the share of the edge weight inside clusters minus the share expected from degrees."""
-    if np.shape(labels) != (graph.size,):
-        raise ConfigurationError(f"Give one label for each of the {graph.size} vertices.")
     if not len(graph.edges):
         return 0.0
     filled = np.where(labels < 0, int(labels.max()) + 1 + np.arange(graph.size), labels)
@@ -354,8 +327,6 @@ def information_beyond_chance(first: Ints, second: Ints) -> float:
     Two unrelated partitions of n vertices into a and b clusters share about (a - 1) (b - 1) / (2 n ln 2) bits. Chance
     is measured on shuffled labels; the shuffles are deterministic.
     """
-    if np.shape(first) != np.shape(second):
-        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
     if not len(first):
         return 0.0
     one, two = (np.unique(labels, return_inverse=True)[1].ravel() for labels in (first, second))
@@ -383,8 +354,6 @@ def _entropy(counts: NDArray[np.int64]) -> float:
 
 def _cluster_sizes(first: Ints, second: Ints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the cluster sizes of both partitions and of their intersections."""
-    if np.shape(first) != np.shape(second):
-        raise ConfigurationError("Two partitions of the same vertices have the same number of labels.")
     one, two = _sizes(first), _sizes(second)
     codes = (first - np.min(first, initial=0)) * (int(np.max(second, initial=0)) - int(np.min(second, initial=0)) + 1)
     return one, two, np.unique(codes + second, return_counts=True)[1]

@@ -1,4 +1,4 @@
-"""SMART"s own abstractor: perspectives learned by a graph network (needs the extra `torch`)."""
+"""SMART's own abstractor: perspectives learned by a graph network (needs the extra `torch`)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
-from sire_core.recipes.smart.encoding_tree import (
-    EncodingTree,
-    UndirectedGraph,
-)
+from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph
 from sire_core.recipes.smart.perspectives import shrunk
 from sire_core.settings import need_torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-_CHOICES = {
-    "loss": ("se", "modularity"),
-    "assign": ("softmax", "sigmoid"),
-    "information": ("mi", "nmi"),
-    "nest": ("chain", "repair"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +47,6 @@ class NeuralSettings:
     temperature: float = 0.2  # of the softmax at the end; it starts at 1
     polish: int = 4  # rounds in which vertices move between a head's clusters after training; see `_polished`
 
-    def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigurationError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}.")
-        if min(self.epochs, self.patience, self.hidden, self.dimension) < 1 or self.rate <= 0 or self.temperature <= 0:
-            raise ConfigurationError("epochs, patience, hidden, dimension, rate and temperature are above 0.")
-        if min(self.diversity, self.floor, self.sharpen, self.positions, self.polish) < 0 or not 0 <= self.blind < 1:
-            raise ConfigurationError(
-                "diversity, floor, sharpen, positions and polish are at least 0, blind at least 0 and below 1."
-            )
-
 
 _MIN_VERTICES = 4  # vertices with edges; below, there is nothing to abstract
 _MAX_CLUSTERS = 512  # clusters of a level by default: memory grows with vertices times clusters
@@ -90,10 +67,6 @@ def abstract_neural(
     vertices without edges hang off the root. For fewer than four vertices with edges: one tree with a root only.
     """
     config = settings or NeuralSettings()
-    if kappa < 1 or levels < 1 or (config.sizes is not None and len(config.sizes) != levels):
-        raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and, if sizes are given, one per level")
-    if features.ndim != 2 or len(features) != graph.size or not np.isfinite(features).all():
-        raise ConfigurationError(f"features are finite numbers in {graph.size} rows, one per vertex")
     connected = np.flatnonzero(graph.degrees() > 0)
     if len(connected) < _MIN_VERTICES:
         return (EncodingTree(graph.size),)

@@ -85,23 +85,19 @@ class NetworkTable:
         stated: Mapping[str, PassageRows],
     ) -> NetworkTable:
         """Return the table after a change."""
-        parts = self._parts(units, mentioned, _MENTIONED) | self._parts(units, stated, _SAID)
+        parts = {}
+        for fresh, types in ((mentioned, _MENTIONED), (stated, _SAID)):
+            numbers = {passage: number for number, passage in enumerate((*self.passages, *fresh))}  # what is fresh wins
+            groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
+            for name, columns in types.items():
+                rows = Ragged.of([rows[name] for rows in fresh.values()], columns)
+                parts[name] = self.parts[name].chosen(rows, groups)
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
             versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
             parts=parts,
         )
-
-    def _parts(
-        self, units: Sequence[Unit], fresh: Mapping[str, PassageRows], types: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, Ragged]:
-        numbers = {passage: number for number, passage in enumerate((*self.passages, *fresh))}  # what is fresh wins
-        groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
-        return {
-            name: self.parts[name].chosen(Ragged.of([rows[name] for rows in fresh.values()], columns), groups)
-            for name, columns in types.items()
-        }
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
@@ -315,8 +311,17 @@ class NetworkChange:
         self.first = not before.passages  # whether nothing was stored before
         self._before = before
         self._places = before.known()
-        changed = self._changed({*changed_chunks, *(() if self.first else view.stale_links())})
-        edges, removed = self._edge_changes()
+        stale = {*changed_chunks, *(() if self.first else view.stale_links())}
+        changed = {
+            unit.id
+            for unit in self._units.values()
+            if unit.id in stale or self._places.get(unit.id, (0, -1))[1] != passage_version(unit)
+        }
+        if self.first:
+            edges, removed = list(view.required(_GRAPH)[1]), []
+        else:
+            delta = view.required_delta(_GRAPH).in_blocks
+            edges, removed = list(delta.put), list(delta.drop)
         mentions, unnamed = self._mentions(edges, removed, changed)
         self._fresh, stated = self._read(mentions, changed)
         mentioned = {
@@ -346,21 +351,6 @@ class NetworkChange:
         notes: dict[str, bytes | None] = dict.fromkeys(sorted(self._places.keys() - self._units.keys()))
         notes |= {passage: texts.to_note() for passage, texts in self._fresh.items()}
         return notes | {NETWORK: self.table.to_note()}
-
-    def _changed(self, changed_chunks: Collection[str]) -> set[str]:
-        """Return the passages whose records have to be read."""
-        return {
-            unit.id
-            for unit in self._units.values()
-            if unit.id in changed_chunks or self._places.get(unit.id, (0, -1))[1] != passage_version(unit)
-        }
-
-    def _edge_changes(self) -> tuple[list[Edge], list[Edge]]:
-        """Return edges of the knowledge graph that are new or changed, and those that are gone."""
-        if self.first:
-            return list(self._view.required(_GRAPH)[1]), []
-        edges = self._view.required_delta(_GRAPH).in_blocks
-        return list(edges.put), list(edges.drop)
 
     def _mentions(
         self, edges: Sequence[Edge], dropped_edges: Sequence[Edge], changed: set[str]
@@ -412,8 +402,8 @@ class NetworkChange:
         number = self._places[passage][0]
         if part not in self._starts:
             self._starts[part] = self._before.parts[part].starts()
-        start = int(self._starts[part][number])
-        return self._before.parts[part][column][start : start + int(self._before.parts[part].counts[number])]
+        rows, start = self._before.parts[part], int(self._starts[part][number])
+        return rows[column][start : start + int(rows.counts[number])]
 
     def _old_names(self, passage: str) -> list[tuple[str, str, bool]]:
         """Return first names, names and title flags that are stored for a passage, in order."""

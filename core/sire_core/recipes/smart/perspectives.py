@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes, positions_in
-from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
@@ -32,10 +31,6 @@ from sire_core.storage.array_file import pack_arrays, unpack_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sire_core.protocols import BoolArray, IntArray
-
-    View: TypeAlias = "NDArray[np.float64] | UndirectedGraph"
 
     from sire_core.recipes.smart.network import EntityNetwork
     from sire_core.recipes.smart.views import EvidenceView
@@ -71,13 +66,11 @@ def abstract_greedy(
     levels: int = 3,
     diversity: float = 1.0,
     informative: bool = True,
-    views: Mapping[str, View] | None = None,
+    views: Mapping[str, UndirectedGraph] | None = None,
     seed: int = 0,
 ) -> tuple[Perspective, ...]:
     """Propose trees of several views of the vertices and choose `kappa` that explain much and share little."""
-    if kappa < 1 or levels < 1 or not (np.isfinite(diversity) and diversity >= 0):
-        raise ConfigurationError("perspectives need kappa >= 1, levels >= 1 and diversity >= 0")
-    graphs = {RELATIONS: graph} | {name: _as_graph(graph, name, view) for name, view in (views or {}).items()}
+    graphs = {RELATIONS: graph, **(views or {})}
     if graph.size < _MIN_VERTICES or not len(graph.edges):
         return (Perspective(EncodingTree(graph.size), RELATIONS, 0.0),)
     rng = np.random.default_rng(seed)
@@ -126,13 +119,6 @@ def leiden_labels(graph: UndirectedGraph, resolution: float, seed: int) -> NDArr
     )
     labels = (communities.get(vertex, graph.size + vertex) for vertex in range(graph.size))
     return canonical_labels(np.fromiter(labels, dtype=np.int64, count=graph.size))
-
-
-def _as_graph(graph: UndirectedGraph, name: str, view: View) -> UndirectedGraph:
-    seen = view if isinstance(view, UndirectedGraph) else graph.with_weights(view)
-    if seen.size != graph.size:
-        raise ConfigurationError(f"The view {name!r} has {seen.size} vertices, the graph {graph.size}.")
-    return seen
 
 
 def _candidates(
@@ -279,14 +265,19 @@ def describe_trees(
                 "share": round(one.information, 4),
             }
         )
-    pairs = [list(zip(first, second, strict=False)) for first, second in combinations([f for f in filled if f], 2)]
+    clustered = [(number, levels) for number, levels in enumerate(filled, 1) if levels]
+    pairs = {
+        f"{one}-{two}": list(zip(first, second, strict=False))
+        for (one, first), (two, second) in combinations(clustered, 2)
+    }
     agreement = [
-        normalized_mutual_information(first[joined], second[joined]) for pair in pairs for first, second in pair
+        normalized_mutual_information(first[joined], second[joined])
+        for pair in pairs.values()
+        for first, second in pair
     ]
-    lowest = min(map(len, pairs), default=0)
     corrected = [
-        fmean(corrected_information(pair[level][0][vertices], pair[level][1][vertices]) for pair in pairs)
-        for level in range(lowest)
+        [corrected_information(first[vertices], second[vertices]) for first, second in level]
+        for level in zip(*pairs.values(), strict=False)
     ]
     qualities = [fmean(row["modularity"]) for row in rows if row["modularity"]]
     return {
@@ -296,19 +287,8 @@ def describe_trees(
         "trees": rows,
         "modularity": round(fmean(qualities), 4) if qualities else None,
         "nmi": round(fmean(agreement), 4) if agreement else None,
-        "corrected_nmi": [round(value, 4) for value in corrected] or None,
-        "corrected_pairs": _agreement_of_finest_levels(filled, vertices),
-    }
-
-
-def _agreement_of_finest_levels(
-    filled: Sequence[Sequence[IntArray]], vertices: IntArray | BoolArray
-) -> dict[str, float]:
-    """Return the corrected agreement of two trees at their finest level, by pair."""
-    with_levels = [(number, levels[0]) for number, levels in enumerate(filled, 1) if levels]
-    return {
-        f"{one}-{two}": round(corrected_information(left[vertices], right[vertices]), 4)
-        for (one, left), (two, right) in combinations(with_levels, 2)
+        "corrected_nmi": [round(fmean(level), 4) for level in corrected] or None,
+        "corrected_pairs": {name: round(value, 4) for name, value in zip(pairs, *corrected[:1], strict=False)},
     }
 
 

@@ -298,8 +298,10 @@ class ReportTable:
         return pack_arrays({**arrays, **small})
 
     @classmethod
-    def from_note(cls, note: bytes) -> ReportTable:
-        """Read what `to_note` wrote."""
+    def from_note(cls, note: bytes | None) -> ReportTable:
+        """Read what `to_note` wrote; an empty table if there is no note."""
+        if note is None:
+            return cls()
         arrays = unpack_arrays(note)
         columns: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
         return cls(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import BuildView, LanguageModel
-    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.derive import Perspectives
     from sire_core.recipes.smart.network import EntityNetwork, NetworkStatement, Statements
     from sire_core.recipes.smart.perspectives import Perspective
     from sire_core.recipes.smart.report_nodes import ReportNode
@@ -174,6 +174,7 @@ from the input, in its language, and do not speak about the input."""
 _WORDS_PER_TOKEN = 0.7
 _ANSWER_SLACK = 1.5
 _JSON_TOKENS = 120
+_MAX_FINDINGS = 5
 
 
 class _Finding(BaseModel):
@@ -277,47 +278,34 @@ class _TokenBudget:
         return True
 
 
-class ModelReports:
-    """Writes one report per call, several at a time; findings beyond `max_tokens` are left out."""
+async def ask_report(language_model: LanguageModel, max_tokens: int, evidence: ReportEvidence) -> Report | Failure:
+    """Let a model write a report on a community."""
+    model = with_sources(language_model, evidence.chunk_ids)
+    words = max(20, round(max_tokens * _WORDS_PER_TOKEN))
+    prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=_MAX_FINDINGS), evidence.data)
+    answer_tokens = round(max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
+    try:
+        answer = (await model.complete(prompt, schema=ReportAnswer, max_tokens=answer_tokens)).parsed
+    except ModelError as error:
+        subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
+        return Failure(subject, f"{type(error).__name__}: {error}"[:500])
+    text = _report_text(answer, max_tokens)
+    return Report(_line(answer.title), text, evidence.passages, evidence.statements, evidence.digest)
 
-    def __init__(self, language_model: LanguageModel, *, max_tokens: int = 300, findings: int = 5) -> None:
-        self._model = language_model
-        self._max_tokens = max_tokens
-        self._findings = findings
 
-    async def write(
-        self, evidence: Sequence[ReportEvidence], progress: Callable[[int, int], None] | None = None
-    ) -> list[Report | Failure]:
-        """Write a report on each community; one that fails gives a `Failure`."""
-        return await map_all(self._one, evidence, concurrency_of(self._model), progress)
-
-    async def _one(self, evidence: ReportEvidence) -> Report | Failure:
-        model = with_sources(self._model, evidence.chunk_ids)
-        words = max(20, round(self._max_tokens * _WORDS_PER_TOKEN))
-        prompt = Prompt(_INSTRUCTIONS.format(words=words, findings=self._findings), evidence.data)
-        try:
-            answer = await model.complete(
-                prompt, schema=ReportAnswer, max_tokens=round(self._max_tokens * _ANSWER_SLACK) + _JSON_TOKENS
-            )
-        except ModelError as error:
-            subject = f"report on {count(len(evidence.passages), 'passage')}, first {evidence.chunk_ids[0]}"
-            return Failure(subject, f"{type(error).__name__}: {error}"[:500])
-        parsed = answer.parsed
-        return Report(_line(parsed.title), self._text(parsed), evidence.passages, evidence.statements, evidence.digest)
-
-    def _text(self, answer: ReportAnswer) -> str:
-        """Return title, summary, and as many findings as the length allows."""
-        lines = [_line(answer.title), _line(answer.summary)]
-        budget = self._max_tokens - sum(map(count_tokens, lines))
-        for number, finding in enumerate(answer.findings[: self._findings], 1):
-            line = f"[{number}] {_line(finding.summary)}"
-            if finding.explanation.strip():
-                line += f": {_line(finding.explanation)}"
-            budget -= count_tokens(line)
-            if budget < 0:
-                break
-            lines.append(line)
-        return truncate_tokens("\n".join(lines).strip(), self._max_tokens)
+def _report_text(answer: ReportAnswer, max_tokens: int) -> str:
+    """Return title, summary, and as many findings as the length allows."""
+    lines = [_line(answer.title), _line(answer.summary)]
+    budget = max_tokens - sum(map(count_tokens, lines))
+    for number, finding in enumerate(answer.findings[:_MAX_FINDINGS], 1):
+        line = f"[{number}] {_line(finding.summary)}"
+        if finding.explanation.strip():
+            line += f": {_line(finding.explanation)}"
+        budget -= count_tokens(line)
+        if budget < 0:
+            break
+        lines.append(line)
+    return truncate_tokens("\n".join(lines).strip(), max_tokens)
 
 
 def _line(text: str) -> str:
@@ -330,26 +318,12 @@ _OpenNodes = list[tuple[TreeReports, int, "ReportNode"]]
 
 
 class ReportWriter:
-    """Writes reports from the leaves up; reuses those whose evidence did not change.
+    """Writes reports from the leaves up; reuses those whose evidence did not change."""
 
-    The limits are those of `Perspectives`.
-    """
-
-    def __init__(
-        self,
-        network: EntityNetwork,
-        view: BuildView,
-        report_tokens: int,
-        extract_tokens: int,
-        context_tokens: int,
-        min_passages: int,
-    ) -> None:
+    def __init__(self, network: EntityNetwork, view: BuildView, settings: Perspectives) -> None:
         self._network = network
         self._view = view
-        self._report_tokens = report_tokens
-        self._extract_tokens = extract_tokens
-        self._context_tokens = context_tokens
-        self._min_passages = min_passages
+        self._settings = settings
         note = view.notes([REPORTS]).get(REPORTS)
         self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
         if forgotten := view.forgotten():
@@ -365,11 +339,17 @@ class ReportWriter:
         """Write the reports on all communities of all trees."""
         import asyncio
 
+        def make_tree(number: int) -> TreeReports:
+            return TreeReports(perspectives[number].tree, number, self._network, self._before, views[number])
+
+        def open_level(level: int) -> _OpenNodes:
+            return [node for tree in forest for node in tree.open_level(level)]
+
         self._views = [one.view for one in perspectives]
-        forest = await asyncio.to_thread(self._make_trees, [one.tree for one in perspectives], views)
+        forest = [await asyncio.to_thread(make_tree, number) for number in range(len(perspectives))]
         highest = max((int(tree.nodes.levels.max(initial=0)) for tree in forest), default=0)
         for level in range(1, highest + 1):
-            open_nodes = await asyncio.to_thread(_open_level, forest, level)
+            open_nodes = await asyncio.to_thread(open_level, level)
             if self._view.language_model is None:
                 await asyncio.to_thread(self._write_extracts, open_nodes)
             else:
@@ -391,18 +371,14 @@ class ReportWriter:
             failures=tuple(self._failures),
         )
 
-    def _make_trees(self, trees: Sequence[EncodingTree], views: Sequence[EvidenceView]) -> list[TreeReports]:
-        return [
-            TreeReports(tree, number, self._network, self._before, view)
-            for number, (tree, view) in enumerate(zip(trees, views, strict=True))
-        ]
-
     def _write_extracts(self, nodes: _OpenNodes) -> None:
         """Write extractive reports."""
         for tree, number, node in nodes:
             passed_on = (statement for child in node.children for statement in tree.passed_on(child))
             candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
-            report = extract_report(node, candidates, self._network, self._extract_tokens, self._min_passages)
+            report = extract_report(
+                node, candidates, self._network, self._settings.extract_tokens, self._settings.min_passages
+            )
             if report is None:
                 tree.unreported[number] = candidates
             else:
@@ -415,9 +391,12 @@ class ReportWriter:
         model = self._view.language_model
         assert model is not None
         to_write = await asyncio.to_thread(self._to_write, open_nodes)
-        stage = f"reports of level {level}"
-        writer, progress = ModelReports(model, max_tokens=self._report_tokens), partial(self._view.progress, stage)
-        answers = await writer.write([evidence for *_, evidence in to_write], progress)
+        answers = await map_all(
+            partial(ask_report, model, self._settings.report_tokens),
+            [evidence for *_, evidence in to_write],
+            concurrency_of(model),
+            partial(self._view.progress, f"reports of level {level}"),
+        )
         for (tree, number, evidence), answer in zip(to_write, answers, strict=True):
             if isinstance(answer, Failure):
                 self._failures.append(answer)
@@ -439,7 +418,9 @@ class ReportWriter:
             # No report below states what a part without a report passes on.
             unreported = [s for child, part in parts.items() if part is None for s in tree.passed_on(child)]
             whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
-            evidence = gather_evidence(whole, reports, self._network, self._context_tokens, self._min_passages)
+            evidence = gather_evidence(
+                whole, reports, self._network, self._settings.context_tokens, self._settings.min_passages
+            )
             if evidence is None:
                 tree.unreported[number] = whole.statements
             else:
@@ -506,7 +487,3 @@ class ReportWriter:
                 **({"evidence": report.evidence} if report.evidence else {}),
             },
         )
-
-
-def _open_level(forest: Sequence[TreeReports], level: int) -> _OpenNodes:
-    return [node for tree in forest for node in tree.open_level(level)]

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, stable_order
+from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, row_pointers, stable_order
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
-from sire_core.knowledge import MENTIONS, RELATES
 from sire_core.recipes.smart import REPORTS
 from sire_core.recipes.smart.network import NETWORK, NetworkTable
 from sire_core.recipes.smart.report_nodes import ReportTable, tree_name
@@ -337,7 +336,7 @@ class ReportTrees:
     @classmethod
     def of(cls, view: View) -> ReportTrees:
         """Return the trees of a pool, read once per snapshot."""
-        trees: ReportTrees = view.derived("report trees", lambda: _trees_from_notes(view) or _trees_from_edges(view))
+        trees: ReportTrees = view.derived("report trees", lambda: _trees_from_notes(view))
         return trees
 
     @classmethod
@@ -400,17 +399,11 @@ class ReportTrees:
         return str(bytes(self.ids[entity]).decode())
 
 
-def _trees_from_notes(view: View) -> ReportTrees | None:
-    """Read the organizer's notes; None if there are none, or they are of another generation."""
-    notes = view.note(NETWORK), view.note(REPORTS)
-    if notes[0] is None or notes[1] is None:
-        return None
-    network, table = NetworkTable.from_note(notes[0]), ReportTable.from_note(notes[1])
-    chunks, reports = (_positions_of_kind(view, kind) for kind in (UnitKind.CHUNK, UnitKind.REPORT))
+def _trees_from_notes(view: View) -> ReportTrees:
+    """Read the organizer's notes."""
+    network, table = NetworkTable.from_note(view.note(NETWORK)), ReportTable.from_note(view.note(REPORTS))
+    reports = _positions_of_kind(view, UnitKind.REPORT)
     passages = np.array(network.passages, dtype="S24")
-    same = np.array_equal(view.ids[chunks], passages) or np.array_equal(np.sort(view.ids[chunks]), np.sort(passages))
-    if not (same and np.array_equal(np.sort(view.ids[reports]), table.reports)):
-        return None
     positions, indexes = reports[np.argsort(view.ids[reports])], positions_in(view.ids, passages)
     named_rows, unnamed = network.parts["named"], network.parts["unnamed"]
     relations = positions_in(view.ids, network.relations[:, 0])
@@ -432,27 +425,6 @@ def _trees_from_notes(view: View) -> ReportTrees | None:
     )
 
 
-def _trees_from_edges(view: View) -> ReportTrees:
-    """Read the edges of the pool."""
-    reports = _positions_of_kind(view, UnitKind.REPORT)
-    number = {bytes(name): at for at, name in enumerate(view.ids)} if len(reports) else {}
-    entities: dict[bytes, int] = {}
-    name_pairs: list[tuple[int, int]] = []
-    mentions: list[tuple[int, int]] = []
-    children: list[tuple[int, int]] = []
-    above = set(reports.tolist())
-    for edge in view.edges() if len(reports) else ():
-        source, target = number.get(edge.source.encode(), -1), edge.target.encode()
-        if edge.kind in (MENTIONS, RELATES) and source >= 0:
-            pair = source, entities.setdefault(target, len(entities))
-            (mentions if source in above else name_pairs).append(pair)
-        elif edge.kind == "child" and source in above and target in number:
-            children.append((source, number[target]))
-    pairs = (np.array(rows, dtype=np.int64).reshape(-1, 2) for rows in (name_pairs, mentions, children))
-    trees = {at: unit.tree for at, unit in zip(reports.tolist(), view.units(reports), strict=True)}
-    return ReportTrees.build(view, np.array(list(entities), dtype="S"), trees, *pairs)
-
-
 def _positions_of_kind(view: View, kind: UnitKind) -> IntArray:
     code = list(view.kind_names).index(kind.value)
     return np.flatnonzero(view.kinds == code).astype(np.int64)
@@ -461,5 +433,4 @@ def _positions_of_kind(view: View, kind: UnitKind) -> IntArray:
 def _compressed_rows(pairs: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """Return second numbers by first ones, as compressed rows: starts and values."""
     order = stable_order(pairs[:, 0])
-    starts = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=size))])
-    return starts.astype(np.int64), pairs[order, 1]
+    return row_pointers(pairs[:, 0], size), pairs[order, 1]

@@ -18,7 +18,7 @@ from sire_core.types import hash64
 
 if TYPE_CHECKING:
     from sire_core.recipes.smart.network import PassageRows
-    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Triple, Unit
+    from sire_core.types import Edge, Entity, ExtractionRecord, Fact, Unit
 
 
 ROLE, TYPE, WORD = 0, 1, 2
@@ -35,12 +35,6 @@ def predicate_family(predicate: str) -> str:
     stems = [_stem(word) for word in words if word not in FUNCTION_WORDS]
     denied = ["not"] if any(word in _NEGATIONS for word in words) else []
     return " ".join((*denied, *(stems or map(_stem, words))))
-
-
-def role_features(triple: Triple) -> tuple[int, int]:
-    """Return the features of the head and of the tail of a relation."""
-    family = predicate_family(triple.predicate)
-    return hash64(f"head {family}"), hash64(f"tail {family}")
 
 
 def entity_features(entity: Entity) -> Iterator[tuple[int, int]]:
@@ -208,9 +202,9 @@ def _relations(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, in
 def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
     """Yield the roles of entities in relations, including relations to what is no entity."""
     for triple in fact.triples:
-        for end, feature in zip((triple.head, triple.tail), role_features(triple), strict=True):
+        for side, end in (("head", triple.head), ("tail", triple.tail)):
             if end in numbers:
-                yield numbers[end], ROLE, feature
+                yield numbers[end], ROLE, hash64(f"{side} {predicate_family(triple.predicate)}")
 
 
 def mentioned_rows(
