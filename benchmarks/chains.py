@@ -33,8 +33,8 @@ from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
-from sire_core.recipes.iier.rank import ChainQuestion, walk_chains
-from sire_core.recipes.iier.scorers import HeuristicScorer
+from sire_core.recipes.iier.rank import walk_chains
+from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer
 from sire_core.recipes.published import ablations_of
 from sire_core.search.vectors.sq_index import KnownSimilarities
 

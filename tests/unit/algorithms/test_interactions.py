@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.neighbors import nearest_neighbors
-from sire_core.errors import ConfigurationError
 from sire_core.recipes.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.recipes.iier.rank import arrange_chains, greedy_cover
 
@@ -67,13 +66,6 @@ def test_keyword_pairs_are_those_of_all_comparisons(keywords, min_shared, max_no
     assert dict(zip(found, counts.tolist(), strict=True)) == expected
 
 
-def test_impossible_thresholds_are_refused():
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs(*rows([{0}]), min_shared=0)
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        keyword_pairs(*rows([{0}]), max_nodes=0)
-
-
 def test_oracle_I2_greedy_cover():
     seeds, covers = greedy_cover(holders("guatemala", "coffee", "rain", "mars"), SIMILARITY)
     assert seeds == [3, 2]
@@ -101,8 +93,6 @@ def test_oracle_I3_semantic_edges():
     assert cosines.tolist() == pytest.approx([0.8, 0.6])
     assert listed.tolist() == [3, 2]
     assert semantic_pairs(*nearest, links="mutual")[0].tolist() == [[0, 1]]
-    with pytest.raises(ConfigurationError, match="union"):
-        semantic_pairs(*nearest, links="one")
 
 
 def test_no_neighbours_no_pairs():
@@ -120,15 +110,8 @@ def test_copies_are_one_node_and_never_joined_to_themselves():
 
 def test_oracle_I7_reading_order():
     chains = [[0, 2, 4], [5, 3, 2]]
-    assert arrange_chains(chains, "chain") == [[0, 2, 4], [5, 3, 2]]
-    assert arrange_chains(chains, "iterative") == [[0, 5, 2, 3, 4]]
+    assert arrange_chains(chains, "chain", np.random.default_rng(1)) == [[0, 2, 4], [5, 3, 2]]
+    assert arrange_chains(chains, "iterative", np.random.default_rng(1)) == [[0, 5, 2, 3, 4]]
     (shuffled,) = arrange_chains(chains, "shuffle", np.random.default_rng(1))
     assert sorted(shuffled) == [0, 2, 3, 4, 5]
     assert arrange_chains(chains, "shuffle", np.random.default_rng(1)) == [shuffled]
-
-
-def test_unknown_formats_are_refused():
-    with pytest.raises(ConfigurationError, match="iterative"):
-        arrange_chains([[1]], "spiral")
-    with pytest.raises(ConfigurationError, match="generator"):
-        arrange_chains([[1]], "shuffle")

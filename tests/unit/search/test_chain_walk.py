@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.iier.graph import ChainGraph
-from sire_core.recipes.iier.rank import ChainQuestion, frontier, walk_chains
+from sire_core.recipes.iier.rank import frontier, walk_chains
 from sire_core.recipes.iier.recipe import make_scorer
-from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer, count_bits, newly_covered
+from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer, count_bits, newly_covered
 
 
 @dataclass

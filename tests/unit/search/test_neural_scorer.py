@@ -17,8 +17,9 @@ from sire_core.recipes.iier.neural import (
     read_checkpoint,
     write_checkpoint,
 )
-from sire_core.recipes.iier.rank import ChainQuestion, frontier
+from sire_core.recipes.iier.rank import frontier
 from sire_core.recipes.iier.recipe import iier
+from sire_core.recipes.iier.scorers import ChainQuestion
 from sire_core.testing.doubles import HashEmbedder
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
@@ -116,7 +117,7 @@ def test_scores_are_those_of_the_formula(view, checkpoint):
     plain = {name: np.zeros_like(array) for name, array in weights().items()}
     plain["direct.weight"][0, PAIR_FEATURES.index("question")] = 1.0
     only = type(scorer)(plain, card())
-    assert np.allclose(asyncio.run(only.score(state, graph, view)), state.cosines[state.candidates])
+    assert np.allclose(asyncio.run(only.score(state, graph, view)), state.question.cosines[state.candidates])
 
 
 def test_a_title_among_the_keywords_is_told_from_its_reverse(view, checkpoint):

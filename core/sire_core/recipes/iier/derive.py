@@ -11,7 +11,6 @@ import numpy as np
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.media import media_of
 from sire_core.derive.derivation import OrganizerBase
-from sire_core.errors import ConfigurationError
 from sire_core.extraction.headings import base_title
 from sire_core.protocols import BlockEdges, Delta
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
@@ -51,8 +50,6 @@ def semantic_pairs(
     Neighbours and cosines are `[n, k]`. Returns pairs `[m, 2]`, the smaller node first, ascending; cosines `[m]`; and
     direction `[m]`: 1 the smaller node lists the larger one, 2 the reverse, 3 both, which `links="mutual"` asks for.
     """
-    if links not in ("union", "mutual"):
-        raise ConfigurationError(f"Semantic edges are made by 'union' or 'mutual', not {links!r}.")
     size, width = indices.shape
     keep = similarities > 0
     rows = np.broadcast_to(np.arange(size)[:, None], (size, width))[keep]
@@ -75,8 +72,6 @@ def keyword_pairs(
     """
     from scipy.sparse import csr_array
 
-    if min_shared < 1 or (max_nodes is not None and max_nodes < 1):
-        raise ConfigurationError(f"min_shared and max_nodes must be at least 1, not {min_shared} and {max_nodes}.")
     count = len(indptr) - 1
     nodes = np.repeat(np.arange(count), np.diff(indptr))
     frequency = np.bincount(numbers)

@@ -54,25 +54,25 @@ EDGE_FEATURES = (
 
 def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
     """Features of question, chain and candidate, float32 `[c, len(PAIR_FEATURES)]`."""
-    owners, candidates = state.owners, state.candidates
+    question, owners, candidates = state.question, state.owners, state.candidates
     chains, nodes = graph.vectors[state.chains], graph.vectors[candidates]
     means = chains.mean(axis=1, dtype=np.float64)
     means /= np.maximum(np.linalg.norm(means, axis=1), 1e-9)[:, None]
     # einsum, not matrix products: rows do not depend on the batch.
-    question_chain = np.einsum("ad,d->a", means, state.question)[owners]
+    question_chain = np.einsum("ad,d->a", means, question.vector)[owners]
     near_chain = np.einsum("cd,cd->c", means[owners], nodes)
     closest = np.einsum("cld,cd->cl", chains[owners], nodes).max(axis=1, initial=-1.0)
-    covered = np.bitwise_or.reduce(state.coverage[state.chains], axis=1)
-    keywords = max(1, state.keywords)
+    covered = np.bitwise_or.reduce(question.coverage[state.chains], axis=1)
+    keywords = max(1, len(question.keywords))
     columns = (
-        state.cosines[candidates],
+        question.cosines[candidates],
         near_chain,
         newly_covered(state),
-        count_bits(state.coverage[candidates] & covered[owners]) / keywords,
+        count_bits(question.coverage[candidates] & covered[owners]) / keywords,
         closest,
         question_chain,
         np.full(len(owners), state.chains.shape[1] / 5.0),
-        (state.keywords - count_bits(covered))[owners] / keywords,
+        (len(question.keywords) - count_bits(covered))[owners] / keywords,
     )
     return np.stack(columns, axis=1).astype(np.float32)
 
@@ -256,7 +256,7 @@ class EncoderChainScorer:
         return await asyncio.to_thread(self._scores, state, graph, view)
 
     def _scores(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
-        question: FloatArray = self.model.vectors([state.query])[0]
+        question: FloatArray = self.model.vectors([state.question.query])[0]
         paths = ["\n".join(_texts(graph, view, chain)) for chain in state.chains]
         scores: FloatArray = self.model.scores(
             question,
@@ -321,7 +321,7 @@ def write_checkpoint(
     path: str | Path, weights: Mapping[str, NDArray[np.float32]], card: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write a scorer in one step, and return the card with `format` and `digest`."""
-    library = _safetensors()
+    _, save_file, safetensor_error = _safetensors()
     full = {**json.loads(json.dumps(card)), "format": FORMAT}
     full["digest"] = scorer_digest(weights, full)
     path = Path(path)
@@ -330,11 +330,11 @@ def write_checkpoint(
     try:
         try:
             # One entry: the library writes several in random order.
-            library.save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
+            save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    except (OSError, library.SafetensorError) as error:
+    except (OSError, safetensor_error) as error:
         raise StorageError(f"{path} cannot be written ({error}). Name a file in a folder that exists.") from error
     return full
 
@@ -345,14 +345,14 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
         raise StorageError(
             f"There is no checkpoint {Path(path).absolute()}. Give its full path, or train one: `sire train-chains`."
         )
-    library = _safetensors()
+    safe_open, _, safetensor_error = _safetensors()
     try:
-        with library.safe_open(str(path), framework="numpy") as file:
+        with safe_open(str(path), framework="numpy") as file:
             card = json.loads((file.metadata() or {})[_CARD])
             weights = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 - no mapping
     except KeyError as error:
         raise StorageError(f"{path} is a safetensors file, but not a chain scorer: it has no card. {_AGAIN}") from error
-    except (OSError, ValueError, library.SafetensorError) as error:
+    except (OSError, ValueError, safetensor_error) as error:
         raise StorageError(f"{path} is damaged or not a checkpoint ({error}). {_AGAIN}") from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         format_name = card.get("format") if isinstance(card, dict) else card
@@ -364,21 +364,12 @@ def read_checkpoint(path: str | Path) -> tuple[Mapping[str, NDArray[np.float32]]
     return MappingProxyType(weights), MappingProxyType(card)
 
 
-class _Library:
-    """The parts of safetensors that are used here."""
-
-    def __init__(self) -> None:
+def _safetensors() -> tuple[Any, Any, type[Exception]]:
+    """Return the functions that open and save a file, and their error."""
+    try:
         from safetensors import SafetensorError, safe_open
         from safetensors.numpy import save_file
-
-        self.SafetensorError: type[Exception] = SafetensorError
-        self.safe_open: Any = safe_open
-        self.save_file: Any = save_file
-
-
-def _safetensors() -> _Library:
-    try:
-        return _Library()
     except ImportError as error:
         # Not the extra with torch: the light scorer is read and searched without.
         raise ConfigurationError("Trained scorers need safetensors: pip install safetensors") from error
+    return safe_open, save_file, SafetensorError

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sire_core.errors import ConfigurationError
 from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines, ask_keywords
-from sire_core.recipes.iier.scorers import ChainScorer, HeuristicScorer, WalkState
+from sire_core.recipes.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
 from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting
@@ -63,9 +62,7 @@ FORMATS = ("chain", "iterative", "shuffle")
 Node = TypeVar("Node")
 
 
-def arrange_chains(
-    chains: Sequence[Sequence[Node]], form: str = "chain", rng: np.random.Generator | None = None
-) -> list[list[Node]]:
+def arrange_chains(chains: Sequence[Sequence[Node]], form: str, rng: np.random.Generator) -> list[list[Node]]:
     """Arrange passages of chains for a reader (oracle I7); only `chain` repeats those that chains share."""
     if form == "chain":
         return [list(members) for members in chains]
@@ -73,10 +70,6 @@ def arrange_chains(
         longest = max(map(len, chains), default=0)
         steps = (members[step] for step in range(longest) for members in chains if step < len(members))
         return [list(dict.fromkeys(steps))]
-    if form != "shuffle":
-        raise ConfigurationError(f"Chains are read as one of {', '.join(FORMATS)}, not {form!r}.")
-    if rng is None:
-        raise ConfigurationError("Shuffling needs a random generator.")
     members = list(dict.fromkeys(concatenated.from_iterable(chains)))
     return [[members[i] for i in rng.permutation(len(members)).tolist()]]
 
@@ -116,17 +109,6 @@ def find_seeds(
 
 _DECIMALS = 6
 """Scores are rounded before the best is taken, so that results do not depend on batches."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChainQuestion:
-    """A question with its features."""
-
-    query: str  # the text
-    vector: FloatArray  # unit-length vector, `[d]`
-    cosines: NodeCosines  # cosines with all nodes
-    keywords: Sequence[str]  # keywords, at most 64
-    coverage: NDArray[np.uint64]  # bit set of the keywords that a node contains, uint64 `[n]`
 
 
 async def walk_chains(
@@ -173,11 +155,7 @@ def frontier(
     counts = np.bincount(owners, minlength=len(chains))
     alive = np.flatnonzero(counts)
     state = WalkState(
-        query=question.query,
-        question=question.vector,
-        cosines=question.cosines,
-        coverage=question.coverage,
-        keywords=len(question.keywords),
+        question=question,
         chains=chains[alive],
         owners=np.repeat(np.arange(len(alive)), counts[alive]),
         candidates=candidates,

@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
     from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
 
-_ONE, _TWO, _FOUR, _TOP = np.array([1, 2, 4, 56], dtype=np.uint64)
-_PAIRS, _NIBBLES, _OCTETS, _SUM = np.array(
-    [0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101], dtype=np.uint64
-)
-"""Shifts and masks for counting bits in parallel."""
+
+@dataclass(frozen=True, slots=True)
+class ChainQuestion:
+    """A question with its features."""
+
+    query: str
+    vector: FloatArray  # unit-length, float32 `[d]`
+    cosines: NodeCosines  # with all nodes
+    keywords: Sequence[str]  # at most 64
+    coverage: NDArray[np.uint64]  # `[n]`; bit j: the node has keyword j
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,7 @@ class WalkState:
     All chains of a state have the same length. Nodes are numbers of `ChainGraph`.
     """
 
-    query: str  # the question
-    question: FloatArray  # its unit-length vector, float32 `[d]`
-    cosines: NodeCosines  # cosines of the question with all nodes, read like an array, float32 `[n]`
-    coverage: NDArray[np.uint64]  # uint64 `[n]`; bit j: the node has keyword j
-    keywords: int  # number of the question's keywords, at most 64
+    question: ChainQuestion
     chains: IntArray  # nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1
     owners: IntArray  # row of `chains` of every candidate, int64 `[c]`, ascending; every chain has at least one
     candidates: IntArray  # neighbours of the last node, int64 `[c]`, ascending within a chain
@@ -102,13 +103,13 @@ class HeuristicScorer:
         """Score all candidates."""
         structural, similarity, shared = state.features.T.astype(np.float64)
         scores = (
-            self.question * state.cosines[state.candidates]
+            self.question * state.question.cosines[state.candidates]
             + self.chain * _near_chain(state, graph.vectors)
             + self.structural * structural
             + self.similarity * np.maximum(similarity, 0.0)
             + self.shared / 5.0 * np.minimum(shared, 5.0)
         )
-        if state.keywords:
+        if state.question.keywords:
             scores += self.coverage * newly_covered(state)
         return np.asarray(scores, dtype=np.float32)
 
@@ -155,7 +156,7 @@ class RandomScorer:
         """Score all candidates in [0, 1)."""
         import hashlib
 
-        start = hashlib.blake2b(f"{self.seed}\0{state.query}".encode(), digest_size=8).digest()
+        start = hashlib.blake2b(f"{self.seed}\0{state.question.query}".encode(), digest_size=8).digest()
         walked = np.full(len(state.chains), int.from_bytes(start, "little"), dtype=np.uint64)
         for nodes in state.chains.T:
             walked = mixed((walked ^ nodes.astype(np.uint64)) + GOLDEN)
@@ -165,21 +166,20 @@ class RandomScorer:
 
 def newly_covered(state: WalkState) -> NDArray[np.float64]:
     """Share of the keywords that the chain does not contain but the candidate does, `[c]`; 0 if none is open."""
-    holds = state.coverage[state.candidates]
+    coverage = state.question.coverage
+    holds = coverage[state.candidates]
     if not holds.any():
         return np.zeros(len(holds))
-    covered = np.bitwise_or.reduce(state.coverage[state.chains], axis=1)
-    open_ = state.keywords - count_bits(covered)
+    covered = np.bitwise_or.reduce(coverage[state.chains], axis=1)
+    open_ = len(state.question.keywords) - count_bits(covered)
     new = count_bits(holds & ~covered[state.owners])
     return np.asarray(new / np.maximum(open_[state.owners], 1))
 
 
 def count_bits(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Number of set bits of every value, `[n]`."""
-    pairs = bits - ((bits >> _ONE) & _PAIRS)
-    nibbles = (pairs & _NIBBLES) + ((pairs >> _TWO) & _NIBBLES)
-    octets = (nibbles + (nibbles >> _FOUR)) & _OCTETS
-    return np.asarray((octets * _SUM) >> _TOP, dtype=np.int64)
+    octets = np.ascontiguousarray(bits).view(np.uint8).reshape(-1, 8)
+    return np.asarray(np.unpackbits(octets, axis=1).sum(axis=1), dtype=np.int64)
 
 
 _INSTRUCTIONS = (
@@ -215,7 +215,7 @@ class ModelScorer:
         for chain, rows in zip(state.chains, candidates, strict=True):
             nodes = np.concatenate((chain, state.candidates[rows]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
-            calls.append(_ask(model, state.query, texts[: len(chain)], texts[len(chain) :]))
+            calls.append(_ask(model, state.question.query, texts[: len(chain)], texts[len(chain) :]))
         for rows, choice in zip(candidates, await _await_all(calls), strict=True):
             scores[rows[choice]] += 1.0
         return scores

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from sire_core.recipes.iier.neural import (
     scorer_of,
     title_keywords,
 )
-from sire_core.recipes.iier.rank import ChainQuestion, EvidenceChains, find_seeds, frontier, walk_chains
-from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
+from sire_core.recipes.iier.rank import EvidenceChains, find_seeds, frontier, walk_chains
+from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.settings import Component, need_torch
 
@@ -70,17 +71,14 @@ class PathLabels:
     unreachable: int  # ordered pairs of evidence without a path within the limit
 
 
-def hops_to(indptr: IntArray, neighbors: IntArray, target: int, limit: int | None = None) -> IntArray:
-    """Hops from all nodes to a target in an undirected graph in compressed sparse rows, int32 `[n]`."""
-    hops = np.full(len(indptr) - 1, UNREACHABLE, dtype=np.int32)
-    hops[target] = 0
-    border, reached = np.array([target], dtype=np.int64), 0
-    while len(border) and (limit is None or reached < limit):
-        reached += 1
-        next_nodes = np.unique(np.concatenate([neighbors[indptr[node] : indptr[node + 1]] for node in border.tolist()]))
-        border = next_nodes[hops[next_nodes] == UNREACHABLE]
-        hops[border] = reached
-    return np.asarray(hops)
+def hops_to(indptr: IntArray, neighbors: IntArray, targets: Sequence[int], limit: int | None = None) -> IntArray:
+    """Hops from all nodes to some targets in an undirected graph in compressed sparse rows, int32 `[targets, n]`."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    graph = csr_matrix((np.ones(len(neighbors)), neighbors, indptr), shape=(len(indptr) - 1, len(indptr) - 1))
+    hops = dijkstra(graph, unweighted=True, indices=list(targets), limit=limit or np.inf)
+    return np.where(np.isfinite(hops), hops, UNREACHABLE).astype(np.int32)
 
 
 def shortest_path(indptr: IntArray, neighbors: IntArray, hops: IntArray, start: int) -> tuple[int, ...]:
@@ -101,22 +99,17 @@ def path_labels(
     max_hops: int | None = None,
 ) -> PathLabels:
     """Decisions along a shortest path between all ordered pairs of evidence (oracle I5)."""
-    if labels not in LABELS:
-        raise ConfigurationError(f"labels is one of {', '.join(LABELS)}, not {labels!r}.")
-    if max_hops is not None and max_hops < 1:
-        raise ConfigurationError(f"max_hops must be at least 1, not {max_hops}.")
     wanted = list(dict.fromkeys(evidence))
-    distances = {target: hops_to(indptr, neighbors, target, max_hops) for target in wanted}
+    if len(wanted) < 2:
+        return PathLabels((), 0)
+    distances = dict(zip(wanted, hops_to(indptr, neighbors, wanted, max_hops), strict=True))
     decisions: list[Decision] = []
     unreachable = 0
-    for start in wanted:
-        for target in wanted:
-            if start == target:
-                continue
-            hops = distances[target]
-            if hops[start] == UNREACHABLE:
-                unreachable += 1
-                continue
+    for start, target in permutations(wanted, 2):
+        hops = distances[target]
+        if hops[start] == UNREACHABLE:
+            unreachable += 1
+        else:
             path = shortest_path(indptr, neighbors, hops, start)
             decisions += _along(path, indptr, neighbors, hops, wanted, labels)
     return PathLabels(tuple(decisions), unreachable)
@@ -397,16 +390,16 @@ async def measure_scorer(
     trained: TrainedScorer, view: PoolView, questions: Sequence[KnownQuestion]
 ) -> dict[str, float]:
     """Match rates of a trained scorer (`neural`), the heuristic and the random one, in percent."""
-    config = trained.card["config"]
-    scorers = {
-        "neural": trained.scorer,
-        "heuristic": HeuristicScorer(),
-        "random": RandomScorer(config["seed"]),
-    }
-    return {
-        name: round(await match_rate(view, questions, scorer, config["max_length"]), 2)
-        for name, scorer in scorers.items()
-    }
+    seed, max_length = (trained.card["config"][name] for name in ("seed", "max_length"))
+    neural = await match_rate(view, questions, trained.scorer, max_length)
+    return {"neural": round(neural, 2), **await _untrained_rates(view, questions, seed, max_length)}
+
+
+async def _untrained_rates(
+    view: PoolView, questions: Sequence[KnownQuestion], seed: int, max_length: int
+) -> dict[str, float]:
+    scorers: dict[str, ChainScorer] = {"heuristic": HeuristicScorer(), "random": RandomScorer(seed)}
+    return {name: round(await match_rate(view, questions, scorer, max_length), 2) for name, scorer in scorers.items()}
 
 
 async def train_scorer(
@@ -434,16 +427,14 @@ async def train_scorer(
         if epoch - best[1] >= config.patience:
             break
     card = training.card
-    rates = {"neural": best[0]}
-    for name, scorer in (("heuristic", HeuristicScorer()), ("random", RandomScorer(config.seed))):
-        rates[name] = await match_rate(view, check, scorer, config.max_length)
+    untrained = await _untrained_rates(view, check, config.seed, config.max_length)
     card["data"] = {
         **(data or {}),
         "questions": len(learn),
         "validation_questions": len(check),
         **training.counts,
     }
-    card["metrics"] = {"epoch": best[1], "validation_match_rate": {name: round(r, 2) for name, r in rates.items()}}
+    card["metrics"] = {"epoch": best[1], "validation_match_rate": {"neural": round(best[0], 2), **untrained}}
     return TrainedScorer(best[2], card)
 
 
