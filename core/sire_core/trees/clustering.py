@@ -59,21 +59,11 @@ def soft_clusters(
     Returns ascending row numbers of each cluster, ordered by smallest member, then lexicographically. Every row occurs;
     no cluster has a single member unless `n` is 1; no two clusters are equal; 11 rows or fewer are one cluster.
 
-    Args:
-        vectors: float32 `[n, d]`.
-        rng: Source of the seeds; the same state gives the same clusters for any number of threads.
-        method: `leiden`, or `paper` for RAPTOR's UMAP and Gaussian mixtures (extra `paper`, some hundred times slower;
-            ignores the settings below).
-        neighbors: Nearest neighbours that a row is joined with.
-        resolution: Mean link weight that makes a cluster; larger means smaller clusters. Sets too small to contain
-            anything less dense are split along their own mean.
-        join: A row joins further clusters to which its mean link weight is at least `join` times the resolution.
-        nearest: Indices and cosines of `nearest_neighbors` if they are known; `leiden` only.
+    Vectors are float32 `[n, d]`. `method="paper"` is RAPTOR's UMAP and Gaussian mixtures (extra `paper`, some hundred
+    times slower; ignores the rest); sets too small to contain anything less dense are split along their own mean. A row
+    joins further clusters to which its mean link weight is at least `join` times the resolution. `nearest` has the
+    result of `nearest_neighbors` if it is known.
     """
-    if method not in ("leiden", "paper"):
-        raise ConfigurationError(f"clustering must be leiden or paper, not {method!r}")
-    if neighbors < 1 or resolution <= 0 or join <= 0:
-        raise ConfigurationError("clustering needs neighbors >= 1, resolution > 0 and join > 0")
     n = len(vectors)
     if n <= _ONE_CLUSTER:
         return [np.arange(n, dtype=np.int64)] if n else []
@@ -103,17 +93,8 @@ def split_by_tokens(
     The cluster is clustered again on its own, and so are its parts as long as they become shorter; the rest is cut in
     the order of its rows into the fewest parts.
 
-    Args:
-        cluster: Row numbers.
-        tokens: Tokens of every row of `vectors`.
-        vectors: float32 `[n, d]`, all rows.
-        limit: Maximum tokens of a cluster.
-        rng: See `soft_clusters`, as for the rest.
-        method: `leiden` or `paper`.
-        neighbors: Nearest neighbours.
+    `tokens` are those of every row of `vectors`, float32 `[n, d]`.
     """
-    if limit < 1:
-        raise ConfigurationError(f"the token limit of a cluster must be at least 1, not {limit}")
     lengths = np.asarray(tokens, dtype=np.int64)
     waiting = [np.unique(np.asarray(cluster, dtype=np.int64))]
     done: Clusters = []
@@ -364,13 +345,7 @@ def place_rows(
     neighbour's if none gains, and every other cluster to which its mean link weight is at least `join` times the
     resolution. Clusters that do not gain or lose a row stay as they are.
 
-    Args:
-        vectors: float32 `[n, d]`.
-        clusters: Members by row number.
-        shrunk: Numbers of clusters that have lost rows; one with a single row left is dissolved.
-        neighbors: See `soft_clusters`, as for the rest.
-        resolution: Mean link weight that makes a cluster.
-        join: Factor of the resolution for further clusters.
+    `shrunk` numbers the clusters that have lost rows; one with a single row left is dissolved.
     """
     placed = [[] if number in shrunk and len(members) < 2 else list(members) for number, members in enumerate(clusters)]
     homes: dict[int, list[int]] = {}
@@ -499,14 +474,8 @@ def neighbors_together(
 
     Fresh clusters keep most neighbours together. When rows come and go and the clusters stay, the share falls.
 
-    Args:
-        vectors: float32 `[n, d]`.
-        clusters: Members by row number; rows in no cluster count as apart from all others.
-        neighbors: Nearest rows of each row that count.
-        sample: Number of evenly spread rows that are measured; None measures all.
+    Rows in no cluster count as apart from all others; `sample` evenly spread rows are measured, None for all.
     """
-    if neighbors < 1:
-        raise ConfigurationError(f"neighbors must be at least 1, not {neighbors}.")
     if len(vectors) < 2:
         return 1.0
     homes: list[set[int]] = [set() for _ in range(len(vectors))]

@@ -93,11 +93,7 @@ class ExtractiveSummarizer:
 def select_sentences(vectors: Any, lengths: NDArray[np.int64], budget: int, diversity: float) -> list[int]:
     """Choose sentences by maximal marginal relevance to their centroid under a token budget.
 
-    Args:
-        vectors: Sparse rows (CSR) of length one, `[n, vocabulary]`.
-        lengths: Tokens of each sentence, `[n]`.
-        budget: Tokens that may be spent; sentences that do not fit any more are skipped.
-        diversity: 0 uses relevance only, 1 novelty only.
+    Vectors are sparse rows of length one, `[n, vocabulary]`; `diversity` 0 uses relevance only, 1 novelty only.
     """
     # A row's mean similarity with all rows is, up to a common factor, its cosine with their centroid. Similarities
     # themselves are worked out for chosen rows only: those of all pairs do not fit into memory for a whole book.

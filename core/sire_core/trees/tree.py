@@ -368,15 +368,7 @@ class _Nodes:
 async def cluster_units(
     units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
 ) -> list[list[int]]:
-    """Return clusters of units, as ascending positions, whose texts together stay within the token limit.
-
-    Args:
-        units: The units; the limit counts their texts.
-        vectors: Vectors that decide which units are similar, `[len(units), d]`.
-        settings: Method and limit.
-        rng: Randomness.
-        runner: Finds the nearest neighbours.
-    """
+    """Return clusters of units, as ascending positions, whose texts together stay within the token limit."""
     import asyncio
 
     from sire_core.trees.clustering import clusters_within_limit, nearest_lists

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.errors import ConfigurationError
 from sire_core.trees.clustering import neighbors_together, soft_clusters
 
 
@@ -23,8 +22,6 @@ def test_pairs_by_hand():
     assert neighbors_together(vectors, [[0, 2], [1, 3]]) == 0.0
     assert neighbors_together(vectors, [[0, 1], [1, 2, 3]], neighbors=3) == pytest.approx(8 / 12)
     assert neighbors_together(vectors[:1], []) == 1.0
-    with pytest.raises(ConfigurationError):
-        neighbors_together(vectors, [], neighbors=0)
 
 
 def test_clusters_that_stay_while_rows_come_lose_neighbours():

@@ -103,14 +103,6 @@ def test_larger_resolution_makes_more_clusters():
     assert len(clusters_of(vectors, resolution=0.05)) > len(clusters_of(vectors, resolution=0.01))
 
 
-@pytest.mark.parametrize(
-    "options", [{"method": "kmeans"}, {"neighbors": 0}, {"resolution": 0.0}, {"join": -1.0}], ids=str
-)
-def test_bad_settings(options):
-    with pytest.raises(ConfigurationError, match="clustering"):
-        clusters_of(blobs(3, 5), **options)
-
-
 def test_a_row_that_is_not_finite_is_named():
     vectors = blobs(4, 5)
     vectors[7, 0] = np.nan
@@ -144,11 +136,6 @@ def test_what_clustering_cannot_shorten_is_cut_in_order_into_the_fewest_even_par
 def test_a_row_over_the_limit_is_alone():
     assert lists(split([0, 1, 2], [5, 500, 5], np.ones((3, 4), np.float32), 100)) == [[0], [1], [2]]
     assert lists(split([0, 1], [0, 500], np.ones((2, 4), np.float32), 100)) == [[0], [1]]
-
-
-def test_a_limit_must_be_positive():
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        split([0], [1], np.ones((1, 2), np.float32), 0)
 
 
 @settings(max_examples=60, deadline=None)

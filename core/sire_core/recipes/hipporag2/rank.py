@@ -76,13 +76,7 @@ class PhraseGraph:
         return graph
 
     def walk(self, view: View, context_weight: float, allowed: BoolArray | None) -> Walk:
-        """Return the undirected graph of passages and phrases.
-
-        Args:
-            view: The pool.
-            context_weight: Weight of the edge between a passage and a phrase; 0 leaves these edges out.
-            allowed: Units that may be walked through, `[size]`; None for all.
-        """
+        """Return the undirected graph of passages and phrases; weight 0 leaves out the edges between them."""
         if allowed is not None:
             return self._walk(context_weight, allowed)
         walk: Walk = view.derived(f"{self.name} walk {context_weight:g}", lambda: self._walk(context_weight, None))

@@ -69,12 +69,7 @@ class TriGraph:
         return cls(mentions, sentences, named, times)
 
     def walk(self, view: View, allowed: BoolArray | None) -> Walk:
-        """Return the undirected graph of passages and entities, and of passages that follow each other.
-
-        Args:
-            view: The pool.
-            allowed: Units that may be walked through, `[size]`; None for all.
-        """
+        """Return the undirected graph of passages and entities, and of passages that follow each other."""
         if allowed is not None:
             return self._walk(view, allowed)
         walk: Walk = view.derived("tri-graph walk", lambda: self._walk(view, None))

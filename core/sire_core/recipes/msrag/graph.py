@@ -142,12 +142,7 @@ class RelationGraph:
         return cls(chunks, entities, relations, Incidence.from_arrays(pairs[0], pairs[1], view.size), owner)
 
     def nearest(self, among: IntArray, similarities: FloatArray) -> list[int]:
-        """Return the most similar unit for each of several vectors, without repetitions.
-
-        Args:
-            among: Positions of the candidates.
-            similarities: Cosines of the whole pool, `[size, vectors]`; `-inf` for forbidden units.
-        """
+        """Return the candidate most similar to each of several vectors (cosines `[size, vectors]`), each once."""
         if not len(among) or not similarities.shape[1]:
             return []
         best = similarities[among].argmax(axis=0)
@@ -200,15 +195,9 @@ class RelationWalk:
     def nearby(
         self, seeds: Sequence[int], limit: int | None, damping: float, allowed: BoolArray | None
     ) -> tuple[list[int], list[int]]:
-        """Return the entities and the relations with the highest PageRank, best first, without the seeds.
+        """Return the `limit` entities and relations with the highest PageRank, best first, without the seeds.
 
         A relation has the PageRank of both ends.
-
-        Args:
-            seeds: Positions of entities.
-            limit: Maximum number of entities, and of relations; None for all that are reached.
-            damping: Probability of following an edge.
-            allowed: Allowed units, `[size]`; None for all.
         """
         mass = self._mass(seeds, damping, allowed)
         stated = mass[self.ends].sum(axis=1)

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NeuralSettings:
-    """How the network is trained.
-
-    Raises:
-        ConfigurationError: An unknown name or a number out of range.
-    """
+    """How the network is trained."""
 
     loss: str = "se"  # `se`, the decoding information; or `modularity`, after equation (10) of the paper
     diversity: float = 0.3  # of the information that heads share; at the paper's 1 an empty head wins (E10)
