@@ -1,8 +1,9 @@
-"""Mails (`.eml`): sender, recipients, date, text, and attachments that are text."""
+"""Mails (`.eml`, `.msg`): sender, recipients, date, text, and attachments that are text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
@@ -22,6 +23,9 @@ _SHOWN = ("from", "to", "cc", "date")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 10_000
 """Longest header that is parsed; parsing is not linear."""
+_NOT_READ = "an attachment of type {} is not read; save it as a file"
+_INLINE_PICTURE = re.compile(r"image\d+\.(?:png|jpe?g|gif)", re.IGNORECASE)
+"""Names that Outlook gives to pictures within the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Mail:
         title: Its subject.
         text: Sender, recipients and date, a line each; the text; then each attachment that is text, under a heading.
         fields: `from`, `to`, `cc` and `date` (ISO 8601), those that it has.
-        unread: Names and types of its other attachments.
+        unread: Names of what else it holds, and why it is not read.
     """
 
     title: str
@@ -65,11 +69,39 @@ def read_mail(path: Path, max_bytes: int) -> Mail:
         raise CorpusError("not a mail: it has none of the headers From, To, Date and Subject")
     read = [part for part in parts if part.text is not None and part.text.strip()]
     sections = [f"## {part.name}\n\n{part.text}" if part.name else f"{part.text}" for part in read]
+    unread = [(part.name or "without a name", _NOT_READ.format(part.kind)) for part in parts if part.text is None]
+    return _mail(headers, sections, unread)
+
+
+def read_outlook_mail(path: Path) -> Mail:
+    """Read a mail as Outlook saves it. Attachments are not read, nor a text that is stored as HTML alone."""
+    from kreuzberg import ExtractionConfig, extract_file_sync
+
+    config = ExtractionConfig(output_format="plain")
+    config.max_archive_depth = 0  # attachments: one of them may expand without end
+    extracted = extract_file_sync(str(path), config=config)
+    found: dict[str, Any] = dict(extracted.metadata)
+    headers = {
+        "subject": found.get("subject"),
+        "from": found.get("from_email"),
+        **{name: ", ".join(found.get(f"{name}_emails") or ()) for name in ("to", "cc")},
+        "date": found.get("created_at"),
+    }
+    body = clean_text(extracted.content.partition("\n\n")[2]).replace("\r\n", "\n").replace("\r", "\n")
+    names = [name for name in found.get("attachments") or () if not _INLINE_PICTURE.fullmatch(name)]
+    unread = [(clean_text(name), _NOT_READ.format("unknown")) for name in names]
+    if not body.strip():
+        unread.append(("its text", "it has none, or only one in HTML; save it as .eml to read that"))
+    lines = {name: " ".join(clean_text(words).split()) for name, words in headers.items() if words}
+    return _mail(lines, [body], unread)
+
+
+def _mail(headers: Mapping[str, str], sections: Sequence[str], unread: Sequence[tuple[str, str]]) -> Mail:
     return Mail(
         title=headers.get("subject", ""),
         text="\n\n".join(text.strip("\n") for text in (_header_lines(headers), *sections) if text),
         fields={name: _date(headers[name]) if name == "date" else headers[name] for name in _SHOWN if name in headers},
-        unread=tuple((part.name or "without a name", part.kind) for part in parts if part.text is None),
+        unread=tuple(unread),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO, TypeVar, Union
 
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import clean_text
@@ -25,7 +25,7 @@ from sire_core.corpus.files import (
     read_text,
 )
 from sire_core.corpus.html import html_to_markdown
-from sire_core.corpus.mail import read_mail
+from sire_core.corpus.mail import read_mail, read_outlook_mail
 from sire_core.corpus.man_pages import NAME as MAN_PAGE
 from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
@@ -33,6 +33,7 @@ from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
 from sire_core.corpus.office import read_values
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
+from sire_core.corpus.rich_text import GAP, prepare_rtf
 from sire_core.corpus.sections import first_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title
@@ -42,7 +43,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-6"
+READING = "files-7"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
@@ -70,8 +71,6 @@ _READERS = {
 
 _NEWER = {".doc": ".docx", ".rtf": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".msg": ".eml"}
 """Formats that the programs of older ones save, too, and that are read with all that they hold."""
-_RTF_MARK = re.compile(rb"\\(?:\\|[~_])")
-_RTF_MARKS = {rb"\~": rb"\'a0", rb"\_": b"-"}
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d) 00:00:00$")
 _PICTURE = re.compile(r"!\[image\]\(image_\d+\.\w+\)")
 
@@ -95,6 +94,7 @@ _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
 _SHOWN = 10
 _Item = Union[FoundRecord, Failure]
+_Content = TypeVar("_Content")
 _LOOKED_AT = 200_000
 """Number of characters that are checked."""
 _ENOUGH = 200
@@ -117,7 +117,7 @@ def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
     return clean_text(title), _UNDERLINE.sub("\n\n", text).strip()
 
 
-def with_extra(suffix: str, read: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+def with_extra(suffix: str, read: Callable[[], _Content]) -> _Content:
     """Call a reader that needs the extra `files`."""
     try:
         return read()
@@ -147,9 +147,8 @@ def _by_kreuzberg(path: Path) -> tuple[str, str]:
     # Only the plain text of a .doc has its paragraphs.
     form = "plain" if suffix == ".doc" else "markdown"
     config = ExtractionConfig(output_format=form, content_filter=everything)
-    if suffix == ".rtf":  # blanks and hyphens that do not end a line would be read as `~` and `_`
-        content = _RTF_MARK.sub(lambda mark: _RTF_MARKS.get(mark[0], mark[0]), path.read_bytes())
-        extracted = extract_bytes_sync(content, "application/rtf", config=config)
+    if suffix == ".rtf":
+        extracted = extract_bytes_sync(prepare_rtf(path.read_bytes()), "application/rtf", config=config)
     else:
         extracted = extract_file_sync(str(path), config=config)
     metadata: dict[str, Any] = dict(extracted.metadata)
@@ -158,7 +157,7 @@ def _by_kreuzberg(path: Path) -> tuple[str, str]:
         return title, str(extracted.content).replace("\n", "\n\n")
     if suffix == ".xls":
         return title, _sheets(metadata.get("sheet_names", ()), extracted.tables)
-    return title, undo_escapes(_PICTURE.sub("", str(extracted.content)))
+    return title, undo_escapes(_PICTURE.sub("", str(extracted.content).replace(GAP, "")))
 
 
 def _sheets(names: Sequence[str], tables: Sequence[Any]) -> str:
@@ -285,7 +284,7 @@ def read_documents(
     In text files words that a hyphen cuts at the end of a line are put together again. Manual pages in troff (`.1`,
     `.8.gz`, ...) are read with their sections. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
-    headings. Mails (EML) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
+    headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
     named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
     (`sire_core.corpus.readers.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
     once. Lines of a JSON Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks",
@@ -368,7 +367,7 @@ def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
             yield from _read_records(file, _items(file, max_bytes))
         elif suffix in _SUFFIXES:
             yield _read_prose(file, max_bytes)
-        elif suffix == ".eml":
+        elif suffix in (".eml", ".msg"):
             yield from _read_mail(file, max_bytes)
         elif suffix in _VALUES:
             yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
@@ -419,10 +418,14 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
 
 
 def _read_mail(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
-    mail = read_mail(file.path, max_bytes)
+    if file.path.suffix.lower() == ".msg":
+        check_readable(file.path, max_bytes)
+        mail = with_extra(".msg", lambda: read_outlook_mail(file.path))
+    else:
+        mail = read_mail(file.path, max_bytes)
     yield _with_title(file, mail.text, mail.title, mail.fields, headings=False)
-    for name, kind in mail.unread:
-        yield Failure(f"{_location(file)}: {name}", f"an attachment of type {kind} is not read; save it as a file")
+    for name, reason in mail.unread:
+        yield Failure(f"{_location(file)}: {name}", reason)
 
 
 def _convert(file: SourceFile, max_bytes: int) -> FoundRecord:

@@ -205,9 +205,18 @@ OLD_OFFICE = {
             "| late | 2026-01-02 13:30:00 | true |\n\n## Three\n\n| deep | 2 |\n| --- | --- |"
         ),
     ),
+    "changes.rtf": (
+        "Heading one",
+        (
+            "# Heading one\n\nKept before kept after insertedword end.[^1]\n\nFirst half\n\nsecond half.\n\n"
+            "Last paragraph.\n\n| Name | R&D limit |\n| --- | --- |\n| alpha | <50; p<0.05 |\n\nMarked smile 😀 tab here\n\n"
+            "next.\n\n- item one\n- item two\n\n[^1]: A note kept.\n\n[^2]: A comment kept."
+        ),
+    ),
     "slides.ppt": ("R&D | plan", "-----\n\n## R&D | plan\n\na | b | c\n\ncount <50\n\nSay: below 50 always"),
 }
-"""Files that LibreOffice made: an empty sheet between two, an empty corner, words of a master that no slide shows."""
+"""Files that LibreOffice made: an empty sheet between two, an empty corner, words of a master that no slide shows; tracked
+changes, a footnote, a comment."""
 
 
 @pytest.mark.parametrize("name", OLD_OFFICE)

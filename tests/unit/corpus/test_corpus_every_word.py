@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from sire_core.corpus.readers import read_documents
+from tests.support.outlook import outlook_mail
 
 MARKS = [
     "count is <50; p<0.05 in the R&D trial by Marsh & Reed",
@@ -141,6 +142,20 @@ def mail():
     return made.as_bytes()
 
 
+def outlook():
+    pytest.importorskip("kreuzberg")
+    people = {"sender": ("Ann Å", "a@b.example"), "to": [("", "b@b.example"), ("Bo", "c@b.example")]}
+    return outlook_mail("Trial & error – é 😀", "\r\n\r\n".join([*MARKS, "- one\r\n- two"]), **people)
+
+
+def rich_text():
+    pytest.importorskip("kreuzberg")
+    escaped = [re.sub(r"([\\{}])", r"\\\1", text).replace("\t", r"\tab ") for text in MARKS]
+    coded = [re.sub(r"[^\x00-\x7f]", lambda sign: rf"\u{ord(sign[0])}?", text) for text in escaped]
+    changes = r"\u-10179?\u-8704?{\deleted gone \{\u8211?\par}{\revised new}{\mvf away}{\*\footnote\pard A note.}"
+    return r"{\rtf1{\info{\title Trial}}" + r"\par ".join([*coded, changes]) + "}"
+
+
 def values():
     text = io.StringIO()
     csv.writer(text).writerows(
@@ -158,6 +173,8 @@ FILES = {
     "a.fb2": (lambda: FB2, "Book", FB2_WORDS),
     "a.ipynb": (notebook, "Trial & error", ["Trial & error A_b & c. x = '<b>' # *c* a < b raw & <t>"]),
     "a.eml": (mail, "Trial & error – é", ["From: Ann Å <a@b.example> To: b@b.example", *WORDS, "more.txt Attached & read."]),
+    "a.msg": (outlook, "Trial & error – é 😀", ['From: "Ann Å" <a@b.example> To: b@b.example, "Bo" <c@b.example> Date: 2026-01-02T13:30:00+00:00', *WORDS, "one two"]),
+    "a.rtf": (rich_text, "Trial", [*WORDS, "😀new", "[^1]: A note."]),
     "a.csv": (values, "a", ["Name Note", *(f"n{n} {text}" for n, text in enumerate(WORDS)), 'a|b say "x" next']),
     "a.txt": (lambda: "\n\n".join(MARKS), "a", WORDS),
     "a.md": (lambda: "# Trial\n\n" + "\n\n".join(html.escape(text, quote=False).replace("\\h", "\\\\h") for text in MARKS), "Trial", ["Trial", *WORDS]),
