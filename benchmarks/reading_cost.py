@@ -2,8 +2,9 @@
 
     python benchmarks/reading_cost.py [FORMAT ...]
 
-A file with a megabyte of text is made for each format, by the library of the format where there is one, and read in a
-process of its own. A small one is read in another, and its figures are taken off: what is loaded once does not count.
+A file with a megabyte of text is made for each format, by the library of the format where there is one (`.doc`, `.xls`
+and `.ppt` by LibreOffice), and read in a process of its own. A small one is read in another, and its figures are taken
+off: what is loaded once does not count.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 KINDS = (
     *("txt", "md", "html", "rst", "docx", "pptx", "xlsx", "pdf", "odt", "ods", "epub"),
     *("fb2", "xml", "ipynb", "eml", "csv", "jsonl", "py", "tex", "1"),
+    *("odp", "opml", "rtf", "msg", "doc", "xls", "ppt"),
 )
 
 
@@ -70,6 +72,27 @@ def pdf(paragraphs: list[str]) -> bytes:
     return f"%PDF-1.4\n{objects}trailer<</Root 1 0 R>>\n%%EOF".encode()
 
 
+def older(kind: str, paragraphs: list[str]) -> bytes:
+    """A file as older programs of Office save it, by LibreOffice."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"sample.{kind}x")
+        path.write_bytes(office(path.suffix[1:], paragraphs))
+        profile = f"-env:UserInstallation=file://{folder}/profile"
+        subprocess.run(
+            ["soffice", profile, "--headless", "--convert-to", kind, "--outdir", folder, str(path)],
+            check=True,
+            capture_output=True,
+        )
+        return path.with_suffix(f".{kind}").read_bytes()
+
+
+def outlook(text: str) -> bytes:
+    """A mail of Outlook, by what the tests make them with."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    made: bytes = importlib.import_module("tests.support.outlook").outlook_mail("A", text, sender=("B", "b@c.example"))
+    return made
+
+
 def tagged(paragraphs: list[str], tag: str, around: str) -> str:
     """Paragraphs as elements."""
     return around.replace("*", "".join(f"<{tag}>{text}</{tag}>" for text in paragraphs))
@@ -80,11 +103,23 @@ def sample(kind: str, paragraphs: list[str]) -> bytes:
     plain = "\n\n".join(paragraphs)
     page = tagged(paragraphs, "p", "<html><body>*</body></html>")
     spine = '<package><manifest><item id="a" href="a.xhtml"/></manifest><spine><itemref idref="a"/></spine></package>'
-    opened = '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:b="b"><o:body>*</o:body></o:document-content>'
+    opened = (
+        '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:b="b" xmlns:d="d"><o:body>*</o:body></o:document-content>'
+    )
     cells = [f"<b:table-cell><t:p>{text}</t:p></b:table-cell>" for text in paragraphs]
+    slides = [f"<d:frame><d:text-box><t:p>{text}</t:p></d:text-box></d:frame>" for text in paragraphs]
     sheet = opened.replace("*", "<b:table>*</b:table>")
     made: dict[str, Callable[[], bytes | str]] = {
         **dict.fromkeys(("docx", "pptx", "xlsx"), lambda: office(kind, paragraphs)),
+        **dict.fromkeys(("doc", "ppt", "xls"), lambda: older(kind, paragraphs)),
+        "rtf": lambda: "{\\rtf1 " + "\\par ".join(paragraphs) + "{\\deleted gone}}",
+        "msg": lambda: outlook(plain),
+        "odp": lambda: package(content__xml=tagged(slides, "d:page", opened)),
+        "opml": lambda: (
+            tagged(paragraphs, "outline", "<opml><body>*</body></opml>")
+            .replace("<outline>", '<outline text="')
+            .replace("</outline>", '"/>')
+        ),
         "html": lambda: page,
         "pdf": lambda: pdf(paragraphs),
         "odt": lambda: package(content__xml=tagged(paragraphs, "t:p", opened)),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from sire_core.algorithms.text import clean_text
 from sire_core.corpus.html import fence_around
 from sire_core.corpus.markdown_writing import plain_text
 from sire_core.errors import CorpusError
@@ -28,6 +29,8 @@ _COMMENT = re.compile(r'(?<!\\)\\".*')
 _UNICODE = re.compile(r"u((?!D[89A-F])[0-9A-F]{4,5})(?:_[0-9A-F_]+)?")
 _PARAMETER = re.compile(r"\\{1,2}\$([1-9])")
 _NESTED = re.compile(r"^(?:[.']\s{0,4}if n\s{1,4})+")
+_REFERS = re.compile(r"(?:[.']\\\".*\n|[ \t]*\n)*[.']so[ \t]+(\S+)\s*")
+"""A page that is nothing but the name of another."""
 _DEEP = 6
 _EXPANDED = 100_000
 """Number of lines that macros of a page may bring."""
@@ -90,8 +93,11 @@ def read_man_page(path: Path, max_bytes: int) -> tuple[str, str]:
         text = raw.decode("cp1252", "replace")
     if "\0" in text or not _BEGINS.search(text):
         raise CorpusError("is no manual page, as its suffix says; if it is text, rename it to .txt")
+    text = text.replace("\r\n", "\n")
+    if reference := _REFERS.fullmatch(text):
+        raise CorpusError(f"only refers to the manual page {clean_text(reference[1])[:80]}; read that one")
     page = _Page()
-    page.read(text.replace("\r\n", "\n").split("\n"))
+    page.read(text.split("\n"))
     return page.title, page.markdown()
 
 
