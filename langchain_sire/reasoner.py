@@ -38,6 +38,7 @@ from sire_core.reason import (
 )
 from sire_core.reason.runner import HITS
 from sire_core.reason.steps import check_answered, check_on_model_error
+from sire_core.search.validity import Day
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -66,6 +67,7 @@ class Reasoner:
     limits: ReasoningLimits
     answer: bool = True
     on_model_error: str = "raise"
+    as_of: Day = None
 
     @property
     def searches(self) -> bool:
@@ -98,6 +100,7 @@ class Reasoner:
         question: str,
         k: int | None = None,
         where: FilterLike = None,
+        as_of: Day = None,
         *,
         stream: bool = False,
         edits: Mapping[int, str] | None = None,
@@ -117,6 +120,7 @@ class Reasoner:
             model=self.model,
             k=self.size(k),
             filter=self.retriever.narrowed(where) if isinstance(self.retriever, SireRetriever) else where,
+            as_of=self.as_of if as_of is None else as_of,
             limits=self.limits,
             answer=self.answer,
             stream=stream,
@@ -156,7 +160,7 @@ def make_reasoner(
         raise ConfigurationError(
             f"{strategy} has no option {', '.join(unknown)}; its options are {', '.join(sorted(known))}."
         )
-    searched, size = _searched(retriever, search_options)
+    searched, size, as_of = _searched(retriever, search_options)
     return Reasoner(
         strategy,
         retriever,
@@ -167,16 +171,17 @@ def make_reasoner(
         ReasoningLimits(**{name: value for name, value in options.items() if name in bounds}),
         answer,
         check_on_model_error(options.get("on_model_error", "raise")),
+        as_of,
     )
 
 
-def _searched(retriever: BaseRetriever, options: Mapping[str, Any] | None) -> tuple[Searchable, int | None]:
-    """What is searched, and how many documents a retriever of ours gives: with its recipe and in its form."""
+def _searched(retriever: BaseRetriever, options: Mapping[str, Any] | None) -> tuple[Searchable, int | None, Day]:
+    """What is searched, with the recipe and in the form of a retriever of ours; its number of documents and its day."""
     if not isinstance(retriever, SireRetriever):
-        return retriever_source(retriever), None
+        return retriever_source(retriever), None, None
     wanted = retriever.asked({}) if options is None else options
     index = retriever.searched(wanted)
-    return index if wanted["returns"] == "units" else PassageSource(index), wanted["k"]
+    return index if wanted["returns"] == "units" else PassageSource(index), wanted["k"], wanted["as_of"]
 
 
 STEP_EVENT = "sire_step"

@@ -18,6 +18,7 @@ from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.filters import FilterLike
 from sire_core.index import Index
 from sire_core.reason import AnswerPiece, ReasoningStep
+from sire_core.search.validity import Day
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -31,8 +32,8 @@ Question = Union[str, Mapping[str, Any]]
 class ReasoningChain(Runnable[Question, dict[str, Any]]):
     """Answers a question with citations, and streams every step.
 
-    The input is a string, or a mapping with `question`, `input` or `query`. Calls accept `k` and `filter`, like those
-    of `SireRetriever`. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
+    The input is a string, or a mapping with `question`, `input` or `query`. Calls accept `k`, `filter` and `as_of` as a
+    `SireRetriever` does. `stream` and `astream` yield one dictionary per step, `{"steps": [step]}`, see `step_to_dict`,
     and then the answer in pieces, `{"steps": [], "answer": piece}`; a model that cannot stream gives one piece. The
     last dictionary has the rest of the result. Everything is plain JSON; documents are dictionaries. The chunks add up
     to the result of `invoke`, in which documents are `Document`s:
@@ -118,6 +119,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         run_manager: CallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,
+        as_of: Day = None,
         *,
         streams: bool = True,
         plain: bool = False,
@@ -126,7 +128,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     ) -> Iterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, inputs)), self.reasoner
-        steps = reasoner.steps(question, k, filter, stream=streams)
+        steps = reasoner.steps(question, k, filter, as_of, stream=streams)
         streamed = False
         callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
         with closing(traced(steps, callbacks, question, **how)) as walk:
@@ -142,6 +144,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         run_manager: AsyncCallbackManagerForChainRun,
         k: int | None = None,
         filter: FilterLike = None,
+        as_of: Day = None,
         *,
         streams: bool = True,
         plain: bool = False,
@@ -150,7 +153,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     ) -> AsyncIterator[AddableDict]:
         _refuse(unknown)
         question, reasoner = question_of(reduce(add, [piece async for piece in inputs])), self.reasoner
-        steps = reasoner.steps(question, k, filter, stream=streams)
+        steps = reasoner.steps(question, k, filter, as_of, stream=streams)
         streamed = False
         callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
         async with aclosing(atraced(steps, callbacks, question, **how)) as walk:
@@ -172,7 +175,7 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
 
         Args:
             args_schema: In the place of our arguments, for descriptions of your own: `question` (or `input`, `query`),
-                and what else you want of `k`, `filter` and `show_steps`.
+                and what else you want of `k`, `filter`, `as_of` and `show_steps`.
             name: How the model calls it.
             description: When to call it.
             arg_types: The same as names and types.
@@ -193,7 +196,7 @@ async def _once(question: Question) -> AsyncIterator[Question]:
 def _refuse(arguments: Mapping[str, Any]) -> None:
     # Inside of the generators, because LangChain does not survive one that cannot even be made.
     if arguments:
-        raise TypeError(f"a call takes k and filter, not {', '.join(arguments)}")
+        raise TypeError(f"a call takes k, filter and as_of, not {', '.join(arguments)}")
 
 
 def create_ircot_chain(
@@ -204,9 +207,9 @@ def create_ircot_chain(
     Interleaved retrieval and chain of thought (Trivedi et al.).
 
     Args:
-        retriever: Any LangChain retriever. The `filter`, `recipe` and `returns` of a `SireRetriever` apply, and not its
-            `k`: how much is searched for and read belongs to the strategy. Other retrievers are used as they are, and
-            calls cannot filter them.
+        retriever: Any LangChain retriever. The `filter`, `as_of`, `recipe` and `returns` of a `SireRetriever` apply,
+            and not its `k`: how much is searched for and read belongs to the strategy. Other retrievers are used as
+            they are, and calls cannot filter them.
         llm: Reasons and answers: a LangChain chat model or a `LanguageModel`. None uses that of the index.
         **options: `k`, the number of documents in the final context (default: 10, or the up to 15 that the `original`
             flavor collects); settings of `sire_core.reason.IRCoTConfig`

@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
+from sire_core.search.validity import Day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-SEARCH = ("k", "filter", "returns", "recipe")
-_SEARCH = (*SEARCH, "as_of")
+SEARCH = ("k", "filter", "returns", "recipe", "as_of")
 """What one call may set, and `search_kwargs` for all calls."""
 
 
@@ -89,7 +88,7 @@ class SireRetriever(DocumentIndex):
     k: int = Field(default=4, gt=0)
     filter: Any = None
     returns: str = "passages"
-    as_of: str | date | None = None
+    as_of: Day = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     title_key: str | list[str] = "title"
 
@@ -124,7 +123,7 @@ class SireRetriever(DocumentIndex):
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
         refuse_store_searches(value)
-        return named("search_kwargs", value, _SEARCH, SPELLINGS)
+        return named("search_kwargs", value, SEARCH, SPELLINGS)
 
     def model_post_init(self, context: Any, /) -> None:
         """Titles of files are followed by this object alone."""
@@ -319,13 +318,8 @@ class SireRetriever(DocumentIndex):
         index = self.searched(search)
         await self.prepare_search()
         try:
-            return await index.asearch(
-                query,
-                search["k"],
-                filter=search["filter"],
-                returns=search["returns"],
-                as_of=search.get("as_of", self.as_of),
-            )
+            how = {name: search[name] for name in ("filter", "returns", "as_of")}
+            return await index.asearch(query, search["k"], **how)
         except IndexMissingError:
             if not self._is_writer:
                 raise
@@ -342,11 +336,11 @@ class SireRetriever(DocumentIndex):
         return self.index.using(search["recipe"]) if search.get("recipe") else self.index
 
     def asked(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """`k`, `filter`, `returns` and perhaps `recipe` of a call with these options, `search_kwargs` and fields."""
-        general = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        """`k`, `filter`, `returns`, `as_of` and perhaps `recipe`: options of a call, `search_kwargs`, fields."""
+        general = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
         own = self.called(options)
         narrowed = self.narrowed(own.get("filter"))
-        return {"k": self.k, "returns": self.returns, **general, **own, "filter": narrowed}
+        return {"k": self.k, "returns": self.returns, "as_of": self.as_of, **general, **own, "filter": narrowed}
 
     @property
     def has_k(self) -> bool:
@@ -364,11 +358,11 @@ class SireRetriever(DocumentIndex):
     def called(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What a call itself says, under our names; None says nothing."""
         values = {key: value for key, value in options.items() if value is not None}
-        return named(f"{type(self).__name__}.invoke", values, _SEARCH, SPELLINGS)
+        return named(f"{type(self).__name__}.invoke", values, SEARCH, SPELLINGS)
 
     def narrowed(self, *more: FilterLike) -> Filter | None:
         """The retriever's filters and others: a call, for example of an agent, must not widen what it may see."""
-        own = named("search_kwargs", self.search_kwargs, _SEARCH, SPELLINGS)
+        own = named("search_kwargs", self.search_kwargs, SEARCH, SPELLINGS)
         return reduce(both, map(parse_filter, (self.filter, own.get("filter"), *more)))
 
     # --- changing ---------------------------------------------------------------------------------------------------

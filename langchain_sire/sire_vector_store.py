@@ -36,7 +36,7 @@ class SireVectorStore(VectorStore):
     Documents come back as they were added, without `metadata["sire"]`, so `ParentDocumentRetriever`,
     `MultiVectorRetriever` and similar classes work. Scores are those of the recipe. A relevance score, as used by
     `similarity_score_threshold`, is the cosine similarity between a document and the question, at least 0. Searches
-    take `filter`, `returns` and `recipe`, as `SireRetriever` does.
+    take `filter`, `returns`, `as_of` and `recipe`, as `SireRetriever` does.
 
     Args:
         embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the default,
@@ -191,7 +191,7 @@ class SireVectorStore(VectorStore):
         return [(hit_to_langchain(hit, plain=True), float(hit.score)) for hit in hits]
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
-        """The passages nearest to a vector of the index's embedder; takes `filter` and `recipe`.
+        """The passages nearest to a vector of the index's embedder; takes `filter`, `as_of` and `recipe`.
 
         Raises:
             ConfigurationError: `returns` is "units"; units can be searched only with a question.
@@ -210,7 +210,7 @@ class SireVectorStore(VectorStore):
             )
         await self.documents.prepare_search()
         try:
-            pinned = await self.documents.searched(search).asnapshot(filter=search["filter"])
+            pinned = await self.documents.searched(search).asnapshot(filter=search["filter"], as_of=search["as_of"])
         except IndexMissingError:
             return []
         hits = await pinned.nearest(np.asarray(embedding, dtype=np.float32), search["k"])

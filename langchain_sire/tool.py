@@ -23,6 +23,7 @@ from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
+from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
 from sire_core.serve.tools import AnswerArguments, explain_filter, explain_mistakes, search_arguments
 
@@ -92,19 +93,29 @@ class _Searcher:
         self._cite_key = cite_key
 
     def search(
-        self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
+        self,
+        query: str,
+        k: int | None = None,
+        filter: Any = None,
+        as_of: str | None = None,
+        callbacks: Callbacks = None,
     ) -> tuple[str, list[Document]]:
         """Search, from sync code."""
         with _tool_errors():
-            documents = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+            documents = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter, as_of=as_of)
             return self._told(documents, "" if documents else run_sync(self._hint(filter)))
 
     async def asearch(
-        self, query: str, k: int | None = None, filter: Any = None, callbacks: Callbacks = None
+        self,
+        query: str,
+        k: int | None = None,
+        filter: Any = None,
+        as_of: str | None = None,
+        callbacks: Callbacks = None,
     ) -> tuple[str, list[Document]]:
         """Search."""
         with _tool_errors():
-            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter)
+            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter, as_of=as_of)
             return self._told(documents, "" if documents else await self._hint(filter))
 
     async def _hint(self, filter: Any) -> str:
@@ -116,7 +127,9 @@ class _Searcher:
 
 def cite(documents: list[Document], cite_key: str = "") -> str:
     """Retrieved documents as text for a model, each with the names of its documents; see `cited_names`."""
-    return "\n\n".join(f"[{cited_as(d, cite_key)}] {d.page_content}" for d in documents) or "Nothing was found."
+    marks = [superseded_mark(document.metadata.get(KEY, {}).get("path", ())) for document in documents]
+    blocks = [f"[{cited_as(d, cite_key)}] {mark}{d.page_content}" for d, mark in zip(documents, marks, strict=True)]
+    return "\n\n".join(blocks) or "Nothing was found."
 
 
 def cited_as(document: Document, cite_key: str = "") -> str:
@@ -151,8 +164,8 @@ def create_sire_answer_tool(
         name: Name of the tool.
         description: Tells the model when to call it.
         via: `ircot`, `self-ask` or `single` (one search, one call), if the source is not a chain.
-        args_schema: Replaces the arguments `question`, `k`, `filter` and `show_steps`; it can omit some of them, and
-            name the question `input` or `query`.
+        args_schema: Replaces the arguments `question`, `k`, `filter`, `as_of` and `show_steps`; it can omit some of
+            them, and name the question `input` or `query`.
         cite_key: See `create_sire_tool`.
         **options: See `create_ircot_chain`, if the source is not a chain.
 
@@ -168,7 +181,7 @@ def create_sire_answer_tool(
         if via not in ("single", "ircot", "self-ask"):
             raise ConfigurationError(f"via is 'ircot', 'self-ask' or 'single', not {via!r}.")
         chain = ReasoningChain(make_reasoner(via, source, llm, options), via)
-    known = {"question", "input", "query", "k", "filter", "show_steps"}
+    known = {"question", "input", "query", "k", "filter", "as_of", "show_steps"}
     if args_schema is not None and (unknown := sorted(set(args_schema.model_fields) - known)):
         raise ConfigurationError(f"The tool takes {', '.join(sorted(known))}, not {', '.join(unknown)}.")
     answerer = _Answerer(chain, check_cite_key(cite_key))
@@ -232,7 +245,7 @@ def _tool_errors() -> Iterator[None]:
 
 
 def _narrowing(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: arguments[key] for key in ("k", "filter") if arguments.get(key) is not None}
+    return {key: arguments[key] for key in ("k", "filter", "as_of") if arguments.get(key) is not None}
 
 
 def _text(steps: Sequence[ReasoningStep], arguments: Mapping[str, Any], cite_key: str) -> str:

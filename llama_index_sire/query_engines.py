@@ -40,6 +40,7 @@ from sire_core.reason import (
     reason,
 )
 from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error
+from sire_core.search.validity import Day
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -151,12 +152,14 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         stream: bool = False,
         k: int | None = None,
         filters: FilterLike = None,
+        as_of: Day = None,
     ) -> AsyncGenerator[ReasoningStep, None]:
         """The core's steps, with each search reported to callbacks and instrumentation."""
         retriever, filter, size = self.retriever, to_filter(filters), self.k if k is None else k
         index: Searchable
         if isinstance(retriever, SireRetriever):
-            narrowed = retriever.narrowed(k, filters)
+            narrowed = retriever.narrowed(k, filters, as_of)
+            as_of = narrowed.as_of
             index = narrowed.searched()
             index = PassageSource(index) if narrowed.returns == "passages" else index
             filter = to_filter(narrowed.filters)
@@ -172,6 +175,7 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             model=self._model(),
             k=size,
             filter=filter,
+            as_of=as_of,
             limits=self.limits,
             answer=answer,
             stream=stream,

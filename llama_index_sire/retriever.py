@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,6 +51,7 @@ from sire_core.models.embedders import check_length
 from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns
+from sire_core.search.validity import Day
 from sire_core.types import to_uuid
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SireRetriever(BaseRetriever):
         node_ids: Collection[str] | None = None,
         returns: str = "passages",
         scores: str = "recipe",
-        as_of: str | date | None = None,
+        as_of: Day = None,
         recipe: str | None = None,
         title_key: str | Sequence[str] | None = None,
         transformations: Sequence[TransformComponent] | None = None,
@@ -316,8 +316,11 @@ class SireRetriever(BaseRetriever):
         """The index, with the recipe of this retriever."""
         return self.index if self.recipe is None else self.index.using(self.recipe)
 
-    def narrowed(self, similarity_top_k: int | None, filters: FilterLike, **fields: Any) -> SireRetriever:
-        """This retriever with another number of nodes; a filter can only narrow what it returns."""
+    def narrowed(
+        self, similarity_top_k: int | None, filters: FilterLike, as_of: Day = None, **fields: Any
+    ) -> SireRetriever:
+        """This retriever with another number of nodes or day; a filter can only narrow what it returns."""
+        fields = fields if as_of is None else {**fields, "as_of": as_of}
         mine = {name: getattr(self, name) for name in (*FIELDS, "recipe") if hasattr(self, name)}
         mine["verbose"] = self._verbose
         k = self.similarity_top_k if similarity_top_k is None else similarity_top_k

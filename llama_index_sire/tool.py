@@ -20,6 +20,7 @@ from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
+from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
 from sire_core.serve.tools import AnswerArguments, SearchArguments, explain_filter, read_arguments, search_arguments
 
@@ -78,13 +79,13 @@ class _Searcher:
     def search(self, **arguments: Any) -> list[NodeWithScore]:
         """Search, from sync code."""
         query = read_arguments(SearchArguments, arguments)
-        nodes = self._retriever.narrowed(query.k, query.filter).retrieve(query.query)
+        nodes = self._retriever.narrowed(query.k, query.filter, query.as_of).retrieve(query.query)
         return nodes or _Nothing(run_sync(self._hint(query.filter)))
 
     async def asearch(self, **arguments: Any) -> list[NodeWithScore]:
         """Search."""
         query = read_arguments(SearchArguments, arguments)
-        nodes = await self._retriever.narrowed(query.k, query.filter).aretrieve(query.query)
+        nodes = await self._retriever.narrowed(query.k, query.filter, query.as_of).aretrieve(query.query)
         return nodes or _Nothing(await self._hint(query.filter))
 
     def cite(self, nodes: Sequence[NodeWithScore]) -> str:
@@ -109,7 +110,11 @@ class _Nothing(list[NodeWithScore]):
 
 def cite(nodes: Sequence[NodeWithScore], cite_key: str = "") -> str:
     """Retrieved nodes as text for a model, each with the names of its documents; see `cited_names`."""
-    blocks = [f"[{cited_as(node, cite_key)}] {node.node.get_content(MetadataMode.NONE)}" for node in nodes]
+    marks = [superseded_mark(node.node.metadata.get("sire_path", "").split("\n")) for node in nodes]
+    blocks = [
+        f"[{cited_as(node, cite_key)}] {mark}{node.node.get_content(MetadataMode.NONE)}"
+        for node, mark in zip(nodes, marks, strict=True)
+    ]
     return "\n\n".join(blocks) or f"Nothing was found. {getattr(nodes, 'hint', '')}".rstrip()
 
 
@@ -205,7 +210,7 @@ class _Answerer:
         query = read_arguments(AnswerArguments, arguments)
         steps: list[ReasoningStep] = []
         gathered = empty_response()
-        walk = self._engine.steps(QueryBundle(query.question), k=query.k, filters=query.filter)
+        walk = self._engine.steps(QueryBundle(query.question), k=query.k, filters=query.filter, as_of=query.as_of)
         try:
             async with aclosing(walk):
                 async for step in walk:

@@ -6,9 +6,8 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
@@ -16,7 +15,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
-from sire_core.search.validity import filter_as_of
+from sire_core.search.validity import Day, filter_as_of
 from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
-Day = Union[str, date, None]
-"""A day, such as "2026-01-31"; None for all."""
 
 
 class Index:

@@ -117,7 +117,7 @@ async def test_chat_openai_over_http_searches_twice_and_answers(retriever, strea
     assert len(server.requests) == 3
     assert bool(server.requests[0].get("stream")) is streamed
     schema = server.requests[0]["tools"][0]["function"]
-    assert set(schema["parameters"]["properties"]) == {"query", "k", "filter"}
+    assert set(schema["parameters"]["properties"]) == {"query", "k", "filter", "as_of"}
     told = [m["content"] for m in server.requests[2]["messages"] if m["role"] == "tool"]
     assert told[0].startswith("[weather-clerk] ")
     assert told[1].startswith("[ilse-marrable] Ilse Marrable ")

@@ -17,7 +17,7 @@ from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
 from sire_core.recipes.registry import DEFAULT_RECIPE
-from sire_core.search.validity import SUPERSEDED
+from sire_core.search.validity import superseded_mark
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -94,9 +94,8 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
     say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
-    for step in hit.path:
-        if step.step == SUPERSEDED:
-            say(f"superseded: {step.note}", "yellow", indent=4)
+    if mark := superseded_mark(step.note for step in hit.path):
+        say(mark.strip("() "), "yellow", indent=4)
     say_marked(marked(snippet(text_below_title(unit), question, _TEXT), question), indent=4)
     say()
 
@@ -257,6 +256,7 @@ def ask(
         ),
     ] = None,
     filter: arguments.Filter = None,
+    as_of: arguments.AsOf = None,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Answer a question, with citations.
@@ -280,7 +280,8 @@ def ask(
     with open_index(searching.options(folder, model)) as index:
         shows = not as_json and model is not None
         streams = shows and on_terminal()
-        steps = reason(index=PassageSource(index), question=question, k=k, filter=filter, stream=streams, **how)
+        asked: dict[str, Any] = {"question": question, "k": k, "filter": filter, "as_of": as_of}
+        steps = reason(index=PassageSource(index), stream=streams, **asked, **how)
         trace, was_streamed = _run(steps, shows=shows)
         hint = "" if model else _no_model(index)
     if model is None:
@@ -394,7 +395,9 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     say()
     for number in answer.citations or range(1, len(answer.hits) + 1):
         hit = answer.hits[number - 1]
-        say(f"[{number}] {hit.unit.title or shorten(hit.unit.text, 60)}, from {some(hit.doc_ids)}", "cyan", indent=2)
+        mark = superseded_mark(step.note for step in hit.path)
+        title = hit.unit.title or shorten(hit.unit.text, 60)
+        say(f"[{number}] {mark}{title}, from {some(hit.doc_ids)}", "cyan", indent=2)
     note(hint, "yellow")
 
 

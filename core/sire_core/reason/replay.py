@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, LanguageModel, WrapModel
     from sire_core.reason import PassageSource
     from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.search.validity import Day
     from sire_core.search.view import PoolView
 
 
@@ -154,9 +155,9 @@ class RecordedSearches:
         self._replies = replies
         self._vectors = vectors
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """See `Index.asnapshot`."""
-        snapshot = await self._index.asnapshot(filter=filter)
+        snapshot = await self._index.asnapshot(filter=filter, as_of=as_of)
         view: Any = _View(snapshot.view, self._vectors)
         return replace(snapshot, view=view.with_models(lambda model: RecordedModel(model, self._replies)))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
     from sire_core.reason.evidence import Merge
     from sire_core.reason.searchers import Searchable
+    from sire_core.search.validity import Day
     from sire_core.types import Hit
 
 HITS = 10
@@ -40,6 +41,7 @@ class ReasoningOptions(TypedDict, total=False):
         k: Number of hits in the final context; None means 10, or for the `original` flavor of IRCoT everything
             collected (with a smaller number, every search gets a share).
         filter: Filter for every search; see `Index.search`.
+        as_of: A day for every search; see `Index.search`.
         limits: Limits on steps, calls, tokens and time: `ReasoningLimits` or a mapping of these.
         answer: Whether the model answers at the end; otherwise the last step has only the hits.
         stream: Whether the answer also streams, as `AnswerPiece`s before the `Answer`.
@@ -49,6 +51,7 @@ class ReasoningOptions(TypedDict, total=False):
     model: LanguageModel | None
     k: int | None
     filter: FilterLike
+    as_of: Day
     limits: ReasoningLimits | Mapping[str, Any] | None
     answer: bool
     stream: bool
@@ -179,7 +182,7 @@ async def _start(
             "sire_core.models.openai.client, or give the index one: Index(path, language_model=...). "
             "Index.search finds the evidence without one."
         )
-    searcher = await index.asnapshot(filter=options.get("filter"))
+    searcher = await index.asnapshot(filter=options.get("filter"), as_of=options.get("as_of"))
     calls = ModelCalls(chosen, bounds, keep=answers)
     return Run(
         question=question,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import FloatArray, IntArray, LanguageModel, Ranking, WrapModel
     from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.search.validity import Day
     from sire_core.types import PathStep
 
 Retrieve = Callable[[str, int], Awaitable[Sequence["Hit"]]]
@@ -63,8 +64,8 @@ class Searchable(Protocol):
     def language_model(self) -> LanguageModel | None:
         """Who thinks and answers when nobody else is given."""
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:
-        """The collection as of now."""
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> Searcher:
+        """The collection as it is now, or what was known on a day."""
 
 
 class PassageSource:
@@ -82,9 +83,9 @@ class PassageSource:
         """See `Index.stats`."""
         return self._index.stats()
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> SearchSnapshot:
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """See `Index.asnapshot`."""
-        return replace(await self._index.asnapshot(filter=filter), returns="passages")
+        return replace(await self._index.asnapshot(filter=filter, as_of=as_of), returns="passages")
 
 
 class RetrieverSource:
@@ -96,9 +97,9 @@ class RetrieverSource:
         self._retrieve = retrieve
         self._name = name
 
-    async def asnapshot(self, *, filter: FilterLike = None) -> Searcher:
+    async def asnapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> Searcher:
         """A collection of what its searches find."""
-        if filter is not None:
+        if filter is not None or as_of is not None:
             raise ConfigurationError(
                 f"{self._name} cannot be filtered from here: set the filter on the retriever itself."
             )

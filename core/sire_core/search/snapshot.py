@@ -274,12 +274,14 @@ class SearchSnapshot:
 
     async def select(self, query: str, ranking: Ranking, k: int, *, returns: str = "units") -> list[Hit]:
         """What the recipe's selectors make of a ranking: the context of `k` units, or the first `k` passages of it."""
-        ranking = await self.selected(query, ranking, k)
-        return await (passage_hits(ranking, k, self.view) if returns == "passages" else self.hits(ranking, k))
+        ranking = await self.selected(query, ranking, _AS_OF * k if self.as_of else k)
+        return await replace(self, returns=returns).context(ranking, k)
 
     async def context(self, ranking: Ranking, k: int) -> list[Hit]:
-        """The best `k` of a selected ranking, in the form that was asked for."""
-        return await (passage_hits(ranking, k, self.view) if self.returns == "passages" else self.hits(ranking, k))
+        """The best `k` of a selected ranking, in the form that was asked for; superseded versions behind all others."""
+        n = _AS_OF * k if self.as_of else k
+        hits = await (passage_hits(ranking, n, self.view) if self.returns == "passages" else self.hits(ranking, n))
+        return current_first(hits, latest_versions(self.metadata()))[:k] if self.as_of else hits
 
     async def hits(self, ranking: Ranking, k: int) -> list[Hit]:
         """The best `k` of a ranking, unselected."""
@@ -329,7 +331,7 @@ class SearchSnapshot:
         question = unit_rows(vector[None])[0]
         hidden = ~passages if allowed is None else ~(passages & allowed)
         scores = np.where(hidden, -np.inf, view.matrix @ question).astype(np.float32)
-        return await self.hits(ScoredRanking(scores, None, lambda _: ()), k)
+        return await replace(self, returns="units").context(ScoredRanking(scores, None, lambda _: ()), k)
 
     def search(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:
         """Rank and select; see `Index.search`.
@@ -349,10 +351,8 @@ class SearchSnapshot:
         if not self.view.size:
             return []
         with self.span(query, k) as span, span.current():
-            n = _AS_OF * k if self.as_of else k
-            hits = await self.select(query, await self.rank(query, n), n, returns=returns)
-            if self.as_of:
-                hits = current_first(hits, latest_versions(self.metadata()))[:k]
+            ranking = await self.rank(query, _AS_OF * k if self.as_of else k)
+            hits = await self.select(query, ranking, k, returns=returns)
             span.set(found(hits))
         return hits
 

@@ -10,17 +10,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Any, Union
 
 from sire_core.errors import QueryError
 from sire_core.filters import Condition, Filter, FilterGroup, FilterLike, both, parse_filter
 from sire_core.metadata_values import plain_value
 from sire_core.types import Hit, PathStep
 
+Day = Union[str, date, None]
+"""A day, such as "2026-01-31"; None for all."""
+
 DATE_KEYS = ("updated", "modified", "last_modified", "date", "published", "created")
 SOURCE_KEYS = ("source", "url", "file_path")
 SUPERSEDED = "superseded"
 """Step of the path of a hit whose source has a later version."""
+_BY = "superseded by "
 
 _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d.*)?)?)?")
 
@@ -37,7 +41,7 @@ def read_day(as_of: str | date) -> str:
     return text
 
 
-def filter_as_of(filter: FilterLike, as_of: str | date | None) -> tuple[Filter | None, str]:
+def filter_as_of(filter: FilterLike, as_of: Day) -> tuple[Filter | None, str]:
     """A filter that also leaves out documents later than a day, and that day; empty for none."""
     where = parse_filter(filter)
     if as_of is None:
@@ -77,6 +81,11 @@ def version(metadata: Mapping[str, Any]) -> tuple[str | None, str]:
     return source, day if isinstance(day, str) else ""
 
 
+def superseded_mark(notes: Iterable[str]) -> str:
+    """What stands before a superseded text that people or agents read, from the notes of its path; empty for others."""
+    return next((f"({note}) " for note in notes if note.startswith(_BY)), "")
+
+
 def current_first(hits: Iterable[Hit], latest: Mapping[Any, str]) -> list[Hit]:
     """Hits of superseded versions behind all others, marked by a step of their path."""
     current, superseded = [], []
@@ -84,7 +93,7 @@ def current_first(hits: Iterable[Hit], latest: Mapping[Any, str]) -> list[Hit]:
         source, day = version(hit.metadata)
         later = latest.get(source, "") if day else ""
         if later > day:
-            step = PathStep(SUPERSEDED, (hit.unit.id,), f"{source} has a version of {later}; this one is of {day}")
+            step = PathStep(SUPERSEDED, (hit.unit.id,), f"{_BY}{source} of {later}; this one is of {day}")
             superseded.append(replace(hit, path=(*hit.path, step)))
         else:
             current.append(hit)

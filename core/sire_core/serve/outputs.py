@@ -16,6 +16,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.output_parsing import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.search.validity import superseded_mark
 
 if TYPE_CHECKING:
     from sire_core.reason.steps import Answer, ReasoningStep
@@ -108,7 +109,12 @@ def quoted_passages(passages: Iterable[tuple[str, str]], max_tokens: int) -> tup
 
 def hits_text(hits: Sequence[Hit], cite_key: str = "") -> str:
     """Hits as `[document] text` blocks; see `cited_names`."""
-    return "\n\n".join(f"[{documents_of(hit, cite_key)}] {hit.unit.index_text}" for hit in hits) or "Nothing was found."
+    blocks = (f"[{documents_of(hit, cite_key)}] {_superseded(hit)}{hit.unit.index_text}" for hit in hits)
+    return "\n\n".join(blocks) or "Nothing was found."
+
+
+def _superseded(hit: Hit) -> str:
+    return superseded_mark(step.note for step in hit.path)
 
 
 def documents_of(hit: Hit, cite_key: str = "") -> str:
@@ -168,7 +174,7 @@ def source_title(hit: Hit) -> str:
 
 def _source(hit: Hit, name: str) -> str:
     title = source_title(hit)
-    return f"[{name}] {'' if title == name else title}".rstrip()
+    return f"[{name}] {_superseded(hit)}{'' if title == name else title}".rstrip()
 
 
 class HitOutput(BaseModel):
@@ -180,13 +186,15 @@ class HitOutput(BaseModel):
     title: str
     text: str
     doc_ids: list[str]
+    superseded: str = Field(default="", description="With as_of: the later version of the same source; mostly empty.")
 
     @classmethod
     def of(cls, hit: Hit) -> HitOutput:
         """From a hit."""
         unit, score = hit.unit, float(hit.score)
         kind, ids = str(unit.kind), list(hit.doc_ids)
-        return cls(id=unit.id, kind=kind, score=score, title=unit.title, text=unit.text, doc_ids=ids)
+        mark = _superseded(hit).strip("() ")
+        return cls(id=unit.id, kind=kind, score=score, title=unit.title, text=unit.text, doc_ids=ids, superseded=mark)
 
 
 class StepOutput(BaseModel):
@@ -220,6 +228,7 @@ class Searched(BaseModel):
     recipe: str
     k: int
     filter: Union[dict[str, Any], str, None] = None
+    as_of: Union[str, None] = None
 
 
 class SearchOutput(Searched):

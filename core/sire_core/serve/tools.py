@@ -71,6 +71,13 @@ _CONDITIONS = (
     "Leave it out to search everything."
 )
 _FILTER = Field(default=None, description=_CONDITIONS)
+_AS_OF = Field(
+    default=None,
+    description=(
+        'A day such as "2026-01-31": leave out documents dated later, and put versions last that a later one of the '
+        "same source supersedes. Leave it out for all documents."
+    ),
+)
 _DOC_ID = Field(
     min_length=1,
     description="A document, as results name it in brackets; also as `id`.",
@@ -86,6 +93,7 @@ class SearchArguments(BaseModel):
     query: str = Field(min_length=1, description="The question to find evidence for: complete, with names spelled out.")
     k: int | None = _K
     filter: Filter = _FILTER
+    as_of: str | None = _AS_OF
 
 
 class ExplainArguments(SearchArguments):
@@ -100,6 +108,7 @@ class AnswerArguments(BaseModel):
     question: str = Field(min_length=1, description="A complete question, with names spelled out.")
     k: int | None = _K
     filter: Filter = _FILTER
+    as_of: str | None = _AS_OF
     show_steps: bool = Field(
         default=False, description="Also return the steps: thoughts, searches and what they found."
     )
@@ -355,7 +364,7 @@ class IndexTools:
 
     async def _search(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - quick; there is nothing to tell
         query = read_arguments(SearchArguments, arguments)
-        hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter)
+        hits = await self._index.asearch(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         hint = "" if hits else await self._index.afilter_hint(query.filter)
         return ToolResult(
             f"{hits_text(hits, self._cite_key)} {hint}".rstrip(),
@@ -364,7 +373,7 @@ class IndexTools:
 
     async def _explain(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
         query = read_arguments(ExplainArguments, arguments)
-        text = await self._index.aexplain(query.query, query.k or _USUAL, filter=query.filter)
+        text = await self._index.aexplain(query.query, query.k or _USUAL, filter=query.filter, as_of=query.as_of)
         return ToolResult(text, ExplainOutput(explanation=text, **self._searched(query)))
 
     async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
@@ -380,6 +389,7 @@ class IndexTools:
             model=self._model,
             k=query.k,
             filter=query.filter,
+            as_of=query.as_of,
             limits=self._limits_of(query),
             **(settings if self._model else {"answer": False}),
         )
@@ -488,7 +498,8 @@ class IndexTools:
 
     def _searched(self, query: SearchArguments | AskArguments) -> dict[str, Any]:
         """Parameters of a search, for traces."""
-        return {"recipe": str(self._index.stats()["recipe"]), "k": query.k or _USUAL, "filter": query.filter}
+        recipe = str(self._index.stats()["recipe"])
+        return {"recipe": recipe, "k": query.k or _USUAL, "filter": query.filter, "as_of": query.as_of}
 
     def _no_document(self, doc_id: str) -> str:
         known = self._index.snapshot().document_ids()

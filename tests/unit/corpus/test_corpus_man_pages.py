@@ -112,7 +112,11 @@ def test_every_word_of_a_manual_page_is_read_once(tmp_path, name, page, title, w
     ("name", "content", "reason"),
     [
         ("notes.1", b"Plain text.\n", "is no manual page"),
-        ("see.1", b'.\\" Generated.\n\n.so man1/other.1\n', "only refers to the manual page man1/other.1; read that one"),
+        (
+            "see.1",
+            b'.\\" Generated.\n\n.so man1/other.1\n',
+            "only refers to the manual page man1/other.1; read that one",
+        ),
         ("lib.so.2", b"\x7fELF\0\0", "is no manual page"),
         ("a.1.gz", b"no archive", "cannot be read"),
         ("b.1.gz", gzip.compress(b".TH A 1\n" + b"a" * 100_000), "longer than max_bytes"),

@@ -72,7 +72,7 @@ def test_what_the_model_is_shown(retriever):
     tool = create_ircot_chain(retriever, model(*IRCOT)).as_tool(name="atlas", description="Knows the islands.")
     function = convert_to_openai_tool(tool)["function"]
     assert (function["name"], function["description"]) == ("atlas", "Knows the islands.")
-    assert set(function["parameters"]["properties"]) == {"question", "k", "filter", "show_steps"}
+    assert set(function["parameters"]["properties"]) == {"question", "k", "filter", "as_of", "show_steps"}
     assert function["parameters"]["required"] == ["question"]
 
 

@@ -22,10 +22,10 @@ def _call(**arguments):
     return ToolCall(name="atlas", args=arguments, id="1", type="tool_call")
 
 
-def test_schema_for_the_model_has_query_k_and_filter_only(tool):
+def test_schema_for_the_model_has_the_arguments_of_a_search_only(tool):
     function = convert_to_openai_tool(tool)["function"]
     assert (function["name"], function["description"]) == ("atlas", "Knows the islands.")
-    assert set(function["parameters"]["properties"]) == {"query", "k", "filter"}
+    assert set(function["parameters"]["properties"]) == {"query", "k", "filter", "as_of"}
     assert function["parameters"]["required"] == ["query"]
 
 

@@ -86,7 +86,7 @@ def test_steps_k_and_filter_of_one_call(index_of, question):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "question: Field required. The arguments are question, k, filter, show_steps."),
+        ({}, "question: Field required. The arguments are question, k, filter, as_of, show_steps."),
         ({"question": "who", "via": "ircot"}, "via: Extra inputs"),
         ({"question": "who", "k": 0}, "k: Input should be greater than or equal to 1"),
         ({"question": " "}, "is empty"),

@@ -31,19 +31,19 @@ def test_trap_the_question_arrives_as_the_model_wrote_it(index_of):
     assert heard[1][0] != "who founded X?"
 
 
-def test_schema_says_query_k_and_filter(index_of):
+def test_schema_says_the_arguments_of_a_search(index_of):
     tool = create_sire_tool(SireRetriever(index_of()), name="look_up", description="Looks things up.")
     assert isinstance(tool, FunctionTool)
     assert (tool.metadata.name, tool.metadata.description) == ("look_up", "Looks things up.")
     schema = tool.metadata.get_parameters_dict()
-    assert list(schema["properties"]) == ["query", "k", "filter"]
+    assert list(schema["properties"]) == ["query", "k", "filter", "as_of"]
     assert schema["required"] == ["query"]
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"query": "x", "input": "y"}, "input: Extra inputs are not permitted. The arguments are query, k, filter."),
+        ({"query": "x", "input": "y"}, "input: Extra inputs are not permitted. The arguments are query, k, filter, as_of."),
         ({}, "query: Field required. The arguments"),
         ({"query": "x", "k": "many"}, "k: Input should be a valid integer"),
         ({"query": "x", "k": 51}, "k: Input should be less than or equal to 50"),

@@ -54,7 +54,7 @@ async def run_strategy(index, say, strategy="ircot", server=None, question=QUEST
         (
             single,
             {"edits": {}},
-            r"single\(\) has no argument 'edits'; known are answer, filter, k, limits, model, reader",
+            r"single\(\) has no argument 'edits'; known are answer, as_of, filter, k, limits, model, reader",
         ),
     ],
 )

@@ -5,12 +5,19 @@ from datetime import date, datetime, timezone
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from llama_index.core.schema import TextNode
+from typer.testing import CliRunner
 
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
+from sire_core.cli.app import app
 from sire_core.errors import QueryError
+from sire_core.models.sync import run_sync
+from sire_core.reason import PassageSource, collect, reason
+from sire_core.serve.tools import IndexTools
+from sire_core.testing.scripted_model import ScriptedModel
 
 VERSIONS = {
     "old": ("The rate limit is 100 requests per minute.", {"source": "limits.md", "updated": "2025-03-01"}),
@@ -38,7 +45,7 @@ def test_what_is_later_is_left_out_and_what_is_superseded_comes_last(index):
     assert {*names(hits)} == {*VERSIONS}
     assert names(hits)[-1] == "old"
     assert [hit.path[-1].note for hit in hits if hit.path[-1].step == "superseded"] == [
-        "limits.md has a version of 2026-02-01; this one is of 2025-03-01"
+        "superseded by limits.md of 2026-02-01; this one is of 2025-03-01"
     ]
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
@@ -62,7 +69,7 @@ def test_only_what_a_filter_shows_supersedes(index):
 
 
 def test_explanations_and_snapshots_know_the_day(index):
-    assert "superseded: limits.md has a version of 2026-02-01" in index.explain(QUESTION, as_of="2026-06-01")
+    assert "superseded by limits.md of 2026-02-01" in index.explain(QUESTION, as_of="2026-06-01")
     assert names(index.snapshot(as_of="2026-06-01").search(QUESTION, 4))[-1] == "old"
     assert len(index.show(QUESTION, as_of="2025-12-31").hits) == 2
     assert [len(hits) for hits in index.search_many([QUESTION, "exports"], as_of="2025-12-31")] == [2, 2]
@@ -88,3 +95,85 @@ def test_retrievers_take_the_day():
     assert [node.node.node_id for node in engine.retrieve(QUESTION)][-1] == "old"
     similar = engine.as_retriever(scores="similarity", as_of="2025-12-31")
     assert {node.node.node_id for node in similar.retrieve(QUESTION)} == {"old", "undated"}
+
+
+def langchain_documents():
+    return [LangChainDocument(text, id=name, metadata=meta) for name, (text, meta) in VERSIONS.items()]
+
+
+def test_a_vector_store_takes_the_day():
+    embedding = DeterministicFakeEmbedding(size=16)
+    store = langchain_sire.SireVectorStore.from_documents(langchain_documents(), embedding)
+    assert [document.id for document in store.similarity_search(QUESTION, 9, as_of="2026-06-01")][-1] == "old"
+    near = store.similarity_search_by_vector(embedding.embed_query(QUESTION), 9, as_of="2025-12-31")
+    assert {document.id for document in near} == {"old", "undated"}
+    assert len(store.as_retriever(search_kwargs={"as_of": "2025-12-31", "k": 9}).invoke(QUESTION)) == 2
+
+
+ANSWER = lambda _: "So the answer is: 500."  # noqa: E731
+MARK = "(superseded by limits.md of 2026-02-01; this one is of 2025-03-01) "
+
+
+def call(index, name, **arguments):
+    async def tell(_):
+        pass
+
+    return run_sync(IndexTools(index).call(name, arguments, tell))
+
+
+def test_tools_take_the_day_and_mark_what_is_superseded(index):
+    result = call(index, "search", query=QUESTION, as_of="2026-06-01")
+    assert [hit.doc_ids[0] for hit in result.output.hits][-1] == "old"
+    assert result.output.hits[-1].superseded == MARK.strip("() ")
+    assert f"[old] {MARK}The rate limit is 100" in result.text
+    assert result.output.as_of == "2026-06-01"
+    assert len(call(index, "search", query=QUESTION, as_of="2025-12-31").output.hits) == 2
+    assert "superseded by" in call(index, "explain", query=QUESTION, as_of="2026-06-01").text
+    answered = call(index, "ask", question=QUESTION, as_of="2026-06-01").output
+    assert [hit.doc_ids[0] for hit in answered.hits][-1] == "old"
+    assert answered.hits[-1].superseded
+    assert len(call(index, "ask", question=QUESTION, as_of="2025-12-31").output.hits) == 2
+    with pytest.raises(QueryError, match="as_of is a date"):
+        call(index, "search", query=QUESTION, as_of="yesterday")
+
+
+def test_tools_of_the_frameworks_take_the_day(index):
+    text = langchain_sire.create_sire_tool(index).invoke({"query": QUESTION, "as_of": "2026-06-01"})
+    assert text.split("\n\n")[-1].startswith(f"[old] {MARK}")
+    theirs = llama_index_sire.create_sire_tool(index)
+    assert str(theirs.call(query=QUESTION, as_of="2026-06-01")).split("\n\n")[-1].startswith(f"[old] {MARK}")
+    assert "[new]" not in str(theirs.call(query=QUESTION, as_of="2025-12-31"))
+
+
+@pytest.mark.parametrize("strategy", ["single", "ircot"])
+def test_reasoning_takes_the_day(index, strategy):
+    asked = {"model": ScriptedModel(ANSWER), "answer": False}
+    hits = run_sync(collect(reason(strategy, PassageSource(index), QUESTION, **asked, as_of="2026-06-01"))).answer.hits
+    assert names(hits)[-1] == "old"
+    assert hits[-1].path[-1].step == "superseded"
+    hits = run_sync(collect(reason(strategy, index, QUESTION, **asked, as_of="2025-12-31"))).answer.hits
+    assert {*names(hits)} == {"old", "undated"}
+
+
+def test_chains_and_engines_take_the_day_of_their_retriever_or_of_a_call(index):
+    def ids(documents):
+        return [document.metadata["sire"]["doc_ids"][0] for document in documents]
+
+    retriever = langchain_sire.SireRetriever(index=index, as_of="2025-12-31")
+    ours = langchain_sire.IRCoTRetriever(index=index, llm=ScriptedModel(ANSWER), as_of="2025-12-31")
+    assert {*ids(ours.invoke(QUESTION))} == {"old", "undated"}
+    assert ids(ours.invoke(QUESTION, as_of="2026-06-01"))[-1] == "old"
+    chain = langchain_sire.create_ircot_chain(retriever, ScriptedModel(ANSWER))
+    assert {*ids(chain.invoke(QUESTION)["documents"])} == {"old", "undated"}
+    assert len(chain.invoke(QUESTION, as_of="2026-06-01")["documents"]) == 4
+    theirs = llama_index_sire.SireRetriever(index, as_of="2025-12-31")
+    engine = llama_index_sire.IRCoTQueryEngine(theirs, llm=ScriptedModel(ANSWER))
+    assert {node.node.ref_doc_id for node in engine.query(QUESTION).source_nodes} == {"old", "undated"}
+
+
+def test_the_terminal_answers_as_of_a_day(index, tmp_path):
+    index.save(tmp_path / "index")
+    result = CliRunner().invoke(app, ["ask", str(tmp_path / "index"), QUESTION, "--as-of", "2026-06-01", "--json"])
+    assert [hit["doc_ids"][0] for hit in json.loads(result.stdout)["hits"]][-1] == "old"
+    result = CliRunner().invoke(app, ["ask", str(tmp_path / "index"), QUESTION, "--as-of", "2025-12-31"])
+    assert "500" not in result.stdout

@@ -56,9 +56,9 @@ async def test_the_tools_explain_themselves(index):
         assert tool.input_schema["additionalProperties"] is False
         assert all(given["description"] for given in tool.input_schema["properties"].values())
     assert tools["search"].input_schema["required"] == ["query"]
-    assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter"]
+    assert list(tools["search"].input_schema["properties"]) == ["query", "k", "filter", "as_of"]
     assert list(tools["ask"].input_schema["properties"]) == [
-        *("question", "k", "filter", "show_steps", "via", "flavor", "max_steps", "timeout")
+        *("question", "k", "filter", "as_of", "show_steps", "via", "flavor", "max_steps", "timeout")
     ]
     assert {name: list(tool.output_schema["properties"])[-1] for name, tool in tools.items()} == {
         "search": "hits",
@@ -93,6 +93,7 @@ async def test_search_gives_cited_text_and_data(call, index):
             "title": hit.unit.title,
             "text": hit.unit.text,
             "doc_ids": list(hit.doc_ids),
+            "superseded": "",
         }
         for hit in expected
     ]
@@ -173,7 +174,7 @@ async def test_explain_gives_reasons(call, index):
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("search", {}, "query: Field required. The arguments are query, k, filter."),
+        ("search", {}, "query: Field required. The arguments are query, k, filter, as_of."),
         ("search", {"query": "x", "top_k": 3}, "top_k: Extra inputs are not permitted. The arguments are"),
         ("search", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1."),
         ("search", {"query": "x", "k": 51}, "k: Input should be less than or equal to 50."),
