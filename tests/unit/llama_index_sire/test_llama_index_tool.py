@@ -43,7 +43,10 @@ def test_schema_says_the_arguments_of_a_search(index_of):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"query": "x", "input": "y"}, "input: Extra inputs are not permitted. The arguments are query, k, filter, as_of."),
+        (
+            {"query": "x", "input": "y"},
+            "input: Extra inputs are not permitted. The arguments are query, k, filter, as_of.",
+        ),
         ({}, "query: Field required. The arguments"),
         ({"query": "x", "k": "many"}, "k: Input should be a valid integer"),
         ({"query": "x", "k": 51}, "k: Input should be less than or equal to 50"),
