@@ -56,6 +56,43 @@ def test_ask_see_the_path_click_and_save(page, address, violations, shot, tmp_pa
     shot(page, "entity")
 
 
+def test_back_and_forward_show_the_question_of_their_address(page, address):
+    asked = page.get_by_role("textbox", name="Question")
+    page.goto(address)
+    for question in (QUESTION, "Who was Hedda Sorrel?"):
+        asked.fill(question)
+        asked.press("Enter")
+        page.get_by_role("heading", level=2, name=question).wait_for()
+    assert page.title().startswith("Who was Hedda Sorrel? - ")
+    page.go_back()
+    page.get_by_role("heading", level=2, name=QUESTION).wait_for()
+    assert asked.input_value() == QUESTION
+    assert page.title().startswith(QUESTION)
+    page.go_back()
+    page.get_by_role("heading", name="Questions to begin with").wait_for()
+    assert asked.input_value() == ""
+    page.go_forward()
+    page.get_by_role("heading", level=2, name=QUESTION).wait_for()
+    page.get_by_role("region", name="The paths to the hits").get_by_role("link", name="passage: Aldous Brack").click()
+    page.evaluate("window.notLoadedAgain = true")
+    page.go_back()
+    assert page.evaluate("window.notLoadedAgain"), "a step to a hit of the page loads nothing"
+
+
+def test_the_map_is_as_it_was_after_back(page, address):
+    page.goto(f"{address}/map")
+    page.locator("canvas[data-milliseconds]").wait_for()
+    page.get_by_label("Colour by").select_option("kind")
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function("history.state.map.zoom > 1")
+    page.get_by_role("link", name="Browse").click()
+    page.get_by_role("table").first.wait_for()
+    page.go_back()
+    page.locator("canvas[data-milliseconds]").wait_for()
+    page.wait_for_function("document.querySelector('.sire-map select').value === 'kind'")
+    assert page.evaluate("history.state.map.zoom") > 1
+
+
 def test_first_paint_waits_for_no_script(page, address):
     page.route("**/*.js", lambda route: route.abort())
     page.goto(address)

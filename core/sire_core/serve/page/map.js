@@ -70,7 +70,13 @@ window.sireMap = (() => {
     canvas.dataset.milliseconds = (performance.now() - start).toFixed(1);
   }
 
-  const redraw = () => { waiting = waiting || requestAnimationFrame(draw); };
+  const redraw = () => { waiting = waiting || requestAnimationFrame(draw); remember(); };
+
+  let remembering;
+  function remember() {  // for Back: what is seen belongs to the entry of the history
+    clearTimeout(remembering);
+    if (data) remembering = setTimeout(() => history.replaceState({...history.state, map: {...view, colour}}, ''), 200);
+  }
 
   function zoom(factor, x = 0, y = 0) {  // x, y: what stays where it is, from the middle in parts of the canvas
     const after = Math.max(1, Math.min(400, view.zoom * factor));
@@ -170,7 +176,10 @@ window.sireMap = (() => {
     const choice = root.querySelector('select');
     choice.append(...Object.keys(data.colours).map(key => new Option(key)));
     choice.onchange = () => paint(choice.value);
-    paint('topic');
+    const before = history.state && history.state.map;
+    if (before) Object.assign(view, {x: before.x, y: before.y, zoom: before.zoom});
+    choice.value = before && data.colours[before.colour] ? before.colour : 'topic';
+    paint(choice.value);
   }
 
   return {start, find: result => { found = result; if (root) redraw(); }};

@@ -14,7 +14,7 @@ from nicegui import app, ui
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
-from sire_core.serve.page.pages import frame, guarded, page_of, question_field, render_with_timeout, show_html
+from sire_core.serve.page.pages import frame, go_to, guarded, page_of, question_field, render_with_timeout, show_html
 from sire_core.serve.page.views import address, link
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def register(explorer: Explorer) -> None:
 
     @page_of("/map")
     async def map_page(recipe: str = "", q: str = "") -> None:
-        frame(explorer, "Map", "/map")
+        frame(explorer, "Map", "/map", q)
         script = files(__package__).joinpath("map.js").read_text(encoding="utf-8")
         ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
         await render_with_timeout(lambda: _show(explorer, recipe, q))
@@ -63,22 +63,23 @@ def register(explorer: Explorer) -> None:
         return JSONResponse({"title": title, "address": address(recipe, "document", name)})
 
 
-async def _show(explorer: Explorer, recipe: str, question: str) -> None:
+async def _show(explorer: Explorer, recipe: str, asked: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
 
     async def find() -> None:
         found.clear()
-        ui.navigate.history.push(f"/map?{urlencode({'q': field.value or '', 'recipe': recipe}, errors='replace')}")
+        question = field.value or ""
+        go_to("/map", {"q": question, "recipe": recipe}, f"{question or 'Map'} - {explorer.title}")
         with found:
-            await guarded(lambda: _find(snapshot, corpus_map, field.value or "", recipe))
+            await guarded(lambda: _find(snapshot, corpus_map, question, recipe))
 
-    field = question_field("Question", question, "Find", find)
+    field = question_field("Question", asked, "Find", find)
     found = ui.column().classes("sire-wide").props("role=status")
     ui.html(_map_html(len(corpus_map.documents), recipe), sanitize=False).classes("sire-wide")
     show_html(topics_html(corpus_map, recipe))
     ui.run_javascript("sireMap.start()")
-    if question:
+    if asked:
         await find()
 
 

@@ -257,6 +257,12 @@ def question_field(label: str, value: str, button: str, go: Callable[[], Awaitab
     return field
 
 
+def go_to(path: str, parameters: Mapping[str, object], title: str) -> None:
+    """Make the address and the title of the browser's tab those of a question, without loading a page."""
+    target = f"{path}?{urlencode(parameters, errors='replace')}"
+    ui.run_javascript(f"sireGo({json.dumps(target)}, {json.dumps(title)})")
+
+
 def one_of(value: str, known: list[str]) -> str:
     """The value if it is known, else the first known one."""
     return value if value in known else known[0]
@@ -278,7 +284,7 @@ class AskPage:
             parameters = {"q": now.question, "recipe": now.recipe, "k": now.k, "filter": now.filter}
             parameters |= {"settings": now.settings, "returns": now.returns}
             parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
-            ui.navigate.history.push(f"/?{urlencode(parameters, errors='replace')}")
+            go_to("/", parameters, f"{now.question or 'Ask'} - {self._explorer.title}")
             await self._answer(result, now, second)
 
         question = question_field("Question", query.question, "Ask", go)
@@ -408,7 +414,7 @@ def register(explorer: Explorer) -> None:
         settings: str = "",
         returns: str = "passages",
     ) -> None:
-        frame(explorer, "Ask", "/")
+        frame(explorer, "Ask", "/", q)
         query = ExplorerQuery(q, one_of(recipe, explorer.recipes()), k, filter, settings, returns)
         await AskPage(explorer).show(query, compared_query(query, compare, compare_settings))
 
@@ -448,11 +454,11 @@ def register(explorer: Explorer) -> None:
         reason_panel(explorer)
 
 
-def frame(explorer: Explorer, title: str, path: str) -> None:
-    """Draw what all pages share: title, language, colours, navigation."""
+def frame(explorer: Explorer, title: str, path: str, question: str = "") -> None:
+    """Draw what all pages share: title (in the tab the question, if there is one), language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
-    ui.page_title(f"{title} - {explorer.title}")
-    script = files(__package__).joinpath("picture.js").read_text(encoding="utf-8")
+    ui.page_title(f"{question or title} - {explorer.title}")
+    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
     ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
     links = "".join(

@@ -1,3 +1,14 @@
+// Back and Forward show what their address asks for: pages push the address of every question, and load it again.
+(() => {
+  const address = () => location.pathname + location.search;
+  let shown = address();
+  window.sireGo = (target, title) => {
+    const {pathname, search} = new URL(target, location);
+    if (pathname + search !== shown) history.pushState(history.state, '', target);
+    shown = pathname + search; document.title = title;
+  };
+  window.addEventListener('popstate', () => { if (address() !== shown) location.reload(); });  // not for a mere #hit
+})();
 // Pictures are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
 (() => {
   const box = svg => svg.viewBox.baseVal;
