@@ -257,12 +257,12 @@ def _records_of(options: IndexOptions, built: BuiltRecipe) -> str:
     if options.language_model is None or options.extractions is not None:
         return ""
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.recipes.registry import factory_of
+    from sire_core.recipes.registry import factory_of, recipe_with
 
-    is_native = _is_native(options, built)
-    make = factory_of(built.name) if is_native else None
-    native = make().native if make else "rewrite"
-    return ModelExtractor(options.language_model, native=native if is_native else None).fingerprint
+    native = None
+    if _is_native(options, built):
+        native = recipe_with(built.name, {}, built.config).native if factory_of(built.name) else "rewrite"
+    return ModelExtractor(options.language_model, native=native).fingerprint
 
 
 def _is_native(options: IndexOptions, built: BuiltRecipe) -> bool:

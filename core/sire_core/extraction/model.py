@@ -39,7 +39,7 @@ from sire_core.extraction.spans import sentences_of
 from sire_core.models.answers import items_left_out
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.protocols import ChunkInContext, Prompt
-from sire_core.types import Chunk, Entity, ExtractionRecord, Triple
+from sire_core.types import Chunk, Entity, ExtractionRecord, Triple, digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
@@ -119,10 +119,11 @@ _ALIASES = (
     + '{"aliases":[["Mira Vale","M. Vale"]]}'
 )
 
+_TYPES = "Person, Organization, Location, Event, Product, Concept, Time"
 _TYPED = (
-    "Find the entities of the passage that are of one of these types: Person, Organization, Location, Event, Product, "
-    "Concept, Time. Give each once, with its name in capitals where the language has them, its type, and a description "
-    "of everything that the passage says it is and does.\n"
+    f"Find the entities of the passage that are of one of these types: {_TYPES}. Give each once, with its name in "
+    "capitals where the language has them, its type, and a description of everything that the passage says it is and "
+    "does.\n"
     + _EXAMPLE
     + '{"entities":[{"name":"Mira Vale","type":"Person","description":"A Norwegian painter, born on 3 July 1961, who '
     'signs as M. Vale, was taught by Otto Kell and built the sets of The Long Tide."},{"name":"Otto Kell","type":'
@@ -413,7 +414,8 @@ class ModelExtractor:
             worth it for several steps, whose answers are not records yet.
         prompt_version: Which prompts; part of the fingerprint.
         native: The prompts of a paper, a name of `NATIVE`: `rewrite` (SiReRAG: rewrite, entities, facts), `triples`
-            (MS-RAG: names, triples, aliases), `strengths` (SMART: typed entities, relations with strengths),
+            (MS-RAG: names, triples, aliases), `strengths` (SMART: typed entities, relations with strengths; with types
+            of your own `strengths:Disease, Drug`),
             `keywords` (IIER: five keywords) or `questions` (IndexRAG: questions and answers, one call per document).
             None makes one call for everything.
         given: Entities of a chunk that are known; then one short call asks for the facts and relations between them.
@@ -437,9 +439,14 @@ class ModelExtractor:
         self._model = language_model
         self._version = prompt_version
         self._prompts = prompts(prompt_version)
-        if native is not None and native not in NATIVE:
+        name, _, types = (native or "").partition(":")
+        if native is not None and name not in NATIVE:
             raise ConfigurationError(f"native is one of {', '.join(NATIVE)} or None, not {native!r}.")
-        self._way = None if native is None else NATIVE[native]
+        self._way = NATIVE.get(name)
+        if types and self._way is not None:
+            self._way = replace(self._way, name=f"{self._way.name}-{digest(types)[:8]}")
+            typed, _, _ = self._prompts.typed.partition("\n")  # without the example, which has the paper's types
+            self._prompts = replace(self._prompts, typed=typed.replace(_TYPES, types))
         self._given = known_entities
         self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens

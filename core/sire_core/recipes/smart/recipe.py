@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import recipe_by_name, register
@@ -18,19 +20,33 @@ if TYPE_CHECKING:
     from sire_core.types import Edge
 
 
+_TYPES = re.compile(r"[\w -]{1,40}(,[\w -]{1,40})*")
+
+
 @dataclass(frozen=True, slots=True)
 class SmartBase:
-    """The ranker of passages below SMART.
+    """The ranker of passages below SMART, and what its own prompts ask for.
 
     Attributes:
         base: The ranker of the passages: `dense`, `bm25`, `hybrid`, `pagerank`, `mix_recall`, `sire` or `iier` (with
             the defaults of that recipe).
+        entity_types: Types of entities that `extraction="native"` asks a model for, separated by commas; empty for
+            those of the paper. Another extraction does not use it.
+
+    Raises:
+        ConfigurationError: A value is not allowed.
     """
 
     base: str = setting("dense", choices=("dense", "bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"))
+    entity_types: str = setting("", wording=True)
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.entity_types and not _TYPES.fullmatch(self.entity_types):
+            raise ConfigurationError(
+                "entity_types are names of at most 40 letters, digits, spaces and hyphens each, separated by commas, "
+                f"such as 'Disease, Drug', not {self.entity_types!r}."
+            )
 
 
 @register
@@ -40,9 +56,9 @@ def smart(**settings: Any) -> Recipe:
     `kappa`, `levels` and `diversity` have the paper's values; `cap=None` is as published: every report above the hits.
 
     Args:
-        **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `base`: `dense`, `bm25`, `hybrid`,
-            `pagerank`, `mix_recall`, `sire` or `iier`; or a `Ranker` of your own, over what SMART and the passages
-            bring. An index that is opened by its name alone then ranks with `dense`.
+        **settings: Those of `Perspectives`, `KnowledgeGraph`, `ReportSelector` and `SmartBase`. `base` may also be a
+            `Ranker` of your own, over what SMART and the passages bring; an index that is opened by its name alone then
+            ranks with `dense`.
 
     Raises:
         ConfigurationError: A setting is unknown, not allowed or without effect.
@@ -62,9 +78,9 @@ def smart(**settings: Any) -> Recipe:
         Component(Perspectives),
         Component(KnowledgeGraph, without=("index_units", "summaries")),
     )
-    base = chosen.make(SmartBase).base
-    ranker, below = _base(base)
-    graph = chosen.make(KnowledgeGraph, index_units=base == "mix_recall")
+    passages = chosen.make(SmartBase)
+    ranker, below = _base(passages.base)
+    graph = chosen.make(KnowledgeGraph, index_units=passages.base == "mix_recall")
     return Recipe(
         name="smart",
         summary="passages of a base ranker, and reports on the entities they name from several perspectives",
@@ -73,7 +89,7 @@ def smart(**settings: Any) -> Recipe:
         ranker=ranker,
         selectors=(chosen.make(ReportSelector),),
         context=ReportLines(),
-        native="strengths",
+        native=f"strengths:{passages.entity_types}" if passages.entity_types else "strengths",
         config=chosen.config,
         texts=chosen.texts,
     )
