@@ -19,7 +19,7 @@ from typing import Any
 from sire_core import Document, Index
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.readers import read_documents
-from sire_core.testing.scripted_model import ScriptedCall, ScriptedModel, default_script
+from sire_core.testing.doubles import ScriptedCall, ScriptedModel, default_script
 
 RECIPES = ("sirerag", "indexrag", "msrag", "smart", "iier")
 PASSAGES = 300

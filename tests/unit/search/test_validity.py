@@ -17,7 +17,7 @@ from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
 from sire_core.reason import PassageSource, collect, reason
 from sire_core.serve.tools import IndexTools
-from sire_core.testing.scripted_model import ScriptedModel
+from sire_core.testing.doubles import ScriptedModel
 
 VERSIONS = {
     "old": ("The rate limit is 100 requests per minute.", {"source": "limits.md", "updated": "2025-03-01"}),
