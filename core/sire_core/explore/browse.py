@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sire_core.protocols import IntArray
     from sire_core.search.snapshot import SearchSnapshot
@@ -103,6 +105,29 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
         names.unit(view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, int(chunk)) for chunk in chunks
     )
     return [unit for unit in units_of_chunks if unit is not None]
+
+
+def document_ids(snapshot: SearchSnapshot) -> Collection[str]:
+    """Ids of the visible documents; read once per filter."""
+    known: Collection[str] = snapshot.view.derived(
+        f"explore document ids {snapshot.where}", lambda: frozenset(snapshot.document_ids())
+    )
+    return known
+
+
+def linked_document(target: str, doc_id: str, known: Collection[str]) -> str:
+    """Id of the document to which a relative link of another document leads; empty if there is none."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return ""
+    if parts.scheme or parts.netloc or not parts.path:
+        return ""
+    path = unquote(parts.path)
+    name = normpath(path.lstrip("/") if path.startswith("/") else join(dirname(doc_id), path))
+    stem = splitext(name)[0]
+    likely = (name, f"{name}.md", f"{name}.html", f"{stem}.md", f"{name}/index.html", f"{name}/index.md")
+    return next((other for other in (*likely, f"{name}/README.md") if other in known), "")
 
 
 def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | None = None, start: int = 0) -> Page:

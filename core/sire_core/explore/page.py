@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
@@ -296,8 +297,18 @@ def fragment(result: QueryResult) -> str:
     return f"<style>{PAGE_STYLE}</style>{parts(result)}"
 
 
-def parts(result: QueryResult, address: Callable[[str, str], str] | None = None) -> str:
-    """The part of a page without its style."""
+def parts(
+    result: QueryResult,
+    address: Callable[[str, str], str] | None = None,
+    target: Callable[[str, str], str] | None = None,
+) -> str:
+    """The part of a page without its style.
+
+    Args:
+        result: What is shown.
+        address: Returns the address of a unit or an entity by its kind and id.
+        target: Returns the address of a relative link by the id of its document; empty if it leads nowhere.
+    """
     # Several of these may stand on one page, in a notebook: their ids must differ.
     name = f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
     links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
@@ -317,7 +328,7 @@ def parts(result: QueryResult, address: Callable[[str, str], str] | None = None)
         f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>{_extracts(result, name)}'
         f"{region(result.picture, f'The paths to the hits of {result.search}', links, name, moves=address is not None)}"
-        f"{hits_html(result, name, address)}</section>"
+        f"{hits_html(result, name, address, target)}</section>"
     )
 
 
@@ -347,21 +358,34 @@ def _extracts(result: QueryResult, name: str) -> str:
     return f'<h3>Extracted, word for word</h3><div class="text">{sentences}</div>' if sentences else ""
 
 
-def hits_html(result: QueryResult, name: str, address: Callable[[str, str], str] | None = None) -> str:
+def hits_html(
+    result: QueryResult,
+    name: str,
+    address: Callable[[str, str], str] | None = None,
+    target: Callable[[str, str], str] | None = None,
+) -> str:
     """Hits with their texts and reasons as a list."""
-    return f'<ol class="hits">{"".join(_hit(hit, result.question, name, address) for hit in result.hits)}</ol>'
+    items = (_hit(hit, result.question, name, address, target) for hit in result.hits)
+    return f'<ol class="hits">{"".join(items)}</ol>'
 
 
-def _hit(hit: ResultHit, question: str, name: str, address: Callable[[str, str], str] | None) -> str:
+def _hit(
+    hit: ResultHit,
+    question: str,
+    name: str,
+    address: Callable[[str, str], str] | None,
+    target: Callable[[str, str], str] | None,
+) -> str:
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}"
     title = escaped(hit.title or f"{kind_name(hit.kind)} {hit.id}")
     if address is not None:
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
+    of_document = partial(target, hit.doc_ids[0]) if target and hit.doc_ids else None
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
     return (
         f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
-        f'{markdown_html(hit.text, question, hit.names)}<ul class="why">{why}</ul></li>'
+        f'{markdown_html(hit.text, question, hit.names, of_document)}<ul class="why">{why}</ul></li>'
     )
 
 

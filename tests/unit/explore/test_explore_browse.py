@@ -203,3 +203,25 @@ async def test_other_pages_may_link_here_and_nothing_more():
     assert (status, b"set-cookie" in headers, seen[-1]) == (200, True, b""), (
         "a mail may hold the address with its token"
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("Hooks.md#onsend", "docs/Hooks.md"),
+        ("./Hooks", "docs/Hooks.md"),
+        ("Hooks.html", "docs/Hooks.md"),
+        ("../a%20b.html", "a b.html"),
+        ("/docs/Hooks.md", "docs/Hooks.md"),
+        ("../guide/", "guide/README.md"),
+        ("Gone.md", ""),
+        ("#here", ""),
+        ("https://x.org/docs/Hooks.md", ""),
+        ("javascript:Hooks.md", ""),
+        ("http://[", ""),
+        ("../../../a b.html", ""),
+    ],
+)
+def test_relative_links_lead_to_documents_of_the_index(target, found):
+    known = {"docs/Hooks.md", "a b.html", "guide/README.md"}
+    assert browse.linked_document(target, "docs/Server.md", known) == found

@@ -212,9 +212,20 @@ def heading(text: str, level: int = 2) -> None:
     ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
 
 
-def asked_html(result: QueryResult) -> str:
-    """HTML of a result whose hits link to their pages."""
-    return parts(result, lambda kind, name: views.address(result.recipe, kind, name))
+def asked_html(result: QueryResult, snapshot: SearchSnapshot) -> str:
+    """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
+    return parts(result, partial(views.address, result.recipe), link_target(snapshot, result.recipe))
+
+
+def link_target(snapshot: SearchSnapshot, recipe: str) -> Callable[[str, str], str]:
+    """Resolves relative links of a document, by its id, to addresses of documents of the index."""
+    known = browse.document_ids(snapshot)
+
+    def target(doc_id: str, link: str) -> str:
+        name = browse.linked_document(link, doc_id, known)
+        return views.address(recipe, "document", name) if name else ""
+
+    return target
 
 
 async def guarded(show: Callable[[], Awaitable[None]]) -> None:
@@ -360,7 +371,7 @@ class AskPage:
 
         def html_of(picture: Picture) -> str:
             results[number] = replace(results[number], picture=picture)
-            return asked_html(results[number])
+            return asked_html(results[number], snapshot)
 
         show_picture(snapshot, results[number].picture, html_of)
 
@@ -547,7 +558,8 @@ def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     assert position is not None  # found before
     unit, doc_ids = snapshot.view.pool.unit(position)
     derived = neighbours.derived_from(snapshot, name) if unit.kind is UnitKind.CHUNK else []
-    return views.unit_html(unit, doc_ids, snapshot.view.units(derived[: 2 * browse.PAGE]), recipe)
+    target = partial(link_target(snapshot, recipe), doc_ids[0]) if doc_ids else None
+    return views.unit_html(unit, doc_ids, snapshot.view.units(derived[: 2 * browse.PAGE]), recipe, target)
 
 
 async def _entity(explorer: Explorer, name: str, recipe: str) -> None:

@@ -14,7 +14,7 @@ from sire_core.explore.picture import kind_name
 from sire_core.serve.page.explorer import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sire_core.explore.browse import EntityCard
     from sire_core.explore.picture import Picture
@@ -85,7 +85,9 @@ def neighbours_html(picture: Picture, recipe: str) -> str:
     return f'<section class="sire sire-page">{picture_html(picture, recipe, "near")}</section>'
 
 
-def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recipe: str) -> str:
+def unit_html(
+    unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recipe: str, target: Callable[[str], str] | None
+) -> str:
     """A passage or derived unit: its text, its documents, the units derived from it."""
     documents = ", ".join(link(name, address(recipe, "document", name)) for name in doc_ids)
     level = f", level {unit.level}" if unit.level else ""
@@ -97,7 +99,7 @@ def unit_html(unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recip
     ]
     return (
         f'<h2>{escaped(_unit_title(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
-        f"{markdown_html(unit.text)}{metadata if unit.metadata else ''}"
+        f"{markdown_html(unit.text, target=target)}{metadata if unit.metadata else ''}"
         f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
     )
 
