@@ -18,6 +18,7 @@ import numpy as np
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.snippets import readable_sentences
 from sire_core.explore.browse import PAGE, Page, TableRow
 from sire_core.explore.paths import Names
 from sire_core.models.lexical_embedder import split_words
@@ -38,6 +39,8 @@ _FEW = 8
 _PER_TOPIC, _TOPICS = 15, 24
 _READ = 60
 """Documents of a topic that are read for its label."""
+_SENTENCE = 8
+"""Words of a sentence that is read for a label."""
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
@@ -193,7 +196,7 @@ def _labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> I
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
         read = passages[random.choice(members, min(_READ, len(members)), replace=False)]
-        words = (set(split_words(f"{unit.title} {unit.text}")) for unit in snapshot.view.units(np.sort(read)))
+        words = (set(split_words(f"{unit.title} {_prose(unit.text)}")) for unit in snapshot.view.units(np.sort(read)))
         counts.append(Counter(word for found in words for word in found))
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
     everywhere = sum(counts, Counter[str]())
@@ -208,6 +211,11 @@ def _labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> I
             if len(label) < 3 and not any(word[:5] == other[:5] for other in label):
                 label.append(word)
         yield ", ".join(label) or "all documents"
+
+
+def _prose(text: str) -> str:
+    """The sentences of a text that are long enough to be no menus, captions or names of pictures."""
+    return " ".join(part for part in readable_sentences(text) if len(part.split()) >= _SENTENCE)
 
 
 def _colours(
