@@ -12,7 +12,7 @@ from sire_core.evaluate.datasets import load_dataset
 from sire_core.reason import extract_answer
 from sire_core.search.explanation import text_below_title
 
-QUESTIONS, HITS, SENTENCES = 300, 10, 4
+QUESTIONS, HITS, SENTENCES = 300, 10, 5
 
 
 def holds(text: str, answers: tuple[str, ...]) -> bool:
@@ -34,9 +34,9 @@ def main(folder: str) -> None:
             best = [sentences[rate.index(max(rate))] for sentences, rate in zip(split, rates, strict=True)]
             texts = {
                 "extracted": extract_answer(question.question, hits).text,
-                "best sentence of four hits": " ".join(best),
-                "first sentence of four hits": " ".join(sentences[0] for sentences in split),
-                "four whole hits": " ".join(hit.unit.text for hit in hits[:SENTENCES]),
+                "best sentence of five hits": " ".join(best),
+                "first sentence of five hits": " ".join(sentences[0] for sentences in split),
+                "five whole hits": " ".join(hit.unit.text for hit in hits[:SENTENCES]),
             }
             for name, text in texts.items():
                 found.setdefault(name, []).append(holds(text, question.answers))

@@ -18,8 +18,16 @@ _RULE = re.compile(r"[ \t]*[-=:|+*_ \t]+$")
 _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
-_EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|[*_])(?=\S)|(?<=\S)(\*\*|__|[*_])(?!\w)")
-_TAG = re.compile(r"<!--.{0,2000}?-->|</?[a-zA-Z][^<>]{0,300}>|\{[:#][^{}\n]{0,100}\}")
+_CODE = r"(`[^`]{1,500}`)"
+_EMPHASIS = re.compile(rf"{_CODE}|(?<!\w)(?:\*\*|__|[*_])(?=\S)|(?<=\S)(?:\*\*|__|[*_])(?!\w)")
+_ELEMENTS = (
+    "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
+    "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
+    "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
+)
+_OPEN_TAG = rf"</?(?:{_ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
+_TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
+_ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
 _FINAL = (".", "!", "?", ":")
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
@@ -88,8 +96,10 @@ def _blocks(text: str) -> list[tuple[str, bool]]:
 
 
 def _plain(text: str) -> str:
-    """A text without marks of links, emphasis, code and HTML."""
-    return _EMPHASIS.sub("", _LINK.sub(r"\1", _TAG.sub(" ", text)).replace("`", ""))
+    """A text without marks of links, emphasis, code and HTML; what stands in code, or in angles of its own, stays."""
+    text = _TAG.sub(lambda match: match[1] or " ", text)
+    text = _LINK.sub(r"\1", _ADDRESS.sub(r"\1", text))
+    return _EMPHASIS.sub(lambda match: match[1] or "", text).replace("`", "")
 
 
 def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:

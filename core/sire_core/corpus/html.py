@@ -515,7 +515,7 @@ class _Reader(LinearParser):
     def _leave_out_steps(self, tag: str, first_line: int, first_link: int) -> None:
         """Forget the lines of a block that holds nothing but links to the pages before, behind and above."""
         links, lines = len(self._links) - first_link, len(self._lines) - first_line
-        if not (self._last_step > first_link or (links and lines < 3 and _STEP_LABEL.match(self._lines[-1]))):
+        if not (self._last_step > first_link or (links and 0 < lines < 3 and _STEP_LABEL.match(self._lines[-1]))):
             return
         if links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
             return

@@ -38,7 +38,7 @@ from sire_core.corpus.sections import first_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title
 from sire_core.corpus.validation import DocumentPool
-from sire_core.errors import CorpusError
+from sire_core.errors import CorpusError, SireError
 from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
@@ -359,33 +359,41 @@ def _location(file: SourceFile) -> str:
 
 
 def _read_file(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
-    suffix = file.path.suffix.lower()
+    """Items of a file; what cannot be read is a failure, since one file must not stop a folder."""
     try:
-        if suffix == ".jsonl":
-            yield from _read_records(file, _lines(file, max_bytes))
-        elif suffix == ".json":
-            yield from _read_records(file, _items(file, max_bytes))
-        elif suffix in _SUFFIXES:
-            yield _read_prose(file, max_bytes)
-        elif suffix in (".eml", ".msg"):
-            yield from _read_mail(file, max_bytes)
-        elif suffix in _VALUES:
-            yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
-        elif suffix in CONVERTED:
-            yield _convert(file, max_bytes)
-        elif MAN_PAGE.fullmatch(file.path.name):
-            check_readable(file.path, max_bytes)
-            title, text = read_man_page(file.path, max_bytes)
-            yield _with_title(file, clean_text(text), clean_text(title))
-        elif not file.path.is_file():
-            yield Failure(_location(file), "not a regular file")
-        else:
-            reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
-            yield Failure(
-                _location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines"
-            )
+        yield from _file_items(file, max_bytes)
     except CorpusError as error:
         yield Failure(_location(file), str(error))
+    except SireError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever is wrong in our own readers
+        reason = f"{type(error).__name__}: {error}"[:200]
+        yield Failure(_location(file), f"could not be read ({reason}); this is a fault of sire-rag, please report it")
+
+
+def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
+    suffix = file.path.suffix.lower()
+    if suffix == ".jsonl":
+        yield from _read_records(file, _lines(file, max_bytes))
+    elif suffix == ".json":
+        yield from _read_records(file, _items(file, max_bytes))
+    elif suffix in _SUFFIXES:
+        yield _read_prose(file, max_bytes)
+    elif suffix in (".eml", ".msg"):
+        yield from _read_mail(file, max_bytes)
+    elif suffix in _VALUES:
+        yield _with_title(file, read_values(read_text(file.path, max_bytes), _VALUES[suffix]), "", headings=False)
+    elif suffix in CONVERTED:
+        yield _convert(file, max_bytes)
+    elif MAN_PAGE.fullmatch(file.path.name):
+        check_readable(file.path, max_bytes)
+        title, text = read_man_page(file.path, max_bytes)
+        yield _with_title(file, clean_text(text), clean_text(title))
+    elif not file.path.is_file():
+        yield Failure(_location(file), "not a regular file")
+    else:
+        reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
+        yield Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
 
 
 def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:

@@ -83,6 +83,14 @@ class DataSet:
             for document in self.documents
         }
 
+    @property
+    def copies(self) -> dict[str, frozenset[str]]:
+        """By id of a document the ids of those that have its text, its own too; of those that have copies."""
+        same: dict[str, set[str]] = {}
+        for name, text in self.texts.items():
+            same.setdefault(" ".join(text.split()), set()).add(name)
+        return {name: frozenset(names) for names in same.values() if len(names) > 1 for name in names}
+
     def half(self, name: str) -> DataSet:
         """Keep the questions at even or odd positions. The corpus stays whole."""
         if name not in HALVES:

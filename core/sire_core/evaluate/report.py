@@ -208,7 +208,8 @@ def _fitting(lines: Sequence[Mapping[str, str]], focus: int, width: int | None) 
     header = dict.fromkeys(name for line in lines for name in line)
     if width is None:
         return header
-    first = ["recipe", f"R@{focus}", "vs hybrid", *_ANSWERS, "R@2", f"all@{focus}", "build s", "p50 ms", "R@10", "MRR"]
+    groups = f"R@{focus} one", f"R@{focus} several"
+    first = ["recipe", f"R@{focus}", "vs hybrid", *_ANSWERS, *groups, "R@10", "p50 ms", "R@2", f"all@{focus}", "MRR"]
     room = width - 1
     chosen: set[str] = set()
     for name in sorted(header, key=lambda name: first.index(name) if name in first else len(first)):

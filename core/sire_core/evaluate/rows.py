@@ -33,8 +33,8 @@ _MARKS = str.maketrans("", "", "*_`#>|~\\[]")
 
 
 def fold(text: str) -> str:
-    """Return a text without the marks of Markdown and RST, link targets included, and with single spaces."""
-    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKS).split())
+    """Return a text in small letters without the marks of Markdown and RST, link targets included, and single spaces."""
+    return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKS).casefold().split())
 
 
 def passage_names(passage: Unit, documents: Sequence[str]) -> set[str]:
@@ -62,10 +62,15 @@ async def passages_by_need(index: Index, dataset: DataSet) -> dict[str, Needs]:
                 if quote in text:
                     met.setdefault((name, quote), set()).add(passage.id)
     if not met:
-        first = next(quote for needs in alternatives.values() for quote in needs[0])
+        name, quote = next(pair for needs in alternatives.values() for pair in needs[0])
+        why = (
+            f"No passage of {name!r} holds the quote: copy it from `sire documents INDEX ID`."
+            if name in known and quote
+            else "The 'doc' of a need and ids in 'supporting' must be ids of documents or passages, such as "
+            f"{sorted(known)[:2]}."
+        )
         raise ConfigurationError(
-            f"No passage of the index meets a need of a question, such as {first[1][:60]!r} in {first[0]!r}. The 'doc' "
-            f"of a need and ids in 'supporting' must be ids of documents or passages, such as {sorted(known)[:2]}."
+            f"No passage of the index meets a need of a question, such as {quote[:60]!r} in {name!r}. {why}"
         )
     return {
         question: tuple(frozenset().union(*(met.get(pair, ()) for pair in need)) for need in needs)
@@ -138,7 +143,8 @@ class QuestionResult:
     # document that is listed already
     passages: tuple[str | None, ...] = ()
     hops: int = 0  # Number of documents that the question combines, or 0
-    # Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`
+    # Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`. Where gold
+    # documents have copies: for each the ids that count as it
     needs: Needs = ()
 
     @property

@@ -90,7 +90,7 @@ async def evaluate(
     setup: Setup | None = None,
     progress: ProgressLike = None,
 ) -> EvalRow:
-    """Ask every question and measure the hits."""
+    """Ask every question and measure the hits. A document with the text of a gold one counts as it."""
     config = config or EvalConfig()
     questions = dataset.sample(config.limit, config.seed).measurable
     if not questions:
@@ -100,9 +100,13 @@ async def evaluate(
     say = progress_of(progress)
     needs = await passages_by_need(cast("Index", index), replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
+    copies = dataset.copies
     results = []
     for done, question in enumerate(questions, start=1):
-        results.append(await _ask(index, question, config, scorer, needs.get(question.id, ())))
+        result = await _ask(index, question, config, scorer, needs.get(question.id, ()))
+        if not result.needs and copies.keys() & result.gold:
+            result = replace(result, needs=tuple(copies.get(name, frozenset({name})) for name in result.gold))
+        results.append(result)
         say("questions", done, len(questions))
     return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),

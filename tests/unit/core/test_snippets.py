@@ -75,3 +75,14 @@ def test_two_sentences_that_answer_are_shown_when_they_are_far_apart():
     assert shown.startswith("The pump starts at dawn.")
     assert "... The pump stops at ten degrees." in shown
     assert len(shown) <= 108
+
+
+def test_what_stands_in_angles_is_left_out_only_where_it_is_an_element():
+    text = (
+        "Run `spoolctl flush <queue-name> --older <b>` and read a Map<string, Job> at "
+        "http://<host>/badges/<name>.svg.<br/>See <b>bold</b> [`__init__`](a.md) and <https://a.example/x>."
+    )
+    assert readable_sentences(text) == [
+        "Run spoolctl flush <queue-name> --older <b> and read a Map<string, Job> at http://<host>/badges/<name>.svg.",
+        "See bold __init__ and https://a.example/x."
+    ]

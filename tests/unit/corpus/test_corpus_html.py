@@ -35,6 +35,10 @@ THEMES = {
 }
 
 
+def test_a_link_without_text_before_any_text_is_nothing():
+    assert read('<html><body><div><a href="#"></a></div><p>Some words.</p></body></html>') == "Some words."
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_an_element_that_holds_the_content_is_no_navigation(theme):
     found = read(THEMES[theme])

@@ -297,3 +297,16 @@ def test_a_file_that_is_no_text_is_called_so(tmp_path):
         read_documents(tmp_path)
     assert str(caught.value).count("is not text") == 2
     assert "iconv" not in str(caught.value)
+
+
+def test_a_fault_in_one_reader_does_not_stop_a_folder(tmp_path, monkeypatch):
+    (tmp_path / "bad.html").write_text("<p>Boom.</p>")
+    (tmp_path / "good.md").write_text("All is well.")
+
+    def broken(text):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("sire_core.corpus.readers.html_to_markdown", broken)
+    result = read_documents([tmp_path])
+    assert [document.text for document in result.documents] == ["All is well."]
+    assert [failure.reason for failure in result.failures if "IndexError" in failure.reason]

@@ -51,3 +51,10 @@ def test_the_sentence_that_leads_on_is_quoted():
     assert "It was directed by Petra Quillon" in found[0]
     assert "hauled by the locomotive Maid of Corrow" in found[2]
     assert "was commanded by Aldous Brack" in found[1]
+
+
+def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same():
+    with Index(recipe="sire") as index:
+        index.build(demo_documents())
+        question = list(demo_questions())[1].question  # asks for a mother; the passage speaks of sons
+        assert "four sons of the botanist Hedda Sorrel" in extract_answer(question, index.search(question, 10)).text

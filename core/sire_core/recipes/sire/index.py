@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.algorithms.lists import Ints
+    from sire_core.algorithms.lists import Ints, Ragged
     from sire_core.protocols import FloatArray, View
 
     Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-10"
+_NAME = "evidence-11"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -68,6 +68,7 @@ class EvidenceIndex:
     headings: Lists  # headings of a passage
     heading_words: Lists  # stems of a heading
     source: Ints  # what each passage was cut from
+    copied: Ints  # the first passage with the text of each, whatever its title
     members: Lists  # passages of a source, in their order there
     place: Ints  # place of each passage among those of its source
     path_words: Lists  # stems of the path, file name or address of each source
@@ -258,6 +259,7 @@ def _made(
         headings=Lists.of_lengths(passages.parts["headings"].counts, np.arange(len(passages.headings))),
         heading_words=_known(passages.headings, number),
         source=source,
+        copied=_copied(passages.parts["fragments"]),
         members=members,
         place=place,
         path_words=paths,
@@ -291,13 +293,28 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     """Which fragments recur in several documents: menus, footers, licences; titles never, `[fragments]`."""
     fragments = passages.parts["fragments"]
     owners = source[fragments.groups()]
-    _, key = np.unique(fragments["hashes"], return_inverse=True)
     width = int(owners.max(initial=0)) + 1
-    holders = np.bincount(np.unique(key.ravel() * width + owners) // width)[key.ravel()] if len(key) else key
-    least = np.where(fragments["lengths"] < _PROSE, _RECURS, max(_MANY, _SHARE * width))
-    recurring = holders >= least
+    hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
+    is_prose = fragments["lengths"][first] >= _PROSE
+    keys, holders = np.divmod(np.unique(key.ravel() * width + owners), width)
+    # Documents with the same sentences are copies of one, and count once.
+    sums = np.zeros(width, dtype=np.uint64)
+    np.add.at(sums, holders[is_prose[keys]], hashes[keys[is_prose[keys]]])  # modulo 2^64: a hash of the set
+    _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
+    holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
+    counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))
+    recurring = counts[key.ravel()] >= np.where(is_prose[key.ravel()], max(_MANY, _SHARE * width), _RECURS)
     recurring[fragments.starts()] = False
     return np.asarray(recurring)
+
+
+def _copied(fragments: Ragged) -> Ints:
+    """The first passage with the same fragments as each, but for the title."""
+    starts = fragments.starts()
+    hashes = fragments["hashes"]
+    sums = np.add.reduceat(hashes, starts) - hashes[starts] if len(starts) else hashes
+    _, first, same = np.unique(sums, return_index=True, return_inverse=True)
+    return np.where(sums == 0, np.arange(len(sums)), first[same.ravel()])
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:

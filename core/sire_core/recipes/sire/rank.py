@@ -161,6 +161,7 @@ class _EvidenceRanking(ReachedRanking):
 _READ = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 1.0
+_COPY = 5.0  # what a passage loses whose text one that ranks before it has
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
@@ -329,14 +330,16 @@ class _ScoredPassages:
         if share < 1.0:
             similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
             found = np.logaddexp(found + np.log(share), similar)
-        return found - self.repeat * self._places(found)
+        index = self.evidence.index
+        of_document = self._places(found, index.source[self.passages])
+        is_copy = self._places(found, index.copied[self.passages]) > 0
+        return found - self.repeat * of_document - self.evidence.unit * _COPY * is_copy
 
-    def _places(self, scores: Floats) -> Floats:
-        """How many passages of the same document come before each passage, `[passages]`."""
-        source = self.evidence.index.source[self.passages]
-        order = np.lexsort((self.passages, -scores, source))
+    def _places(self, scores: Floats, groups: Ints) -> Floats:
+        """How many passages of the same group come before each passage, `[passages]`."""
+        order = np.lexsort((self.passages, -scores, groups))
         places = np.empty(len(order))
-        places[order] = np.arange(len(order)) - np.searchsorted(source[order], source[order])
+        places[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
         return places
 
     def best(self) -> dict[int, tuple[int, int, int]]:
