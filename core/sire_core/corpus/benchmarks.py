@@ -26,7 +26,7 @@ class Quote(NamedTuple):
 
     Attributes:
         doc: Id of the document that it stands in.
-        text: The sentence, word for word; white space and the marks of Markdown and RST do not count.
+        text: The sentence, word for word; capitals, white space and the marks of Markdown and RST do not count.
     """
 
     doc: str

@@ -33,7 +33,7 @@ _MARKS = str.maketrans("", "", "*_`#>|~\\[]")
 
 
 def fold(text: str) -> str:
-    """Return a text in small letters without the marks of Markdown and RST, link targets included, and single spaces."""
+    """Return a text in small letters with single spaces, without the marks of Markdown and RST and targets of links."""
     return " ".join(_TARGET.sub("", _ROLE.sub("", text)).translate(_MARKS).casefold().split())
 
 
@@ -146,6 +146,7 @@ class QuestionResult:
     # Where gold is finer than documents: for each need the passages that meet it; see `passages_by_need`. Where gold
     # documents have copies: for each the ids that count as it
     needs: Needs = ()
+    sources: tuple[str, ...] = ()  # The document of every passage that a search returns, in rank order
 
     @property
     def wanted(self) -> Gold:
@@ -169,6 +170,7 @@ class QuestionResult:
             "recall": {str(k): _rounded(100 * self.recall_passages(k)) if self.wanted else None for k in ks},
             "first_rank": round(1 / first) if first else 0,
             "found": [name for name in self.passages[: max(ks)] if name is not None],
+            "documents": list(self.sources[: max(ks)]),
         }
 
     @property

@@ -166,6 +166,7 @@ async def _ask(
         passages=tuple(passage_ranking(passages, ids)),
         hops=question.hops or len(question.needs),
         needs=needs,
+        sources=tuple(hit.doc_ids[0] for hit in passages),
         **budget,
     )
 

@@ -139,3 +139,16 @@ def test_one_page_does_not_fill_the_context() -> None:
         )
         found = [hit.doc_ids[0] for hit in index.search("What does a new filter for the old pump cost?", 3)]
     assert "shop" in found
+
+
+def test_copies_of_a_document_hide_nothing_and_take_one_place() -> None:
+    text = "## Options\n\n-t  Extract recipients from headers.\n-q  Print the mail queue.\n\n" + " ".join(
+        CONTENT.values()
+    )
+    copies = [Document(name, text, title=name) for name in ("sendmail", "mailq", "newaliases")]
+    with Index(recipe="sire") as index:
+        index.build([*copies, *(page(name) for name in CONTENT)])
+        first, second, *_ = index.search("extract recipients from headers", 7)
+        assert first.doc_ids[0] in {"sendmail", "mailq", "newaliases"}
+        assert "extract, recipients, headers" in first.path[-1].note
+        assert second.doc_ids[0] in CONTENT

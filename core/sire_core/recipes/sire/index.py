@@ -296,16 +296,17 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     width = int(owners.max(initial=0)) + 1
     hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
     is_prose = fragments["lengths"][first] >= _PROSE
-    keys, holders = np.divmod(np.unique(key.ravel() * width + owners), width)
-    # Documents with the same sentences are copies of one, and count once.
+    is_text = np.ones(len(owners), dtype=bool)
+    is_text[fragments.starts()] = False
+    keys, holders = np.divmod(np.unique((key.ravel() * width + owners)[is_text]), width)
+    # Documents with the same fragments are copies of one, and count once.
     sums = np.zeros(width, dtype=np.uint64)
-    np.add.at(sums, holders[is_prose[keys]], hashes[keys[is_prose[keys]]])  # modulo 2^64: a hash of the set
+    np.add.at(sums, holders, hashes[keys])  # modulo 2^64: a hash of the set
     _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
     holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
     counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))
     recurring = counts[key.ravel()] >= np.where(is_prose[key.ravel()], max(_MANY, _SHARE * width), _RECURS)
-    recurring[fragments.starts()] = False
-    return np.asarray(recurring)
+    return np.asarray(recurring & is_text)
 
 
 def _copied(fragments: Ragged) -> Ints:
