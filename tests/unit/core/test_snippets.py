@@ -84,5 +84,5 @@ def test_what_stands_in_angles_is_left_out_only_where_it_is_an_element():
     )
     assert readable_sentences(text) == [
         "Run spoolctl flush <queue-name> --older <b> and read a Map<string, Job> at http://<host>/badges/<name>.svg.",
-        "See bold __init__ and https://a.example/x."
+        "See bold __init__ and https://a.example/x.",
     ]
