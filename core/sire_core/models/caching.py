@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from sire_core.errors import SireError
-from sire_core.models.answers import schema_fingerprint, without_thinking
+from sire_core.models.answers import schema_fingerprint
 from sire_core.models.base import ModelWrapper, in_own_task
 from sire_core.models.prompt_format import FORMAT_VERSION
 from sire_core.models.usage_meter import UsageMeter, with_meter
@@ -187,11 +187,7 @@ class CachedModel(ModelWrapper):
         read, wrote = await asyncio.to_thread(self._store.tokens, key)
         cut, parsed = text.startswith(_CUT), None
         if schema is None:
-            # What an earlier version stored may hold what the model thought.
             text = text.removeprefix(_CUT)
-            text = without_thinking(text) if "think" in text else text
-            if not text:
-                return None
         else:
             try:
                 parsed = schema.model_validate_json(text)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import logging
-import sqlite3
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,12 +46,12 @@ _COLUMNS = {
 }
 """Columns that a checksum covers, by table."""
 
-_TYPES: dict[str, set[tuple[type, ...]]] = {
-    "records": {(str, str, str, bytes), (str, str, str, str)},
-    "answers": {(str, str, str, int, int)},
-    "answer_sources": {(str, str)},
-    "vectors": {(str, str, bytes)},
-    "fitted": {(str, bytes)},
+_TYPES: dict[str, tuple[type, ...]] = {
+    "records": (str, str, str, bytes),
+    "answers": (str, str, str, int, int),
+    "answer_sources": (str, str),
+    "vectors": (str, str, bytes),
+    "fitted": (str, bytes),
 }
 """Types that these columns have."""
 
@@ -64,20 +63,15 @@ def _compressed(record: str) -> bytes:
     return zlib.compress(record.encode(), 1)
 
 
-def _decompressed(body: str | bytes) -> bytes:
-    """Return a stored record as UTF-8; earlier versions stored text."""
+def _decompressed(body: bytes) -> bytes:
+    """Return a stored record as UTF-8."""
     try:
-        return body.encode() if isinstance(body, str) else zlib.decompress(body)
-    except (zlib.error, UnicodeEncodeError) as error:
+        return zlib.decompress(body)
+    except zlib.error as error:
         raise StorageError(
             "calls.sqlite is damaged: a record is not what was written. Restore the file from a backup, or delete it: "
             "then everything is extracted again."
         ) from error
-
-
-def _decompressed_text(body: str | bytes) -> str:
-    """Return a stored record as JSON."""
-    return _decompressed(body).decode()
 
 
 def _with_checksum(*row: object) -> tuple[object, ...]:
@@ -87,7 +81,7 @@ def _with_checksum(*row: object) -> tuple[object, ...]:
 
 def _is_intact(table: str, row: tuple[Any, ...]) -> bool:
     """Whether a row, its checksum last, is what was written, and of the types that are written."""
-    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) in _TYPES[table]
+    return row[-1] == row_checksum(row[:-1]) and tuple(map(type, row[:-1])) == _TYPES[table]
 
 
 def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -104,24 +98,6 @@ def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[
         )
 
 
-def _add_checksums(connection: sqlite3.Connection) -> None:
-    """Add checksums to tables of earlier versions."""
-    for table, columns in _COLUMNS.items():
-        if any(row[1] == "checksum" for row in connection.execute(f"PRAGMA table_info({table})")):
-            continue
-        names = columns.split(", ")
-        keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
-        where = " AND ".join(f"{key}=?" for key in keys)
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
-        rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
-        connection.executemany(
-            f"UPDATE {table} SET checksum=? WHERE {where}",
-            ((row_checksum(row), *(row[names.index(key)] for key in keys)) for row in rows),
-        )
-        connection.execute("COMMIT")
-
-
 _MANY = 1000
 
 
@@ -129,7 +105,7 @@ class CallStore:
     """Results that must not be computed or paid for twice. Thread-safe; every put commits at once."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA, _add_checksums, shrinks=True)
+        self._db = Database(path, _SCHEMA, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
         self._known_good: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
 
@@ -174,7 +150,7 @@ class CallStore:
 
     def records(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, ExtractionRecord]:
         """Return stored records by chunk hash, without failed ones."""
-        return {row[1]: from_json(_decompressed_text(row[3])) for row in self._good(fingerprint, hashes)}
+        return {row[1]: from_json(_decompressed(row[3]).decode()) for row in self._good(fingerprint, hashes)}
 
     def bodies(self, fingerprint: str, hashes: Sequence[str] | None = None) -> dict[str, bytes]:
         """Return stored records, some or all, as UTF-8 JSON by chunk hash, without failed ones. For searching."""
@@ -215,7 +191,7 @@ class CallStore:
     def failures(self, fingerprint: str) -> list[tuple[str, str]]:
         """Return (chunk hash, reason) of failed records."""
         rows = self._read("records", "fingerprint=? AND status='failed' ORDER BY hash", [fingerprint])
-        return [(record.hash, record.reason) for record in (from_json(_decompressed_text(row[3])) for row in rows)]
+        return [(record.hash, record.reason) for record in (from_json(_decompressed(row[3]).decode()) for row in rows)]
 
     # --- model answers ----------------------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ import re
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 from sire_core.errors import IndexLockedError, SnapshotExpiredError, StorageError
 from sire_core.fork_handlers import keep_for_parent, register_after_fork
@@ -32,17 +32,15 @@ _ADVICE = {
     ("unable to open",): "cannot be opened. Check that the folder exists and that you may write to it.",
 }
 
-Upgrade = Union[Callable[[sqlite3.Connection], None], None]
 
-
-def open_database(path: Path | None, mode: str, schema: str, upgrade: Upgrade) -> tuple[sqlite3.Connection, bool]:
+def open_database(path: Path | None, mode: str, schema: str) -> tuple[sqlite3.Connection, bool]:
     """Return a connection to a file of ours, with its tables; read-only if the file cannot be written."""
     if path is None:
-        return _prepared(_connect(":memory:"), mode, schema, path, upgrade), False
+        return _prepared(_connect(":memory:"), mode, schema, path), False
     for end in DATABASE_ENDS:
         require_plain(_beside(path, end))
     try:
-        return _prepared(_connect(str(path)), mode, schema, path, upgrade), False
+        return _prepared(_connect(str(path)), mode, schema, path), False
     except sqlite3.OperationalError as error:
         if not path.exists() or not any(word in str(error) for word in _UNWRITABLE):
             raise
@@ -90,9 +88,7 @@ def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
 
 
-def _prepared(
-    connection: sqlite3.Connection, mode: str, schema: str, path: Path | None, upgrade: Upgrade
-) -> sqlite3.Connection:
+def _prepared(connection: sqlite3.Connection, mode: str, schema: str, path: Path | None) -> sqlite3.Connection:
     try:
         _check_tables(connection, schema, path)
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -100,8 +96,6 @@ def _prepared(
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut
         connection.executescript(schema)
-        if upgrade is not None:
-            upgrade(connection)
     except BaseException:
         connection.close()
         raise
@@ -142,20 +136,11 @@ FileStamp = tuple[int, ...]
 class Database:
     """A SQLite database shared by the threads of a process. A file that cannot be written can still be read."""
 
-    def __init__(
-        self,
-        path: Path | None,
-        schema: str,
-        upgrade: Callable[[sqlite3.Connection], None] | None = None,
-        *,
-        shrinks: bool = False,
-        page_size: int = 4096,
-    ) -> None:
+    def __init__(self, path: Path | None, schema: str, *, shrinks: bool = False, page_size: int = 4096) -> None:
         self.path = path
         # Counts for a file without tables only, and before anything is written into it.
         self._mode = f"PRAGMA page_size={page_size}; PRAGMA auto_vacuum={'INCREMENTAL' if shrinks else 'NONE'}"
         self._schema = schema
-        self._upgrade = upgrade
         self._lock = threading.RLock()
         self._forked = False
         self._known: FileStamp = ()
@@ -170,7 +155,7 @@ class Database:
         try:
             while True:
                 before = self._place()
-                connection, self._fixed = open_database(self.path, self._mode, self._schema, self._upgrade)
+                connection, self._fixed = open_database(self.path, self._mode, self._schema)
                 self._file = self._place()
                 if not before or before[: len(self._file)] == self._file:  # else another took its place meanwhile
                     return connection

@@ -141,8 +141,6 @@ def _sync_files(folder: Path) -> None:
 def _is_right(path: Path, known: Sequence[int], unread: Collection[int] = ()) -> bool:
     if not is_plain(path):
         return False
-    if len(known) == 2 and known[0] > BLOCK:
-        return path.stat().st_size == known[0] and _whole_checksum(path) == known[1]
     return _checksums(path, {block: known[1 + block] for block in unread}) == list(known)
 
 
@@ -157,11 +155,3 @@ def _checksums(path: Path, known: Mapping[int, int]) -> list[int]:
             file.seek(number * BLOCK)
             checksums.append(zlib.crc32(file.read(BLOCK)))
     return checksums
-
-
-def _whole_checksum(path: Path) -> int:
-    checksum = 0
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(BLOCK):
-            checksum = zlib.crc32(block, checksum)
-    return checksum
