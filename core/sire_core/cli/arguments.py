@@ -20,6 +20,14 @@ def _recipe_names(incomplete: str) -> list[str]:
     return [name for name in recipe_names() if name.startswith(incomplete)]
 
 
+def option(words: str, text: str, **limits: Any) -> Any:
+    """An option from its names and the word for its value: `--recipe -r NAME`; without that word it is a flag."""
+    *names, last = words.split()
+    if last.startswith("-"):
+        return typer.Option(*names, last, help=text, **limits)
+    return typer.Option(*names, metavar=last, help=text, **limits)
+
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder.")]
 Sources = Annotated[
     list[Path],
@@ -33,247 +41,199 @@ Sources = Annotated[
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(
-        "--recipe",
-        "-r",
-        metavar="NAME",
+    option(
+        "--recipe -r NAME",
+        "The recipe; `sire recipes` lists all. Default: the latest in the folder, or `sire` for a new folder.",
         autocompletion=_recipe_names,
-        help="The recipe; `sire recipes` lists all. Default: the latest in the folder, or `sire` for a new folder.",
     ),
 ]
 HeldRecipe = Annotated[
     str | None,
-    typer.Option(
-        "--recipe",
-        "-r",
-        metavar="NAME",
+    option(
+        "--recipe -r NAME",
+        "A recipe of the folder; `sire stats` lists them. Default: the latest.",
         autocompletion=_recipe_names,
-        help="A recipe of the folder; `sire stats` lists them. Default: the latest.",
     ),
 ]
 Returns = Annotated[
     str,
-    typer.Option(
-        "--returns",
-        metavar="passages|units",
-        help="`passages`: passages of the documents. `units`: also summaries, aggregates and reports.",
+    option(
+        "--returns passages|units",
+        "`passages`: passages of the documents. `units`: also summaries, aggregates and reports.",
     ),
 ]
 Embedder = Annotated[
     str | None,
-    typer.Option(
-        "--embedder",
-        metavar="SPEC",
-        help="The embedder: `lexical` (no download), `semantic` (a model in the ONNX format on this machine), "
+    option(
+        "--embedder SPEC",
+        "The embedder: `lexical` (no download), `semantic` (a model in the ONNX format on this machine), "
         "`onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
         "`file:PATH` (precomputed vectors). Default: that of the folder, or `lexical` for a new folder.",
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting of the recipe, such as `depth=2`; repeatable. The value is JSON or a plain word. Settings that "
+    option(
+        "--set KEY=VALUE",
+        "A setting of the recipe, such as `depth=2`; repeatable. The value is JSON or a plain word. Settings that "
         "are not given keep their values from the folder. `--set help` explains all of them.",
     ),
 ]
 Flavor = Annotated[
     str | None,
-    typer.Option(
-        "--flavor",
-        metavar="NAME",
-        help="For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or "
-        "`two_call`.",
+    option(
+        "--flavor NAME",
+        "For ircot: `indexrag` (default), `hipporag` or `original`. For self-ask: `search` (default) or `two_call`.",
     ),
 ]
 Examples = Annotated[
     Path | None,
-    typer.Option(
-        "--examples",
-        metavar="FILE",
-        help="A text with solved examples, shown to the model in every step of ircot and self-ask, as in their papers.",
+    option(
+        "--examples FILE",
+        "A text with solved examples, shown to the model in every step of ircot and self-ask, as in their papers.",
     ),
 ]
 Preset = Annotated[
     str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Named settings of the recipe: `ours`, the defaults, or `published`, those of its paper; --set changes "
+    option(
+        "--preset NAME",
+        "Named settings of the recipe: `ours`, the defaults, or `published`, those of its paper; --set changes "
         "single ones. `sire recipes NAME` lists them. With --llm, a model extracts with the paper's own prompts.",
     ),
 ]
 SearchSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change a search setting, such as `damping=0.5` of pagerank; repeatable. To change a setting that affects "
+    option(
+        "--set KEY=VALUE",
+        "Change a search setting, such as `damping=0.5` of pagerank; repeatable. To change a setting that affects "
         "what is built, use `sire index`. `--set help` explains all of them.",
     ),
 ]
 Ranker = Annotated[
     str | None,
-    typer.Option(
-        "--ranker", metavar="dense|bm25|tfidf|hybrid|late", help="Use this ranker instead of the recipe's own."
-    ),
+    option("--ranker dense|bm25|tfidf|hybrid|late", "Use this ranker instead of the recipe's own."),
 ]
 Extractions = Annotated[
     Path | None,
-    typer.Option(
-        "--extractions",
-        metavar="FILE",
-        help="Use entities and triples that were extracted before, from a file with one JSON object per line: "
+    option(
+        "--extractions FILE",
+        "Use entities and triples that were extracted before, from a file with one JSON object per line: "
         '{"id", "entities", "triples", "model"}.',
     ),
 ]
 ChunkTokens = Annotated[
     int | None,
-    typer.Option(
-        "--chunk-tokens",
-        metavar="N",
-        min=1,
-        help="Maximum passage length, in words and punctuation marks. Default: 512.",
-    ),
+    option("--chunk-tokens N", "Maximum passage length, in words and punctuation marks. Default: 512.", min=1),
 ]
-NoChunking = Annotated[bool, typer.Option("--no-chunking", help="Do not split documents: each one is a passage.")]
+NoChunking = Annotated[bool, option("--no-chunking", "Do not split documents: each one is a passage.")]
 Llm = Annotated[
     str | None,
-    typer.Option(
-        "--llm",
-        metavar="MODEL",
-        help="Use this model to extract and summarize. Default: no model. A folder that was built with a model needs "
+    option(
+        "--llm MODEL",
+        "Use this model to extract and summarize. Default: no model. A folder that was built with a model needs "
         "the same model for changes, but no model for searching.",
     ),
 ]
 Answerer = Annotated[
     str | None,
-    typer.Option(
-        "--llm", metavar="MODEL", help="The model that reasons and answers. Without one, only the evidence is shown."
-    ),
+    option("--llm MODEL", "The model that reasons and answers. Without one, only the evidence is shown."),
 ]
 Allow = Annotated[
     str | None,
-    typer.Option(
-        "--allow",
-        metavar="F",
-        help="Show only documents that match this filter; the syntax is that of `sire query --filter`.",
-    ),
+    option("--allow F", "Show only documents that match this filter; the syntax is that of `sire query --filter`."),
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(
-        "--base-url", metavar="URL", help="OpenAI-compatible server for --llm, such as http://localhost:11434/v1."
-    ),
+    option("--base-url URL", "OpenAI-compatible server for --llm, such as http://localhost:11434/v1."),
 ]
-ApiKeyEnv = Annotated[
-    str, typer.Option("--api-key-env", metavar="NAME", help="Environment variable with the API key for --llm.")
-]
+ApiKeyEnv = Annotated[str, option("--api-key-env NAME", "Environment variable with the API key for --llm.")]
 Native = Annotated[
     bool,
-    typer.Option(
+    option(
         "--native",
-        help="Extract as the recipe's paper does: SiReRAG's three calls per passage (also for sire and smart, which "
+        "Extract as the recipe's paper does: SiReRAG's three calls per passage (also for sire and smart, which "
         "have no prompts of their own), MS-RAG's three (also for pagerank, hipporag2 and linearrag), IIER's one for "
         "keywords, IndexRAG's one per document. Default: one call per passage for all recipes.",
     ),
 ]
 Runner = Annotated[
     str | None,
-    typer.Option(
-        "--runner",
-        metavar="RUNNER",
-        help="Where to run: `local`; `ray`, on this machine or on the cluster of RAY_ADDRESS; or `ray://HOST:PORT`.",
+    option(
+        "--runner RUNNER",
+        "Where to run: `local`; `ray`, on this machine or on the cluster of RAY_ADDRESS; or `ray://HOST:PORT`.",
     ),
 ]
 MaxCalls = Annotated[
     int | None,
-    typer.Option(
-        "--max-calls",
-        metavar="N",
-        min=0,
-        help="Maximum requests to the model. To continue later, run the same command again.",
-    ),
+    option("--max-calls N", "Maximum requests to the model. To continue later, run the same command again.", min=0),
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option(
-        "--max-tokens",
-        metavar="N",
-        min=0,
-        help="Maximum tokens of prompts and answers. To continue later, run the same command again.",
+    option(
+        "--max-tokens N", "Maximum tokens of prompts and answers. To continue later, run the same command again.", min=0
     ),
 ]
 ModelTimeout = Annotated[
     float | None,
-    typer.Option(
-        "--model-timeout",
-        metavar="SECONDS",
-        min=0.001,
-        help="Give up a model call if nothing arrives for this long. Answers stream, so a slow server that is still "
+    option(
+        "--model-timeout SECONDS",
+        "Give up a model call if nothing arrives for this long. Answers stream, so a slow server that is still "
         "sending does not time out. Default: 60.",
+        min=0.001,
     ),
 ]
-Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before spending money or removing documents.")
-]
+Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation before spending money or removing documents.")]
 Media = Annotated[
     bool,
-    typer.Option(
+    option(
         "--media",
-        help="Make every Markdown table and image a separate passage. Give this option with every change of the index. "
+        "Make every Markdown table and image a separate passage. Give this option with every change of the index. "
         "The text of an image is its alternative text; for descriptions by a model, use describe_images in Python.",
     ),
 ]
 Prices = Annotated[
     Path | None,
-    typer.Option(
-        "--prices",
-        metavar="FILE",
-        help='Your own prices: {"prices": {"MODEL": [0.5, 1.5]}}, US dollars per million input and output tokens.',
+    option(
+        "--prices FILE",
+        'Your own prices: {"prices": {"MODEL": [0.5, 1.5]}}, US dollars per million input and output tokens.',
     ),
 ]
-Workers = Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Number of concurrent model calls.")]
+Workers = Annotated[int, option("--workers N", "Number of concurrent model calls.", min=1)]
 MaxFailureRatio = Annotated[
     float,
-    typer.Option(
-        "--max-failure-ratio",
-        metavar="SHARE",
+    option(
+        "--max-failure-ratio SHARE",
+        "Stop a build if more than this share of passages or summaries fails.",
         min=0.0,
         max=1.0,
-        help="Stop a build if more than this share of passages or summaries fails.",
     ),
 ]
 EvalSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting, for all recipes that have it, such as `damping=0.5` of pagerank; repeatable. The value is "
+    option(
+        "--set KEY=VALUE",
+        "A setting, for all recipes that have it, such as `damping=0.5` of pagerank; repeatable. The value is "
         "JSON or a plain word.",
     ),
 ]
-K = Annotated[int, typer.Option("-k", metavar="N", min=1, help="Number of hits.")]
+K = Annotated[int, option("-k N", "Number of hits.", min=1)]
 Filter = Annotated[
     str | None,
-    typer.Option(
-        "--filter",
-        metavar="F",
-        help="Search only documents with this metadata: `tenant=a`, `year>1990, lang!=de`, or JSON: "
+    option(
+        "--filter F",
+        "Search only documents with this metadata: `tenant=a`, `year>1990, lang!=de`, or JSON: "
         '`{"lang": {"in": ["en", "de"]}}`, `{"or": [{"year": {"lt": 1900}}, {"not": {"tenant": "b"}}]}`.',
     ),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option(
-        "--as-of",
-        metavar="DATE",
-        help="Leave out documents that are dated later than a day such as 2026-01-31, and show versions that a later "
+    option(
+        "--as-of DATE",
+        "Leave out documents that are dated later than a day such as 2026-01-31, and show versions that a later "
         "one of the same source supersedes last.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts, and nothing else on stdout.")]
+AsJson = Annotated[bool, option("--json", "Print JSON for scripts, and nothing else on stdout.")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -16,7 +16,7 @@ import typer
 
 from sire_core.algorithms.pluralize import count, count_units, shorten
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.known_files import KNOWN_FILES
 from sire_core.cli.models import SpendingOptions, ask_to_go_on, say_usage
 from sire_core.cli.options import (
@@ -466,7 +466,7 @@ def delete(
     embedder: arguments.Embedder = None,
     extractions: arguments.Extractions = None,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Overwrite what these and earlier deleted documents left on disk.")
+        bool, option("--purge", "Overwrite what these and earlier deleted documents left on disk.")
     ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -553,7 +553,7 @@ def forget(
 @grouped
 def sync(
     sources: arguments.Sources,
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder.")],
+    to: Annotated[Path, option("--to DIR", "The index folder.")],
     spending: SpendingOptions,
     reading: ReadingOptions,
     as_json: arguments.AsJson = False,
@@ -657,14 +657,14 @@ def _options(
 @grouped
 def index(
     sources: arguments.Sources,
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The index folder; created if it does not exist.")],
+    to: Annotated[Path, option("--to DIR", "The index folder; created if it does not exist.")],
     reading: ReadingOptions,
     spending: SpendingOptions,
     built: RecipeOptions,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed. Default: 0.")] = None,
+    seed: Annotated[int | None, option("--seed", "Random seed. Default: 0.", min=0)] = None,
     runner: arguments.Runner = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read SRC, list titles, headings and sizes, and build nothing.")
+        bool, option("--dry-run", "Read SRC, list titles, headings and sizes, and build nothing.")
     ] = False,
     as_json: arguments.AsJson = False,
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
@@ -108,8 +108,8 @@ def advise(
         list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of files, or one index folder.")
     ],
     embedder: arguments.Embedder = None,
-    passages: Annotated[int, typer.Option("--passages", min=20, help="Approximate sample size, in passages.")] = 1500,
-    questions: Annotated[int, typer.Option("--questions", min=10, help="Number of questions to generate.")] = 150,
+    passages: Annotated[int, option("--passages", "Approximate sample size, in passages.", min=20)] = 1500,
+    questions: Annotated[int, option("--questions", "Number of questions to generate.", min=10)] = 150,
     k: arguments.K = 5,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -136,10 +136,10 @@ def advise(
 
 def questions(
     folder: arguments.Folder,
-    to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="The file to write, with one JSON object per line.")
-    ] = Path("questions.jsonl"),
-    n: Annotated[int, typer.Option("-n", min=1, help="Maximum number of questions.")] = 20,
+    to: Annotated[Path, option("--to FILE", "The file to write, with one JSON object per line.")] = Path(
+        "questions.jsonl"
+    ),
+    n: Annotated[int, option("-n", "Maximum number of questions.", min=1)] = 20,
 ) -> None:
     """Write readable questions about an index.
 
@@ -221,12 +221,10 @@ def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:
 def estimate(
     sources: arguments.Sources,
     built: RecipeOptions,
-    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model to estimate for.")],
+    llm: Annotated[str, option("--llm MODEL", "The model to estimate for.")],
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to", metavar="DIR", help="An existing index folder: include its documents, and subtract what is stored."
-        ),
+        option("--to DIR", "An existing index folder: include its documents, and subtract what is stored."),
     ] = None,
     media: arguments.Media = False,
     extractions: arguments.Extractions = None,

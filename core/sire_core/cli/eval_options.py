@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
 from sire_core.cli import arguments
+from sire_core.cli.arguments import option
 from sire_core.cli.models import EvalModels, ModelOptions
 from sire_core.cli.options import (
     IndexOptions,
@@ -82,10 +81,9 @@ class QuestionOptions:
 
     questions: Annotated[
         list[str] | None,
-        typer.Option(
-            "--questions",
-            metavar="even|odd|all|FILE",
-            help="Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
+        option(
+            "--questions even|odd|all|FILE",
+            "Use only the questions at even or odd positions, counted from 0: develop on one half, report on the "
             "other. For an index folder, the file of questions, with one JSON object per line: "
             '{"id", "question", "answers", "supporting"}; supporting lists ids of documents or passages; in its place '
             '"needs" lists quotes: [[{"doc", "quote"}, ...alternatives], ...].',
@@ -93,27 +91,22 @@ class QuestionOptions:
     ] = None
     chunks: Annotated[
         str | None,
-        typer.Option(
-            "--chunks",
-            metavar="files|langchain|llama-index|none",
-            help="Cut the documents into passages like `sire index` (files), with LangChain's header and character "
+        option(
+            "--chunks files|langchain|llama-index|none",
+            "Cut the documents into passages like `sire index` (files), with LangChain's header and character "
             "splitters, with LlamaIndex's SentenceSplitter, or not at all. Default: files where the data set has a "
             "folder of files or whole documents, otherwise none.",
         ),
     ] = None
-    untitled: Annotated[bool, typer.Option("--untitled", help="Index the documents without their titles.")] = False
-    titles_in_text: Annotated[
-        bool, typer.Option("--titles-in-text", help="Put titles into the first line of the texts only.")
-    ] = False
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of this many questions.")] = (
-        None
+    untitled: Annotated[bool, option("--untitled", "Index the documents without their titles.")] = False
+    titles_in_text: Annotated[bool, option("--titles-in-text", "Put titles into the first line of the texts only.")] = (
+        False
     )
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0
+    limit: Annotated[int | None, option("--limit", "Use a random sample of this many questions.", min=1)] = None
+    seed: Annotated[int, option("--seed", "Random seed of the sample.", min=0)] = 0
     sentence_groups: Annotated[
         bool,
-        typer.Option(
-            "--sentence-groups", help="Let --llm split the documents into groups of sentences: details and overviews."
-        ),
+        option("--sentence-groups", "Let --llm split the documents into groups of sentences: details and overviews."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -149,51 +142,43 @@ class ComparisonOptions:
 
     recipes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--recipes",
-            "--recipe",
-            "-r",
-            metavar="R,R",
-            help="Recipes, separated by commas; repeatable. Default: all.",
-        ),
+        option("--recipes --recipe -r R,R", "Recipes, separated by commas; repeatable. Default: all."),
     ] = None
     preset: arguments.Preset = None
     settings: arguments.EvalSettings = None
     embedder: Annotated[
         str | None,
-        typer.Option(
-            "--embedder",
-            metavar="SPEC",
-            help="The embedder of all rows: `lexical` (no download), `semantic` (a model in the ONNX format on this "
+        option(
+            "--embedder SPEC",
+            "The embedder of all rows: `lexical` (no download), `semantic` (a model in the ONNX format on this "
             "machine), `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
             "`file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was built with.",
         ),
     ] = None
     extractions: arguments.Extractions = None
     chunk_tokens: Annotated[
-        int | None, typer.Option("--chunk-tokens", min=1, help="Split longer passages. Default: do not split.")
+        int | None, option("--chunk-tokens", "Split longer passages. Default: do not split.", min=1)
     ] = None
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to",
-            metavar="DIR",
-            help="Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
+        option(
+            "--to DIR",
+            "Keep the index here, and all other answers of models in DIR.answers.jsonl. Default: a temporary "
             "folder, which is kept if a run with --llm is interrupted.",
         ),
     ] = None
     repeats: Annotated[
         int,
-        typer.Option("--repeats", metavar="N", min=1, help="Build N times with different seeds; show mean and spread."),
+        option("--repeats N", "Build N times with different seeds; show mean and spread.", min=1),
     ] = 1
     ablations: Annotated[
-        bool, typer.Option("--ablations", help="Show the ablation tables of the papers, with the published figures.")
+        bool, option("--ablations", "Show the ablation tables of the papers, with the published figures.")
     ] = False
     clusters: Annotated[
         bool,
-        typer.Option(
+        option(
             "--clusters",
-            help="Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
+            "Instead of recipes, measure how many pairs of gold passages fall into the same cluster, by text and "
             "by topic. With --llm, a model names the topics; --set clustering=paper clusters as in the paper.",
         ),
     ] = False
@@ -247,10 +232,9 @@ class EvalAnswerOptions:
 
     answer: Annotated[
         str | None,
-        typer.Option(
-            "--answer",
-            metavar="single|ircot|self-ask|closed-book|golden",
-            help="Also let --llm answer the questions in this way; shows EM, F1, Acc, calls, and the recall of "
+        option(
+            "--answer single|ircot|self-ask|closed-book|golden",
+            "Also let --llm answer the questions in this way; shows EM, F1, Acc, calls, and the recall of "
             "everything that was read. `closed-book` reads nothing, `golden` reads the gold passages.",
         ),
     ] = None
@@ -258,43 +242,39 @@ class EvalAnswerOptions:
     examples: arguments.Examples = None
     reader_prompt: Annotated[
         str | None,
-        typer.Option(
-            "--reader-prompt",
-            metavar="ours|paper|brief",
-            help="`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
+        option(
+            "--reader-prompt ours|paper|brief",
+            "`ours` allows the answer that the evidence is insufficient; `paper` requires an answer always, as in "
             "the papers; `brief` in less than six words (IIER). Default: `ours`, with a preset of the paper `paper`.",
         ),
     ] = None
     reader_only: Annotated[
-        bool, typer.Option("--reader-only", help="Use the model only for answers, and build indexes without it.")
+        bool, option("--reader-only", "Use the model only for answers, and build indexes without it.")
     ] = False
     context_tokens: Annotated[
-        int | None, typer.Option("--context-tokens", metavar="N", min=1, help="Maximum tokens that the model reads.")
+        int | None, option("--context-tokens N", "Maximum tokens that the model reads.", min=1)
     ] = None
     context_border: Annotated[
         str,
-        typer.Option(
-            "--context-border",
-            metavar="cut|break|skip",
-            help="What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
+        option(
+            "--context-border cut|break|skip",
+            "What happens to the hit that crosses the limit: cut it there, end the context before it (as in "
             "RAPTOR's code), or skip it.",
         ),
     ] = "cut"
     answers: Annotated[
         Path | None,
-        typer.Option(
-            "--answers",
-            metavar="FILE",
-            help="Store the model's answers here, except those of builds; the same command resumes. Default: a file "
+        option(
+            "--answers FILE",
+            "Store the model's answers here, except those of builds; the same command resumes. Default: a file "
             "next to the folder of --to, otherwise a temporary one that is kept if the run is interrupted.",
         ),
     ] = None
     judge: Annotated[
         str | None,
-        typer.Option(
-            "--judge",
-            metavar="MODEL",
-            help="Let this model, on the same server, compare the answers with those of the first recipe, in both "
+        option(
+            "--judge MODEL",
+            "Let this model, on the same server, compare the answers with those of the first recipe, in both "
             "orders. Needs --answer.",
         ),
     ] = None
@@ -339,32 +319,24 @@ class MeasureOptions:
 
     k: Annotated[
         int | None,
-        typer.Option(
-            "-k",
-            metavar="N",
-            min=1,
-            help="Number of hits to measure, and for the model to read. Default: 20 to measure, 10 to read.",
+        option(
+            "-k N", "Number of hits to measure, and for the model to read. Default: 20 to measure, 10 to read.", min=1
         ),
     ] = None
-    budget: Annotated[
-        int, typer.Option("--budget", min=1, help="Tokens of context for R@budget and answer@budget.")
-    ] = 1500
+    budget: Annotated[int, option("--budget", "Tokens of context for R@budget and answer@budget.", min=1)] = 1500
     returns: arguments.Returns = "units"
     errors: Annotated[
         bool,
-        typer.Option(
+        option(
             "--errors",
-            help="Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
+            "Also show the causes of misses: graph, recall, or reranking. With --llm, a model judges whether the "
             "graph contains what a question needs. For recipes with relations.",
         ),
     ] = False
     missing_edges: Annotated[
         int,
-        typer.Option(
-            "--missing-edges",
-            metavar="N",
-            min=0,
-            help="Also let --llm count missing and wrong relations of the graph in N passages.",
+        option(
+            "--missing-edges N", "Also let --llm count missing and wrong relations of the graph in N passages.", min=0
         ),
     ] = 0
 
@@ -395,45 +367,38 @@ class ReportOptions:
 
     group: ClassVar[str] = "Output"
 
-    by_type: Annotated[
-        bool, typer.Option("--by-type", help="Also show R@5 by number of hops and type of question.")
-    ] = False
+    by_type: Annotated[bool, option("--by-type", "Also show R@5 by number of hops and type of question.")] = False
     by_kind: Annotated[
-        bool, typer.Option("--by-kind", help="Also show what each kind of unit contributes: hits and points of recall.")
+        bool, option("--by-kind", "Also show what each kind of unit contributes: hits and points of recall.")
     ] = False
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Also show published figures, and how they were measured.")
-    ] = False
+    compare: Annotated[bool, option("--compare", "Also show published figures, and how they were measured.")] = False
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE.svg",
-            help="Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
+        option(
+            "--plot FILE.svg",
+            "Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
         ),
     ] = None
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Show all columns, however wide. Default: those that fit the terminal.")
-    ] = False
+    wide: Annotated[bool, option("--wide", "Show all columns, however wide. Default: those that fit the terminal.")] = (
+        False
+    )
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Also write the rows, with every question's result, to this file."),
+        option("--json FILE", "Also write the rows, with every question's result, to this file."),
     ] = None
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-under",
-            metavar="METRIC@K=PERCENT",
-            help="Exit with code 1 if a recipe is below, such as recall@5=80, all@5=60, ndcg@10=70 or mrr=75. "
+        option(
+            "--fail-under METRIC@K=PERCENT",
+            "Exit with code 1 if a recipe is below, such as recall@5=80, all@5=60, ndcg@10=70 or mrr=75. "
             "Repeatable; the baselines do not count.",
         ),
     ] = None
     baseline: Annotated[
         Path | None,
-        typer.Option(
-            "--baseline",
-            metavar="FILE",
-            help="Exit with code 1 if a recipe's recall is below that in this file, which --json wrote earlier.",
+        option(
+            "--baseline FILE",
+            "Exit with code 1 if a recipe's recall is below that in this file, which --json wrote earlier.",
         ),
     ] = None
 
@@ -470,16 +435,16 @@ class ReportOptions:
             "--llm": llm,
             "--answers": llm and answering.answers,
         }
-        given = {option for option, value in chosen.items() if value}
-        for option, others, message in _APART:
-            if option in given and not given.isdisjoint(others):
+        given = {name for name, value in chosen.items() if value}
+        for name, others, message in _APART:
+            if name in given and not given.isdisjoint(others):
                 raise ConfigurationError(message)
-        for option, others, message in _NEEDED:
-            if option in given and given.isdisjoint(others):
+        for name, others, message in _NEEDED:
+            if name in given and given.isdisjoint(others):
                 raise ConfigurationError(message)
-        for option, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
+        for name, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
             if path is not None:
-                check_writable(option, path)
+                check_writable(name, path)
 
 
 _APART: tuple[tuple[str, tuple[str, ...], str], ...] = (

@@ -11,7 +11,7 @@ import typer
 
 from sire_core.algorithms.pluralize import count, count_units, kind_name
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
@@ -132,17 +132,14 @@ def reembed(
     folder: arguments.Folder,
     embedder: Annotated[
         str,
-        typer.Option(
-            "--embedder",
-            metavar="SPEC",
-            help="The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER`, "
+        option(
+            "--embedder SPEC",
+            "The new embedder: `lexical`, `semantic`, `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER`, "
             "`openai:MODEL` or `file:PATH`.",
         ),
     ],
     spending: SpendingOptions,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", help="Write to a new folder and leave DIR as it is.")
-    ] = None,
+    to: Annotated[Path | None, option("--to DIR", "Write to a new folder and leave DIR as it is.")] = None,
     extractions: arguments.Extractions = None,
     as_json: arguments.AsJson = False,
 ) -> None:

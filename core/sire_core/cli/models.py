@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from sire_core.cli import arguments
+from sire_core.cli.arguments import option
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
 
@@ -129,21 +130,15 @@ class LimitOptions:
 
     group: ClassVar[str] = "Limits for one question"
 
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=0, help="Maximum rounds of reasoning and searching.")
-    ] = None
+    max_steps: Annotated[int | None, option("--max-steps N", "Maximum rounds of reasoning and searching.", min=0)] = (
+        None
+    )
     max_calls: Annotated[
         int | None,
-        typer.Option(
-            "--max-calls", metavar="N", min=0, help="Maximum requests to the model; one is reserved for the answer."
-        ),
+        option("--max-calls N", "Maximum requests to the model; one is reserved for the answer.", min=0),
     ] = None
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=0, help="Maximum tokens of prompts and answers.")
-    ] = None
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Maximum time for the whole question.")
-    ] = None
+    max_tokens: Annotated[int | None, option("--max-tokens N", "Maximum tokens of prompts and answers.", min=0)] = None
+    timeout: Annotated[float | None, option("--timeout SECONDS", "Maximum time for the whole question.")] = None
 
     def of_reasoning(self) -> ReasoningLimits:
         """The limits of a strategy."""

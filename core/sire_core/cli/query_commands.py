@@ -12,7 +12,7 @@ from sire_core.algorithms.pluralize import count, count_units, kind_name, shorte
 from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
@@ -43,16 +43,12 @@ def query(
     k: arguments.K = 10,
     filter: arguments.Filter = None,
     as_of: arguments.AsOf = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show whole texts, why each hit was found, and its sources.")
-    ] = False,
+    explain: Annotated[bool, option("--explain", "Show whole texts, why each hit was found, and its sources.")] = False,
     returns: arguments.Returns = "passages",
     as_json: arguments.AsJson = False,
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Also write an HTML page with the paths to the hits; works offline."
-        ),
+        option("--html FILE", "Also write an HTML page with the paths to the hits; works offline."),
     ] = None,
 ) -> None:
     """Find evidence for a question.
@@ -219,10 +215,9 @@ class StrategyOptions:
 
     via: Annotated[
         str,
-        typer.Option(
-            "--via",
-            metavar="single|ircot|self-ask",
-            help="`single` searches once and answers in one call; `ircot` alternates reasoning and searching; "
+        option(
+            "--via single|ircot|self-ask",
+            "`single` searches once and answers in one call; `ircot` alternates reasoning and searching; "
             "`self-ask` asks itself follow-up questions.",
         ),
     ] = "single"
@@ -249,10 +244,8 @@ def ask(
     strategy: StrategyOptions,
     k: Annotated[
         int | None,
-        typer.Option(
-            "-k",
-            min=1,
-            help="Number of hits that the model reads. Default: 10, or with `original` all that it collects.",
+        option(
+            "-k", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1
         ),
     ] = None,
     filter: arguments.Filter = None,

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.models import AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, parse_settings
 from sire_core.cli.output import note
@@ -24,10 +22,10 @@ if TYPE_CHECKING:
 def explore(
     folder: arguments.Folder,
     answering: AnswerOptions,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8321,
+    port: Annotated[int, option("--port", "Port; 0 picks a free one.", min=0, max=65535)] = 8321,
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen on. On any but the local machine's, a token is required."),
+        option("--host", "Address to listen on. On any but the local machine's, a token is required."),
     ] = "127.0.0.1",
     allow: arguments.Allow = None,
     embedder: arguments.Embedder = None,
@@ -80,31 +78,25 @@ def mcp(
     limits: LimitOptions,
     http: Annotated[
         int | None,
-        typer.Option(
-            "--http", metavar="PORT", min=0, max=65535, help="Serve over HTTP instead of stdio; 0 picks a free port."
-        ),
+        option("--http PORT", "Serve over HTTP instead of stdio; 0 picks a free port.", min=0, max=65535),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
-            "--host", help="Address for --http. There is no authentication: change it only on a network that you trust."
-        ),
+        option("--host", "Address for --http. There is no authentication: change it only on a network that you trust."),
     ] = _LOOPBACK,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
-            "--allowed-host",
-            metavar="NAME",
-            help="Host name that clients use for --http; repeatable. Requests to other names are refused.",
+        option(
+            "--allowed-host NAME",
+            "Host name that clients use for --http; repeatable. Requests to other names are refused.",
         ),
     ] = None,
     allow: arguments.Allow = None,
     cite_key: Annotated[
         str,
-        typer.Option(
-            "--cite-key",
-            metavar="KEY",
-            help="Metadata key, or template such as '{source}, page {page}', by which texts cite documents. "
+        option(
+            "--cite-key KEY",
+            "Metadata key, or template such as '{source}, page {page}', by which texts cite documents. "
             "Default: readable ids, else source, file name or title.",
         ),
     ] = "",

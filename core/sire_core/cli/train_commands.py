@@ -13,7 +13,7 @@ import typer
 
 from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
-from sire_core.cli.arguments import grouped
+from sire_core.cli.arguments import grouped, option
 from sire_core.cli.eval_options import read_questions_option
 from sire_core.cli.options import IndexOptions, is_index, manifest_of, open_index, parse_settings
 from sire_core.cli.output import check_writable, note, reporting, say, say_json, write_text
@@ -186,46 +186,33 @@ class TrainingOptions:
 
     scorer: Annotated[
         str,
-        typer.Option(
-            "--scorer",
-            metavar="light|encoder",
-            help="`light` uses the index's vectors and needs no torch for searching. `encoder` is the paper's: it also "
+        option(
+            "--scorer light|encoder",
+            "`light` uses the index's vectors and needs no torch for searching. `encoder` is the paper's: it also "
             "trains a text encoder, and needs torch and transformers for searching, too.",
         ),
     ] = "light"
     encoder: Annotated[
         str | None,
-        typer.Option(
-            "--encoder", metavar="NAME_OR_FOLDER", help="The text encoder to train, such as roberta-base in the paper."
-        ),
+        option("--encoder NAME_OR_FOLDER", "The text encoder to train, such as roberta-base in the paper."),
     ] = None
-    encoder_tokens: Annotated[
-        int, typer.Option("--encoder-tokens", metavar="N", min=8, help="Maximum text length for the encoder.")
-    ] = 512
+    encoder_tokens: Annotated[int, option("--encoder-tokens N", "Maximum text length for the encoder.", min=8)] = 512
     labels: Annotated[
         str,
-        typer.Option(
-            "--labels",
-            metavar="all_shortest|one_path",
-            help="Correct steps: all steps on any shortest path, or on one shortest path only, as in the paper.",
+        option(
+            "--labels all_shortest|one_path",
+            "Correct steps: all steps on any shortest path, or on one shortest path only, as in the paper.",
         ),
     ] = "all_shortest"
     max_hops: Annotated[
         int,
-        typer.Option(
-            "--max-hops",
-            metavar="N",
-            min=0,
-            help="Ignore gold passages that are further apart; 0 means no limit, as in the paper.",
+        option(
+            "--max-hops N", "Ignore gold passages that are further apart; 0 means no limit, as in the paper.", min=0
         ),
     ] = 2
-    loss: Annotated[str, typer.Option("--loss", metavar="listwise|bce", help="The loss function.")] = "listwise"
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", min=1, help="Maximum number of passes over the questions.")
-    ] = None
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same checkpoint.")
-    ] = 0
+    loss: Annotated[str, option("--loss listwise|bce", "The loss function.")] = "listwise"
+    epochs: Annotated[int | None, option("--epochs N", "Maximum number of passes over the questions.", min=1)] = None
+    seed: Annotated[int, option("--seed", "Random seed; the same seed gives the same checkpoint.", min=0)] = 0
 
     def config(self, max_length: int | None) -> TrainingConfig:
         """The configuration of the training."""
@@ -256,33 +243,29 @@ class TrainingData:
 
     questions: Annotated[
         list[str] | None,
-        typer.Option(
-            "--questions",
-            metavar="all|even|odd|FILE",
-            help="Questions to train on, by position counted from 0; the others are used for measuring. For an index, "
+        option(
+            "--questions all|even|odd|FILE",
+            "Questions to train on, by position counted from 0; the others are used for measuring. For an index, "
             "also the file of questions.",
         ),
     ] = None
     tests: Annotated[
         list[Path] | None,
-        typer.Option("--test", metavar="DATASET", help="Also measure on this data set; repeatable."),
+        option("--test DATASET", "Also measure on this data set; repeatable."),
     ] = None
     embedder: Annotated[
         str | None,
-        typer.Option(
-            "--embedder",
-            metavar="SPEC",
-            help="The embedder for a data set, as for `sire index`; the light scorer needs an index with the same one. "
+        option(
+            "--embedder SPEC",
+            "The embedder for a data set, as for `sire index`; the light scorer needs an index with the same one. "
             "Default: lexical.",
         ),
     ] = None
     extractions: arguments.Extractions = None
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of iier's graph, seeds or chain length, such as `max_length=4`; repeatable.",
+        option(
+            "--set KEY=VALUE", "A setting of iier's graph, seeds or chain length, such as `max_length=4`; repeatable."
         ),
     ] = None
 
@@ -304,7 +287,7 @@ def train_chains(
             "passages ('supporting').",
         ),
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="Output file of the checkpoint (safetensors).")],
+    to: Annotated[Path, option("--to FILE", "Output file of the checkpoint (safetensors).")],
     options: TrainingOptions,
     data_options: TrainingData,
     as_json: arguments.AsJson = False,
@@ -369,11 +352,11 @@ def _say_card(path: Path, card: dict[str, Any]) -> None:
 
 def export_training(
     folder: arguments.Folder,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Output file, with one chat per line.")],
+    to: Annotated[Path, option("--to FILE.jsonl", "Output file, with one chat per line.")],
     documents: Annotated[
-        int, typer.Option("--documents", metavar="N", min=1, help="Maximum number of documents, chosen at random.")
+        int, option("--documents N", "Maximum number of documents, chosen at random.", min=1)
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, option("--seed", "Random seed.", min=0)] = 0,
     recipe: arguments.HeldRecipe = None,
 ) -> None:
     """Export a model's extractions as training examples.
