@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.arguments import named, parameters
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
@@ -199,7 +199,6 @@ def _opened_by(embedder: str) -> str:
     return _OPENED_BY.get(embedder.partition(":")[0], "Index(path, embedder=...)")
 
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _SPELLINGS = {
@@ -214,29 +213,32 @@ _SPELLINGS = {
 """Words of other libraries for arguments of `Index`."""
 
 
-def explains_settings(function: Callable[P, T]) -> Callable[P, T]:
-    """A method of `Index` that says where a keyword belongs that it does not have."""
-    known, called = parameters(function), function.__qualname__.removesuffix(".__init__")
+def explains_settings(kind: type[T]) -> type[T]:
+    """A class whose public methods say where a keyword belongs that they do not have."""
+    for name, method in list(vars(kind).items()):
+        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, _explaining(method))
+    return kind
+
+
+def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
+    known, called = parameters(method), method.__qualname__.removesuffix(".__init__")
 
     def check(arguments: Mapping[str, Any]) -> None:
         for word in arguments.keys() - set(known):
             _refuse_keyword(called, known, word, arguments[word])
 
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def acall(*args: P.args, **kwargs: P.kwargs) -> Any:
-            check(kwargs)
-            return await function(*args, **kwargs)
-
-        return cast("Callable[P, T]", acall)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+    @functools.wraps(method)
+    async def acall(*args: Any, **kwargs: Any) -> Any:
         check(kwargs)
-        return function(*args, **kwargs)
+        return await method(*args, **kwargs)
 
-    return call
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        check(kwargs)
+        return method(*args, **kwargs)
+
+    return acall if inspect.iscoroutinefunction(method) else call
 
 
 def _refuse_keyword(called: str, known: Collection[str], word: str, value: object) -> None:

@@ -33,6 +33,7 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 
+@explains_settings
 class Index:
     """One corpus, indexed by one or more recipes, in a folder or in memory.
 
@@ -69,7 +70,6 @@ class Index:
             as filters compare them: dates as ISO texts, decimals as numbers, sets as lists, NaN as null, and so on.
     """
 
-    @explains_settings
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -335,7 +335,6 @@ class Index:
         """See `reembed`."""
         return await self._writer.reembed(Path(path), embedder)
 
-    @explains_settings
     def search(
         self,
         query: str,
@@ -367,7 +366,6 @@ class Index:
         """
         return run_sync(self.asearch(query, k, filter=filter, returns=returns, history=history, as_of=as_of))
 
-    @explains_settings
     async def asearch(
         self,
         query: str,
@@ -390,7 +388,6 @@ class Index:
             _logger.warning(hint)
         return hits
 
-    @explains_settings
     def search_many(
         self,
         queries: Sequence[str],
@@ -407,7 +404,6 @@ class Index:
         """
         return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns, as_of=as_of))
 
-    @explains_settings
     async def asearch_many(
         self,
         queries: Sequence[str],
@@ -437,14 +433,12 @@ class Index:
         where = parse_filter(filter)
         return "" if where is None else (await self.asnapshot()).filter_hint(where)
 
-    @explains_settings
     def explain(
         self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> str:
         """The hits of a question and why each was found, as text."""
         return run_sync(self.aexplain(query, k, filter=filter, returns=returns, as_of=as_of))
 
-    @explains_settings
     async def aexplain(
         self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> str:
@@ -453,14 +447,12 @@ class Index:
 
         return await self._search(filter, lambda snapshot: explain_query(snapshot, query, k, returns=returns), as_of)
 
-    @explains_settings
     def show(
         self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> QueryResult:
         """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
         return run_sync(self.ashow(query, k, filter=filter, returns=returns, as_of=as_of))
 
-    @explains_settings
     async def ashow(
         self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
     ) -> QueryResult:

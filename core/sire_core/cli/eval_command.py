@@ -213,7 +213,7 @@ def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -
 
 def _row_count(names: Sequence[str], *, ablations: bool) -> int:
     """Rows that are measured at most; with ablations every table has two baselines."""
-    from sire_core.evaluate.experiment import BASELINES
+    from sire_core.evaluate.rows import BASELINES
     from sire_core.recipes.published import ablations_of
 
     return sum(2 + len(ablations_of(name)) for name in names) if ablations else len(BASELINES) + len(names)

@@ -12,7 +12,7 @@ from sire_core.cli.models import AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, parse_settings
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError
-from sire_core.untrusted_settings import from_page
+from sire_core.settings import from_page
 
 if TYPE_CHECKING:
     from sire_core.index import Index

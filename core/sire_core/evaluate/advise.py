@@ -20,7 +20,7 @@ from sire_core.algorithms.text import cached_key
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extraction.headings import base_title
-from sire_core.extraction.languages import has_unspaced_script, language_of
+from sire_core.extraction.spans import has_unspaced_script, language_of
 from sire_core.extraction.titles import TitleLinker
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.progress import ProgressLike, progress_of

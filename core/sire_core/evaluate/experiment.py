@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.evaluate.rows import Setup
+from sire_core.evaluate.rows import BASELINES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.progress import progress_of
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from sire_core.search.view import PoolView
     from sire_core.storage.manifest import Manifest
 
-BASELINES = ("bm25", "dense", "hybrid")
-"""Rankers of the recipe `flat` that every recipe is compared with."""
 
 _TEMPORARY = "sire-eval-"
 _BATCH = 4096

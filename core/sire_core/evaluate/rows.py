@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.retrieval import Gold
+    from sire_core.evaluate.runner import EvalConfig
     from sire_core.index import Index
     from sire_core.search.view import PoolView
     from sire_core.types import Unit
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 Needs = tuple[frozenset[str], ...]
 """For every need of a question the ids of the passages that meet it; an empty set where no passage does."""
 
+BASELINES = ("bm25", "dense", "hybrid")
+"""Rankers of the recipe `flat` that every recipe is compared with."""
 _ROLE = re.compile(r":[\w.+-]{1,40}:(?=`)")
 _TARGET = re.compile(r"<[^<>\s]{1,500}>|(?<=\])\([^()\s]{0,500}\)")
 _MARKS = str.maketrans("", "", "*_`#>|~\\[]")
@@ -357,3 +362,111 @@ def _percent(values: Iterable[float | None]) -> float | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
+
+
+_CONDITION = re.compile(r"\s*(recall|all|ndcg|mrr)(?:@(\d{1,4}))?\s*(?:>=|=)\s*(\d{1,3}(?:\.\d+)?)\s*")
+_METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
+    "recall": lambda row, k: row.recall_passages(k),
+    "all": lambda row, k: row.all_at(k),
+    "ndcg": lambda row, k: row.ndcg(k),
+    "mrr": lambda row, _: row.mrr(),
+}
+_ROUNDING = 0.1
+"""Rates in files are rounded to one decimal."""
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The least value of a metric of passages, 0..100; `k` is 0 for `mrr`."""
+
+    metric: str
+    k: int
+    least: float
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read a condition such as `recall@5=80`."""
+        match = _CONDITION.fullmatch(text)
+        if match is None or (match[2] is None) != (match[1] == "mrr") or match[2] == "0" or float(match[3]) > 100:
+            raise ConfigurationError(
+                f"--fail-under {text}: write METRIC@K=PERCENT, such as recall@5=80, all@5=60, ndcg@10=70, or mrr=75."
+            )
+        return cls(match[1], int(match[2] or 0), float(match[3]))
+
+    @property
+    def name(self) -> str:
+        """The metric with its cut-off."""
+        return f"{self.metric}@{self.k}" if self.k else self.metric
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What an evaluation has to reach; baselines (`bm25`, `dense`, `hybrid`) are not held to it."""
+
+    conditions: tuple[Condition, ...] = ()  # Least values
+    # Rows of an earlier evaluation, as `sire eval --json` writes them: no recall may be below theirs
+    baseline: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def read(cls, conditions: Sequence[str], baseline: Path | None) -> Gate:
+        """Read conditions, and the file of an earlier evaluation."""
+        rows: object = []
+        if baseline is not None:
+            try:
+                rows = json.loads(baseline.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"--baseline {baseline}: {error}. Write it with sire eval --json.") from error
+        if not isinstance(rows, list) or not all(isinstance(row, dict) and "recall_passages" in row for row in rows):
+            raise ConfigurationError(
+                f"--baseline {baseline}: not rows of an evaluation. Write it with sire eval --json."
+            )
+        return cls(tuple(map(Condition.parse, conditions)), tuple(rows))
+
+    def widen(self, config: EvalConfig) -> EvalConfig:
+        """Add the cut-offs of the conditions to what is measured."""
+        ks = {*config.ks, *(condition.k for condition in self.conditions if condition.k)}
+        if config.depth is not None and max(ks) > config.depth:
+            raise ConfigurationError(f"--fail-under looks at {max(ks)} hits: give -k {max(ks)} or more, or no -k.")
+        return replace(config, ks=tuple(sorted(ks)))
+
+    def failures(self, rows: Sequence[EvalRow]) -> list[str]:
+        """Say what is not met; empty if all is."""
+        held = [row for row in rows if row.setup.recipe not in BASELINES]
+        found = [_unmet(row, condition) for row in held for condition in self.conditions]
+        if self.baseline:
+            found += [message for row in held for message in self._losses(row)]
+        return [message for message in found if message]
+
+    def _losses(self, row: EvalRow) -> list[str]:
+        """Recall that is below that of the row of the same recipe and settings."""
+        now = row.as_json()
+        key = (now["recipe"], now.get("settings", {}))
+        before = next((each for each in self.baseline if (each["recipe"], each.get("settings", {})) == key), None)
+        if before is None:
+            return [f"{row.setup.recipe}: the baseline has no row of this recipe and its settings; measure it again."]
+        if before.get("questions") != now["questions"]:
+            numbers = f"{before.get('questions')} questions, this run on {now['questions']}"
+            return [f"{row.setup.recipe}: the baseline was measured on {numbers}; measure it again."]
+        return [
+            f"{row.setup.recipe}: recall@{k} is {value:.1f}, and was {before['recall_passages'][k]:.1f}"
+            f"{_lost(before, now, k)}."
+            for k, value in now["recall_passages"].items()
+            if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2
+        ]
+
+
+def _unmet(row: EvalRow, condition: Condition) -> str:
+    value = _METRICS[condition.metric](row, condition.k)
+    if value is not None and value >= condition.least:
+        return ""
+    shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
+    return f"{row.setup.recipe}: {condition.name} is {shown}, below {condition.least:g}."
+
+
+def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
+    """Questions that found more before."""
+    known = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
+    worse = [result["id"] for result in now["results"] if (known.get(result["id"]) or 0.0) > result["recall"][k]]
+    more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+    return f"; worse: {', '.join(worse[:_NAMED])}{more}" if worse else ""

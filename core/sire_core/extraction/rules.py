@@ -18,10 +18,9 @@ from sire_core.algorithms.lexicon import (
 )
 from sire_core.algorithms.text import cached_key, phrase_words, visible_text
 from sire_core.extraction.headings import base_title, rarity
-from sire_core.extraction.languages import has_unspaced_script
 from sire_core.extraction.names import Mention, NameTable
 from sire_core.extraction.sections import VALUES, TextSection, merged, other_forms, sections_of
-from sire_core.extraction.spans import TextSpan
+from sire_core.extraction.spans import TextSpan, has_unspaced_script
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 

@@ -14,14 +14,16 @@ from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
 from sire_core.corpus.sections import SEPARATOR, title_line
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
-from sire_core.extraction.languages import (
+from sire_core.extraction.spans import (
+    TextSpan,
+    find_spans,
     has_unspaced_script,
     language_of,
+    sentences_of,
     split_unspaced,
     unspaced_names,
     without_function_words,
 )
-from sire_core.extraction.spans import TextSpan, find_spans, sentences_of
 from sire_core.types import Chunk
 
 TERM = "Term"

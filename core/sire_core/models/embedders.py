@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +18,7 @@ from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.embedding import check_vectors
 from sire_core.models.sync import run_sync
-from sire_core.untrusted_settings import is_elsewhere, is_from_folder
+from sire_core.settings import is_elsewhere, is_from_folder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,6 +34,9 @@ _FORMS = (
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
+
+
+_NAMED = ("onnx", "st", "openai", "file")
 
 
 def resolve_embedder(spec: str | Embedder | None) -> Embedder:
@@ -68,8 +71,14 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
 
 
 def _by_name(spec: str) -> Embedder:
-    if spec in _PLAIN:
-        return _PLAIN[spec]()
+    if spec == "lexical":
+        from sire_core.models.lexical_embedder import LexicalEmbedder
+
+        return LexicalEmbedder()
+    if spec == "semantic":
+        from sire_core.models.onnx_embedder import semantic_embedder
+
+        return semantic_embedder()
     theirs = is_from_folder(spec)
     form, _, rest = spec.partition(":")
     if theirs and is_elsewhere(rest if form in _NAMED else spec):
@@ -78,57 +87,30 @@ def _by_name(spec: str) -> Embedder:
             "where one is asked for. If you want it, give it yourself: --embedder, or Index(path, embedder=...)."
         )
     if rest and form in _NAMED:
-        return _NAMED[form](rest, theirs)
+        return _named(form, rest, theirs)
     if spec and Path(spec).expanduser().is_dir():
-        return _sentence_transformer(spec, theirs)
+        return _named("st", spec, theirs)
     raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
 
 
-def _lexical() -> Embedder:
-    from sire_core.models.lexical_embedder import LexicalEmbedder
+def _named(form: str, rest: str, theirs: bool) -> Embedder:
+    """Create an embedder from the rest of a spec; `theirs` where only an index folder names it."""
+    if form == "onnx":
+        from sire_core.models.onnx_embedder import OnnxEmbedder
 
-    return LexicalEmbedder()
+        return OnnxEmbedder.from_spec(rest, careful=theirs)
+    if form == "openai":
+        from sire_core.models.openai.embedder import OpenAIEmbedder
 
+        return OpenAIEmbedder(rest)
+    if form == "file":
+        from sire_core.models.precomputed import PrecomputedEmbedder
 
-def _semantic() -> Embedder:
-    from sire_core.models.onnx_embedder import semantic_embedder
-
-    return semantic_embedder()
-
-
-def _onnx(rest: str, theirs: bool) -> Embedder:
-    from sire_core.models.onnx_embedder import OnnxEmbedder
-
-    return OnnxEmbedder.from_spec(rest, careful=theirs)
-
-
-def _sentence_transformer(rest: str, theirs: bool) -> Embedder:
+        return PrecomputedEmbedder(rest)
     from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 
     name, mark, prompt = rest.partition("?query_prompt=")
     return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None, careful=theirs)
-
-
-def _openai(rest: str, _: bool) -> Embedder:
-    from sire_core.models.openai.embedder import OpenAIEmbedder
-
-    return OpenAIEmbedder(rest)
-
-
-def _file(rest: str, _: bool) -> Embedder:
-    from sire_core.models.precomputed import PrecomputedEmbedder
-
-    return PrecomputedEmbedder(rest)
-
-
-_PLAIN: Mapping[str, Callable[[], Embedder]] = {"lexical": _lexical, "semantic": _semantic}
-_NAMED: Mapping[str, Callable[[str, bool], Embedder]] = {
-    "onnx": _onnx,
-    "st": _sentence_transformer,
-    "openai": _openai,
-    "file": _file,
-}
-"""By the word before the colon: creates an embedder from the rest, and whether only an index folder names it."""
 
 
 T = TypeVar("T")

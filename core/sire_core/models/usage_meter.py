@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
-from sire_core.models.base import CheckedModel, ModelWrapper, concurrency_of
+from sire_core.models.base import CheckedModel, ModelWrapper
 from sire_core.models.usage import StageUsage, UsageLimits, UsageReport, credible_tokens, estimate_tokens
 
 if TYPE_CHECKING:
@@ -172,28 +172,20 @@ class MeteredModel(ModelWrapper):
         return _counted_parts(self._sink, super().parts(request), request)
 
 
-class _MeteredRequests(CheckedModel):
+class _MeteredRequests(CheckedModel, ModelWrapper):
     """Counts every request of a model, those for repairs too, since the parse ladder stands in front of the count."""
 
-    def __init__(self, model: CheckedModel, meter: UsageMeter, stage: str) -> None:
-        self._model = model
-        self._sink = UsageSink(((meter, stage),))
-        self.concurrency = concurrency_of(model)
+    _model: CheckedModel
 
-    @property
-    def fingerprint(self) -> str:
-        return self._model.fingerprint
+    def __init__(self, model: CheckedModel, meter: UsageMeter, stage: str) -> None:
+        super().__init__(model)
+        self._sink = UsageSink(((meter, stage),))
 
     async def send(self, request: ModelRequest) -> Completion:
         return await _counted(self._sink, self._model.send, request)
 
     def pieces(self, request: ModelRequest) -> AnswerParts:
         return _counted_parts(self._sink, self._model.pieces(request), request)
-
-    async def aclose(self) -> None:
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
 
 
 def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, StorageError
+from sire_core.settings import UntrustedText, from_folder
 from sire_core.types import digest
-from sire_core.untrusted_settings import UntrustedText, from_folder
 
 if TYPE_CHECKING:
     from sire_core.protocols import Recipe
@@ -27,7 +27,7 @@ class BuiltRecipe:
 
     name: str  # Name in the registry
     # Settings; `REGISTRY[name](**config)` makes the recipe again. Those read from a folder stay marked as such; see
-    # `sire_core.untrusted_settings`.
+    # `sire_core.settings`.
     config: Mapping[str, Any]
     organizers: tuple[tuple[str, Mapping[str, Any]], ...]  # (name, settings) of what was built
     owners: tuple[str, ...]  # Build fingerprints of the organizers, in the same order

@@ -16,9 +16,9 @@ from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.page.explorer import ExplorerQuery
+from sire_core.settings import UntrustedText, from_page
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Document
-from sire_core.untrusted_settings import UntrustedText, from_page
 
 DOCUMENTS = [
     Document("a", "Ada Holm founded Brackwater Press. It printed maps.", title="Ada Holm"),

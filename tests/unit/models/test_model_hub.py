@@ -14,7 +14,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
-from sire_core.untrusted_settings import UntrustedText
+from sire_core.settings import UntrustedText
 from support.tiny_onnx import write_tiny_embedder
 
 

@@ -18,7 +18,7 @@ from sire_core.cli.app import app
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_choice
-from sire_core.untrusted_settings import UntrustedText
+from sire_core.settings import UntrustedText
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 WORDS = {"cat": [3.0, 0.0, 0.5], "kitten": [2.5, 0.0, 0.6], "rock": [0.0, 3.0, 0.1], "query": [0.0, 0.0, 9.0]}

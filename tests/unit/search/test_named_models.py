@@ -19,8 +19,8 @@ from sire_core.recipes import recipe_by_name, recipe_of
 from sire_core.recipes.iier import neural
 from sire_core.recipes.iier.scorers import HeuristicScorer
 from sire_core.search.selectors.rerank import ask_order
+from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.untrusted_settings import UntrustedText
 from support.chat_frames import json_response, whole_answer
 from support.http_server import LoopbackServer
 from support.scripted_server import ScriptedServer

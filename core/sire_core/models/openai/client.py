@@ -21,9 +21,9 @@ from sire_core.models.prompt_format import render
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.models.usage_meter import UsageSink
 from sire_core.protocols import Completion, ModelRequest
+from sire_core.settings import refuse_untrusted
 from sire_core.telemetry import TraceSpan, start
 from sire_core.types import digest
-from sire_core.untrusted_settings import refuse_untrusted
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

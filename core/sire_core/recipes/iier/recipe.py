@@ -11,9 +11,8 @@ from sire_core.protocols import Recipe
 from sire_core.recipes.iier import GRAPH_NOTE
 from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
-from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
+from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, is_from_folder, setting
 from sire_core.storage.edge_notes import register_edge_note
-from sire_core.untrusted_settings import is_from_folder
 
 if TYPE_CHECKING:
     from sire_core.recipes.iier.scorers import ChainScorer

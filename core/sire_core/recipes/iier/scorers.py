@@ -17,7 +17,7 @@ import numpy as np
 from sire_core.algorithms.grouping import GOLDEN, mixed
 from sire_core.models.prompt_format import numbered, parse_order
 from sire_core.protocols import Prompt
-from sire_core.untrusted_settings import untrusted_error
+from sire_core.settings import untrusted_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence

@@ -14,9 +14,8 @@ from sire_core.models.cross_encoder import load_cross_encoder
 from sire_core.models.prompt_format import numbered, parse_order
 from sire_core.protocols import Prompt, ReadableRanking
 from sire_core.search.ranking import answer_or_reason
-from sire_core.settings import check_settings, setting
+from sire_core.settings import check_settings, refuse_untrusted, setting
 from sire_core.types import PathStep
-from sire_core.untrusted_settings import refuse_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
