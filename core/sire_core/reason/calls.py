@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, UnusableAnswerError
 from sire_core.models.answers import parse_answer
-from sire_core.models.base import stream_answer
+from sire_core.models.base import in_own_task, stream_answer
 from sire_core.models.usage import StageUsage, UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.protocols import ModelRequest
@@ -120,26 +120,21 @@ class ModelCalls:
     ) -> Reply:
         """Ask the model."""
         model = self._ready(prompt, last=last)
-        return await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=max_tokens), schema)
+        reply = await self._reply(model.complete(prompt, schema=schema, stop=stop, max_tokens=max_tokens), schema)
+        assert isinstance(reply, Reply)  # pieces are of streams
+        return reply
 
     async def stream(
         self, prompt: Prompt, *, schema: type[Any] | None = None, last: bool = False
     ) -> AsyncGenerator[str | Reply, None]:
         """Ask the model, and pass its answer on while it is written. Closing the generator ends the call."""
         model = self._ready(prompt, last=last)
-        pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        # A task of its own: waiting with a time limit would run every piece of the generator in another one.
-        with self.span.current():
-            asking = asyncio.create_task(_pump(model, prompt, schema, pieces))
-        asking.add_done_callback(_retrieve_error)
-        try:
-            while (piece := await self.timed(pieces.get())) is not None:
-                yield piece
-            yield await self._reply(asking, schema)
-        finally:
-            asking.cancel()
-            if not asking.done():  # when a loop ends it is: waiting would hold up those who close this generator
-                await asyncio.wait([asking])
+        # In a task of its own: waiting with a time limit would run every piece of the model's generator in another one.
+        asking = in_own_task(stream_answer(model, ModelRequest(prompt, schema, max_tokens=_ANSWER_TOKENS)))
+        async with aclosing(asking) as parts:
+            while isinstance(part := await self._reply(anext(parts), schema), str):
+                yield part
+            yield part
 
     def _ready(self, prompt: Prompt, *, last: bool) -> LanguageModel:
         """The model, if it may be asked."""
@@ -149,10 +144,12 @@ class ModelCalls:
         self._check_room(prompt, last=last)
         return model
 
-    async def _reply(self, asking: Awaitable[Completion], schema: type[Any] | None) -> Reply:
-        """What comes of a call."""
+    async def _reply(self, asking: Awaitable[str | Completion], schema: type[Any] | None) -> str | Reply:
+        """What comes of a call; a piece of an answer as it is."""
         try:
             answer = await self.timed(asking)
+        except StopAsyncIteration as error:
+            raise StoppedError("model_failed", "the model's stream ended without an answer") from error
         except UnusableAnswerError as error:
             return Reply(error.text)
         except LimitExceededError as error:
@@ -161,6 +158,8 @@ class ModelCalls:
             raise self.limit_reached(error) from error
         except ModelError as error:
             raise StoppedError("model_failed", str(error)) from error
+        if isinstance(answer, str):
+            return answer
         if schema is None or isinstance(answer.parsed, schema):
             return Reply(answer.text, answer.parsed)
         try:
@@ -210,24 +209,3 @@ class ModelCalls:
             left = self._limits.max_tokens - used.input_tokens - used.output_tokens
             if left < 2 * size:
                 raise StoppedError("token_limit")
-
-
-def _retrieve_error(task: asyncio.Task[Completion]) -> None:
-    """Whoever left does not want to hear of an error."""
-    if not task.cancelled():
-        task.exception()
-
-
-async def _pump(
-    model: LanguageModel, prompt: Prompt, schema: type[Any] | None, pieces: asyncio.Queue[str | None]
-) -> Completion:
-    """Put the pieces of an answer into a queue, and None behind the last one."""
-    try:
-        async with aclosing(stream_answer(model, ModelRequest(prompt, schema, max_tokens=_ANSWER_TOKENS))) as parts:
-            async for part in parts:
-                if not isinstance(part, str):
-                    return part
-                pieces.put_nowait(part)
-        raise ModelError("the model's stream ended without an answer")
-    finally:
-        pieces.put_nowait(None)
