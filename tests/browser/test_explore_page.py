@@ -81,14 +81,14 @@ def test_back_and_forward_show_the_question_of_their_address(page, address):
 
 def test_the_map_is_as_it_was_after_back(page, address):
     page.goto(f"{address}/map")
-    page.locator("canvas[data-milliseconds]").wait_for()
+    page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
     page.get_by_label("Colour by").select_option("kind")
     page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function("history.state.map.zoom > 1")
+    page.wait_for_function("history.state?.map?.zoom > 1")
     page.get_by_role("link", name="Browse").click()
     page.get_by_role("table").first.wait_for()
     page.go_back()
-    page.locator("canvas[data-milliseconds]").wait_for()
+    page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
     page.wait_for_function("document.querySelector('.sire-map select').value === 'kind'")
     assert page.evaluate("history.state.map.zoom") > 1
 
@@ -127,7 +127,7 @@ def test_the_start_page_asks_a_question_of_this_corpus(page, address, violations
 def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot):
     page.goto(f"{address}/map")
     canvas = page.get_by_role("application", name="Map of 42 documents")
-    page.locator("canvas[data-milliseconds]").wait_for()
+    page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
     whole = canvas.evaluate(PIXELS)
     page.get_by_role("textbox", name="Question").fill(QUESTION)
     page.get_by_role("textbox", name="Question").press("Enter")
@@ -136,6 +136,9 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     assert violations(page) == []
     shot(page, "map")
     assert canvas.evaluate(PIXELS) != whole, "the hits are lit up"
+    ranks = [[int(rank) for rank in place.split(", ")] for place in canvas.get_attribute("data-ranks").split("; ")]
+    assert sorted(rank for place in ranks for rank in place) == list(range(1, 11)), "no hit covers another"
+    assert ranks == sorted(map(sorted, ranks))
     canvas.focus()
     found = canvas.evaluate(PIXELS)
     page.keyboard.press("+")
@@ -144,8 +147,13 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     page.keyboard.press("0")
     page.wait_for_timeout(300)
     assert canvas.evaluate(PIXELS) == found
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function("!document.querySelector('canvas').dataset.ranks")
+    assert canvas.evaluate(PIXELS) == whole
+    signs = page.locator("[data-topic]").evaluate_all("all => all.map(i => i.style.background + i.style.clipPath)")
+    assert len(set(signs)) == len(signs) > 1
     page.goto(f"{address}/map")
-    page.locator("canvas[data-milliseconds]").wait_for()
+    page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
     data = page.evaluate("fetch('/map/data').then(answer => answer.json())")
     x, y = np.frombuffer(base64.b64decode(data["points"]), "<u2").reshape(-1, 2)[0] / 65535
     box = canvas.bounding_box()

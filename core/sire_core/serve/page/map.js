@@ -2,6 +2,14 @@
 window.sireMap = (() => {
   const COLOURS = ['#3b7dd8', '#d9822b', '#2f9e5b', '#c94f4f', '#8f6fd1', '#a5673f', '#d05fa8', '#9a941f', '#1f9fb0',
     '#8a929c'];
+  // Marks: whether a pixel belongs to a mark of radius r, and the mark as a polygon of CSS.
+  const MARKS = [
+    {holds: (x, y, r) => x * x + y * y <= r * r + 0.5, path: 'circle(50%)'},
+    {holds: (x, y, r) => Math.min(Math.abs(x), Math.abs(y)) <= r / 3 && Math.max(Math.abs(x), Math.abs(y)) <= r + 1,
+      path: 'polygon(33% 0, 67% 0, 67% 33%, 100% 33%, 100% 67%, 67% 67%, 67% 100%, 33% 100%, 33% 67%, 0 67%, 0 33%, 33% 33%)'},
+    {holds: (x, y, r) => y <= r && 2 * Math.abs(x) <= y + r + 1, path: 'polygon(50% 0, 100% 100%, 0 100%)'},
+  ];
+  const CELL = 8;  // pixels of the grid in which points are counted, so that labels cover few of them
   const view = {x: 0.5, y: 0.5, zoom: 1};
   let root, canvas, pen, data, points, colour, found = {hits: [], steps: []}, waiting, near = -1, asked = 0;
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
@@ -11,32 +19,52 @@ window.sireMap = (() => {
   const onScreen = (x, y) => [(x - view.x) * view.zoom * canvas.width + canvas.width / 2,
     (y - view.y) * view.zoom * canvas.height + canvas.height / 2];
   const place = point => onScreen(points[2 * point] / 65535, points[2 * point + 1] / 65535);
-  const tint = value => COLOURS[value % (COLOURS.length - (colour === 'topic'))];  // the last one is for all others
+  // Topics share a colour where they differ in their mark; the last colour is for all other values of a key.
+  const tint = value => COLOURS[value % (COLOURS.length - (colour === 'topic'))];
+  const mark = value => MARKS[colour === 'topic' ? Math.floor(value / (COLOURS.length - 1)) % MARKS.length : 0];
   const ratio = () => window.devicePixelRatio || 1;
 
   function drawPoints() {
     const {width, height} = canvas, image = pen.createImageData(width, height), cells = new Uint32Array(image.data.buffer);
     const {values, names} = data.colours[colour], searched = found.hits.length > 0;
     const radius = Math.max(1, Math.min(6, 0.2 * Math.sqrt(width * height * view.zoom / (points.length / 2)))) * 0.7;
-    const disc = [], reach = Math.ceil(radius);
-    for (let y = -reach; y <= reach; y++)
-      for (let x = -reach; x <= reach; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push(y * width + x);
+    const reach = Math.ceil(radius) + 1, shapes = MARKS.map(({holds}) => {
+      const offsets = [];
+      for (let y = -reach; y <= reach; y++)
+        for (let x = -reach; x <= reach; x++) if (holds(x, y, radius)) offsets.push(y * width + x);
+      return offsets;
+    });
+    const shape = names.map((_, value) => shapes[MARKS.indexOf(mark(value))]);
+    const across = Math.ceil(width / CELL), grid = new Uint16Array(across * Math.ceil(height / CELL));
     const pixels = names.map((_, value) => searched ? pixel(style('--edge')) : pixel(tint(value)));
     const [ax, ay] = [width, height].map(side => view.zoom * side / 65535), [bx, by] = onScreen(0, 0);
     for (let point = 0; point < values.length; point++) {
       const x = points[2 * point] * ax + bx | 0, y = points[2 * point + 1] * ay + by | 0;
       if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
       const centre = y * width + x, value = pixels[values[point]];
-      for (const offset of disc) cells[centre + offset] = value;
+      for (const offset of shape[values[point]]) cells[centre + offset] = value;
+      grid[(y / CELL | 0) * across + (x / CELL | 0)]++;
     }
     pen.putImageData(image, 0, 0);
+    return (x, y, wide, high) => {  // points in a box around x, y
+      let covered = 0;
+      for (let row = Math.max(0, (y - high) / CELL | 0); row <= (y + high) / CELL && row * CELL < height; row++)
+        for (let at = Math.max(0, (x - wide) / CELL | 0); at <= (x + wide) / CELL && at < across; at++)
+          covered += grid[row * across + at];
+      return covered;
+    };
   }
 
-  function write(text, x, y, size, taken) {
+  function write(text, x, y, size, taken, covered) {  // near x, y where the fewest points are covered
+
     pen.font = `600 ${size * ratio()}px system-ui, sans-serif`;
     const wide = pen.measureText(text).width / 2 + 4, high = size * ratio();
     if (x < 0 || y < 0 || x > canvas.width || y > canvas.height) return;
     x = Math.max(wide, Math.min(canvas.width - wide, x));
+    if (covered) {
+      const cost = at => covered(x, at, wide, high / 2) + Math.abs(at - y) / (6 * high) + 99 * (at < high || at > canvas.height - high);
+      y = [0, -1, 1, -2, 2, -3, 3].map(lines => y + lines * high).reduce((best, at) => cost(at) < cost(best) ? at : best);
+    }
     if (taken.some(box => Math.abs(box[0] - x) < box[2] + wide && Math.abs(box[1] - y) < box[3] + high)) return;
     taken.push([x, y, wide, high]);
     pen.lineWidth = 4 * ratio(); pen.strokeStyle = style('--ground'); pen.strokeText(text, x, y);
@@ -49,23 +77,30 @@ window.sireMap = (() => {
     const start = performance.now(), size = canvas.getBoundingClientRect(), taken = [];
     const [width, height] = [size.width, size.height].map(side => Math.max(1, Math.round(side * ratio())));
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-    drawPoints();
+    const covered = drawPoints();
     pen.textAlign = 'center'; pen.textBaseline = 'middle'; pen.lineJoin = 'round';
     pen.strokeStyle = style('--askline'); pen.lineWidth = 2 * ratio();
     for (const [from, to] of found.steps) {
       pen.beginPath(); pen.moveTo(...place(from)); pen.lineTo(...place(to)); pen.stroke();
     }
-    for (const {point, rank} of found.hits) {
-      const [x, y] = place(point);
-      pen.beginPath(); pen.arc(x, y, 10 * ratio(), 0, 7); pen.fillStyle = style('--accent'); pen.fill();
-      pen.font = `600 ${12 * ratio()}px system-ui, sans-serif`; pen.fillStyle = style('--ground'); pen.fillText(rank, x, y);
-      taken.push([x, y, 10 * ratio(), 10 * ratio()]);
+    const spots = [];  // of hits that would cover each other, best first
+    for (const {point, ranks, title} of found.hits) {
+      const [x, y] = place(point), spot = spots.find(one => Math.hypot(one.x - x, one.y - y) < 22 * ratio());
+      if (spot) spot.ranks.push(...ranks); else spots.push({x, y, title, ranks: [...ranks]});
     }
-    for (const hit of found.hits) {
-      const [x, y] = place(hit.point);
-      write(hit.title.length > 44 ? hit.title.slice(0, 43) + '\u2026' : hit.title, x, y + 24 * ratio(), 12, taken);
+    pen.font = `600 ${12 * ratio()}px system-ui, sans-serif`;
+    for (const spot of [...spots].reverse()) {
+      const label = spot.ranks.sort((a, b) => a - b).join(', ');
+      const wide = Math.max(10 * ratio(), pen.measureText(label).width / 2 + 6 * ratio()), high = 10 * ratio();
+      pen.beginPath(); pen.roundRect(spot.x - wide, spot.y - high, 2 * wide, 2 * high, high);
+      pen.fillStyle = style('--accent'); pen.fill(); pen.strokeStyle = style('--ground'); pen.stroke();
+      pen.fillStyle = style('--ground'); pen.fillText(label, spot.x, spot.y);
+      taken.push([spot.x, spot.y, wide, high]);
     }
-    for (const {label, at} of data.topics) write(label, ...onScreen(...at), 13, taken);
+    canvas.dataset.ranks = spots.map(spot => spot.ranks.join(', ')).join('; ');
+    for (const {x, y, title} of spots)
+      write(title.length > 44 ? title.slice(0, 43) + '\u2026' : title, x, y + 24 * ratio(), 12, taken);
+    for (const {label, at} of data.topics) write(label, ...onScreen(...at), 13, taken, covered);
     if (near >= 0) { pen.beginPath(); pen.arc(...place(near), 7 * ratio(), 0, 7); pen.strokeStyle = style('--ink'); pen.stroke(); }
     canvas.dataset.milliseconds = (performance.now() - start).toFixed(1);
   }
@@ -160,10 +195,13 @@ window.sireMap = (() => {
     colour = key;
     const shown = key === 'topic' ? [] : data.colours[key].names;
     root.querySelector('ul').replaceChildren(...shown.map((name, value) => {
-      const item = document.createElement('li'), mark = document.createElement('i');
-      mark.style.background = tint(value); item.append(mark, name);
+      const item = document.createElement('li'), sign = document.createElement('i');
+      sign.style.background = tint(value); item.append(sign, name);
       return item;
     }));
+    document.querySelectorAll('[data-topic]').forEach((sign, value) => {  // the list of topics is their legend
+      sign.style.background = tint(value); sign.style.clipPath = mark(value).path; sign.hidden = key !== 'topic';
+    });
     redraw();
   }
 

@@ -32,7 +32,8 @@ display:block;cursor:grab;background:var(--ground)}
 .sire-map button,.sire-map select{font:inherit;color:var(--ink);background:var(--box);border:1px solid var(--line);
 border-radius:6px;padding:2px 12px;min-height:32px}
 .sire-map ul{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:0;padding:0;font-size:13px}
-.sire-map i{display:inline-block;width:10px;height:10px;border-radius:50%;margin-right:5px}
+.sire-map i,[data-topic]{display:inline-block;width:10px;height:10px;margin-right:5px} .sire-map i{border-radius:50%}
+[data-topic][hidden]{display:none}
 .sire-map [role=tooltip]{position:absolute;max-width:220px;background:var(--box);border:1px solid var(--line);
 border-radius:6px;padding:3px 8px;font-size:13px;pointer-events:none}"""
 _KEYS = "Arrow keys move it, plus and minus zoom, 0 shows all of it. Its topics and their documents are listed below."
@@ -74,7 +75,11 @@ async def _show(explorer: Explorer, recipe: str, asked: str) -> None:
         with found:
             await guarded(lambda: _find(snapshot, corpus_map, question, recipe))
 
-    field = question_field("Question", asked, "Find", find)
+    async def clear() -> None:
+        field.set_value("")
+        await find()
+
+    field = question_field("Question", asked, "Find", find, clear)
     found = ui.column().classes("sire-wide").props("role=status")
     ui.html(_map_html(len(corpus_map.documents), recipe), sanitize=False).classes("sire-wide")
     show_html(topics_html(corpus_map, recipe))
@@ -91,7 +96,7 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     ranks: dict[int, dict[str, Any]] = {}
     for rank, (point, title) in enumerate(zip(points, titles, strict=True), 1):
         if point >= 0:  # several hits of one document are one point
-            ranks.setdefault(point, {"point": point, "rank": rank, "title": title})
+            ranks.setdefault(point, {"point": point, "ranks": [], "title": title})["ranks"].append(rank)
     ui.run_javascript(f"sireMap.find({json.dumps({'hits': list(ranks.values()), 'steps': steps})})")
     if hits:
         show_html(_hits_html([(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)], question, recipe))
@@ -118,7 +123,7 @@ def topics_html(corpus_map: CorpusMap, recipe: str) -> str:
     for topic, label in enumerate(corpus_map.labels):
         target = f"/browse?{urlencode({'topic': topic, 'recipe': recipe}, errors='replace')}"
         documents = count(int((corpus_map.topics == topic).sum()), "document")
-        items.append(f"<li>{link(label, target)} <small>{documents}</small></li>")
+        items.append(f"<li><i data-topic></i>{link(label, target)} <small>{documents}</small></li>")
     return f'<h2>Topics</h2><ul class="names">{"".join(items)}</ul>'
 
 

@@ -91,7 +91,7 @@ body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;
 # The browser shows that it waits before the server knows of it; the server ends it (`question_field`).
 _WAITING = """
 const wait = () => document.body.classList.add('sire-waiting');
-document.addEventListener('click', event => { if (event.target.closest('.sire-ask button')) wait(); });
+document.addEventListener('click', event => { if (event.target.closest('.sire-ask button:first-of-type')) wait(); });
 document.addEventListener('keydown', event => {
   if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
 """
@@ -252,8 +252,14 @@ async def _painted(client: Client) -> None:
     await client.connected()
 
 
-def question_field(label: str, value: str, button: str, go: Callable[[], Awaitable[None]]) -> ui.input:
-    """A field with its button; the return key presses it."""
+def question_field(
+    label: str,
+    value: str,
+    button: str,
+    go: Callable[[], Awaitable[None]],
+    clear: Callable[[], Awaitable[None]] | None = None,
+) -> ui.input:
+    """A field with its button; the return key presses it, and a second button empties the field."""
 
     async def run() -> None:
         try:
@@ -264,6 +270,8 @@ def question_field(label: str, value: str, button: str, go: Callable[[], Awaitab
     with ui.row().classes("sire-wide sire-low sire-ask"):
         field = ui.input(label, value=value).classes("sire-grow").style("min-width:min(100%,320px)")
         ui.button(button, on_click=run)
+        if clear:
+            ui.button("Clear", on_click=clear).props("flat").bind_enabled_from(field, "value", bool)
     field.on("keydown.enter", run)
     return field
 
