@@ -1,29 +1,13 @@
 """Mistakes are said where they are made, not at the first search."""
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import TextNode
 
-import langchain_sire
 import llama_index_sire
 from sire_core.errors import EmbedderMismatchError
 from sire_core.index import Index
 from sire_core.types import Document as SireDocument
-
-
-def test_another_embedder_is_said_when_a_folder_is_opened(tmp_path):
-    langchain_sire.SireRetriever.from_documents(
-        [Document(page_content="Petra sails.")], DeterministicFakeEmbedding(size=16), path=tmp_path / "a", recipe="flat"
-    )
-    with pytest.raises(EmbedderMismatchError):
-        langchain_sire.SireRetriever.load(tmp_path / "a", DeterministicFakeEmbedding(size=32))
-    llama_index_sire.SireRetriever.from_documents(
-        [TextNode(text="Petra sails.")], embed_model=MockEmbedding(16), persist_dir=tmp_path / "b", recipe="flat"
-    )
-    with pytest.raises(EmbedderMismatchError):
-        llama_index_sire.SireRetriever.from_persist_dir(tmp_path / "b", embed_model=MockEmbedding(32))
 
 
 def test_another_length_of_vectors_under_the_same_name_is_said_when_a_folder_is_opened(tmp_path):

@@ -229,15 +229,6 @@ def test_a_step_is_on_the_screen_before_the_next_call_is_answered(folder):
     assert "Answer: Varn Harbour [2]\n" in lines
 
 
-def test_without_a_model_the_evidence_is_what_a_query_finds(tmp_path):
-    with Index(tmp_path / "ix", recipe="sirerag", chunker=None) as index:
-        index.build(demo_documents())
-    evidence = json.loads(run(tmp_path / "ix", QUESTION, "-k", 8, "--json").output)["hits"]
-    found = CliRunner().invoke(app, ["query", str(tmp_path / "ix"), QUESTION, "-k", "8", "--json"])
-    assert evidence == json.loads(found.output)
-    assert {hit["kind"] for hit in evidence} == {"chunk"}
-
-
 def test_a_slow_model_is_waited_for_as_long_as_was_said(folder):
     with ScriptedServer(script, latency=1.0) as server:
         gave_up = ask(folder, server, "--model-timeout", "0.2", "--timeout", "1.5", code=1)

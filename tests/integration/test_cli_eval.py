@@ -155,13 +155,6 @@ def test_a_sample_is_seeded_and_rows_are_reproducible(dataset, tmp_path):
     assert any(first != rows(seed, tmp_path / "a") for seed in (2, 3, 4))
 
 
-def test_flat_by_name_is_a_row_of_its_own(dataset, tmp_path):
-    run("eval", dataset, "-r", "flat", "--json", tmp_path / "r.json")
-    rows = {row["recipe"]: row for row in json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))}
-    assert list(rows) == ["bm25", "dense", "hybrid", "flat"]
-    assert rows["flat"]["recall"] == rows["dense"]["recall"]
-
-
 def test_recorded_extractions_are_used(dataset, tmp_path):
     recording = tmp_path / "recording.jsonl"
     rows = [{"id": d.id, "entities": [d.title], "triples": [], "model": "m"} for d in demo_documents()]

@@ -211,11 +211,6 @@ def test_nothing_that_a_model_was_asked_is_asked_again(dataset, server, tmp_path
         assert one[-1]["calls"]["search"] == two[-1]["calls"]["search"] == 1
 
 
-def test_answers_are_kept_only_where_somebody_answers(dataset, server, tmp_path):
-    words = ("eval", dataset, "-r", "flat", "--llm", "m", "--base-url", server.base_url)
-    assert "--answers keeps" in run(*words, "--answers", tmp_path / "a.jsonl", code=1).stderr
-
-
 def test_what_cannot_be_shown_is_refused_before_anything_is_asked(dataset, server, tmp_path):
     words = ("eval", dataset, "--llm", "m", "--base-url", server.base_url, "--answer", "single")
     picture = ("--plot", tmp_path / "p.svg")

@@ -44,12 +44,6 @@ async def test_trap_four_concurrent_retrievals_take_the_time_of_one(retriever):
     assert all(one == found[0] and len(one) == 2 for one in found)
 
 
-def test_batch_runs_sync_retrievals_beside_each_other(retriever):
-    start = time.perf_counter()
-    retriever.batch(["Who was it?"] * 4)
-    assert time.perf_counter() - start < 0.6
-
-
 async def test_a_ticking_task_keeps_its_beat(retriever):
     gaps = []
 

@@ -3,7 +3,6 @@
 import pytest
 from langchain_core.documents import Document
 from langchain_core.documents.compressor import BaseDocumentCompressor
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.retrievers import BaseRetriever
 
 from langchain_sire import SireRetriever
@@ -52,13 +51,6 @@ def test_an_ensemble_adds_the_scores_of_common_documents(ours, by):
     common = {d.id for d in first} & {d.id for d in second}
     assert common
     assert set(names[: len(common)]) == common
-
-
-def test_several_questions_give_each_document_once(ours):
-    model = FakeListChatModel(responses=["Who is Petra Quillon?\nWhat is The Salt Lantern?"])
-    many = retrievers.MultiQueryRetriever.from_llm(ours, model)
-    found = many.invoke("Petra Quillon?")
-    assert len({d.id for d in found}) == len(found) >= 2
 
 
 def test_merged_and_compressed_documents_keep_what_they_are(ours):

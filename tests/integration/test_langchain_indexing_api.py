@@ -97,13 +97,6 @@ async def test_everything_goes(run):
     assert run.store.invoke("Who?") == []
 
 
-async def test_trap_upserts_come_in_slices_and_are_built_once(run):
-    assert await run([_doc(f"{n}.txt", f"Passage number {n}.") for n in range(250)], "full") == (250, 0, 0, 0)
-    run.store.flush()
-    stats = run.store.index.stats()
-    assert (stats["documents"], stats["generation"]) == (250, 1)
-
-
 async def test_trap_metadata_that_is_not_json_is_refused(run):
     with pytest.raises(ValueError, match=r"JSON|json"):
         await run([Document(page_content="x", metadata={"source": "a", "score": np.float32(1)})])

@@ -1,12 +1,10 @@
 """Chains and the graph with `ChatOpenAI` over real HTTP: order, streaming, cancellation, connections."""
 
 import asyncio
-import json
 
 import pytest
 
 from langchain_sire import SireRetriever, create_ircot_chain, create_self_ask_chain
-from support.agent_server import AgentServer
 from support.faults import always, at_calls
 from support.langchain_demo import as_langchain, chats_over_http
 from support.scripted_server import ScriptedServer
@@ -92,18 +90,6 @@ async def test_faults_of_the_server_degrade(retriever, chat):
         assert "scripted server error" in result["note"]
     with ScriptedServer(_in_order(IRCOT), faults=at_calls({1: "fenced", 2: "trailing_comma"})) as server:
         assert create_ircot_chain(retriever, chat(server)).invoke(QUESTION)["answer"] == "In 1931 [1]"
-
-
-async def test_events_stream_the_tokens_of_the_inner_calls(retriever, chat):
-    with AgentServer(list(IRCOT)) as server:
-        chain = create_ircot_chain(retriever, chat(server))
-        events = [event async for event in chain.astream_events(QUESTION, version="v2")]
-        assert all(request.get("stream") for request in server.requests)
-    kinds = [event["event"] for event in events]
-    assert kinds.count("on_chat_model_start") == kinds.count("on_chat_model_end") == 3
-    said = "".join(e["data"]["chunk"].text for e in events if e["event"] == "on_chat_model_stream")
-    assert json.loads(IRCOT[0])["reasoning"] in said
-    assert events[-1]["data"]["output"]["answer"] == "In 1931 [1]"
 
 
 async def test_four_questions_at_once_take_the_time_of_one(retriever, chat):

@@ -9,7 +9,7 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Embedder
 from sire_core.testing.doubles import HashEmbedder
-from support.http_server import HttpRequest, HttpResponse
+from support.http_server import HttpResponse
 from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=3, base=0.01, cap=0.05, seed=0)
@@ -51,13 +51,6 @@ async def test_dimensions_prefixes_and_empty_texts() -> None:
     assert OpenAIEmbedder("text-embedding-3-small").dimension == 1536
 
 
-async def test_a_very_long_text_is_embedded_by_its_beginning() -> None:
-    with ScriptedServer() as server:
-        async with embedder(server, max_input_tokens=10) as model:
-            await model.embed(["x" * 1_000_000])
-        assert len(server.embedded[0][0]) == 40
-
-
 def broken(monkeypatch, server: ScriptedServer, responses: list[HttpResponse | None]) -> None:
     """Answer the first requests with these responses; None leaves one to the server."""
     real = server._embed
@@ -86,25 +79,6 @@ async def test_transient_faults_are_repeated(monkeypatch) -> None:
             assert model.meter.report().total.calls == 4
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"data": []}',
-        b'{"data": [{"index": 0, "embedding": [1.0, NaN]}]}',
-        b'{"data": [{"index": 0, "embedding": "not base64!"}]}',
-        b'{"data": [{"index": 0}]}',
-        b'{"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]}',
-        b'{"error": "no"}',
-    ],
-)
-async def test_nonsense_is_an_error_not_a_vector(monkeypatch, body: bytes) -> None:
-    with ScriptedServer() as server:
-        broken(monkeypatch, server, [HttpResponse(body=body)] * 9)
-        async with embedder(server) as model:
-            with pytest.raises(ModelError):
-                await model.embed(["a"])
-
-
 async def test_a_model_that_changes_its_length_is_noticed() -> None:
     with ScriptedServer() as server:
         async with embedder(server) as model:
@@ -130,10 +104,3 @@ async def test_limits_hold_for_batches() -> None:
             with pytest.raises(LimitExceededError, match="3 calls"):
                 await model.embed([str(n) for n in range(10)])
         assert len(server.embedded) <= 3
-
-
-async def test_the_models_endpoint() -> None:
-    with ScriptedServer() as server:
-        response = await server._handle(HttpRequest("GET", "/v1/models", b""))
-        assert b"scripted" in response.body
-        assert (await server._handle(HttpRequest("GET", "/v1/other", b""))).status == 404

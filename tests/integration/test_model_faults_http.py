@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 
 import openai
@@ -59,10 +58,6 @@ def chunks(count: int) -> list[Chunk]:
 
 def items(count: int) -> list[ChunkInContext]:
     return [ChunkInContext(chunk) for chunk in chunks(count)]
-
-
-def test_every_fault_has_its_place() -> None:
-    assert sorted(MENDED + REPAIRED + CUT + REPEATED + REFUSED) == sorted(FAULTS)
 
 
 async def build(model, store: CallStore, corpus: list[Chunk]):
@@ -319,14 +314,3 @@ def test_the_fingerprint_names_what_changes_answers_and_not_the_address() -> Non
     assert one == OpenAIChat("m", base_url="http://b/v1", concurrency=3, timeout=1).fingerprint == "openai:m"
     assert OpenAIChat("m", extra_body={"top_p": 0.1}).fingerprint != one
     assert OpenAIChat("m", revision="q4").fingerprint == "openai:m:q4"
-
-
-async def test_the_log_file_survives_and_the_most_active_is_counted(tmp_path) -> None:
-    path = tmp_path / "log.jsonl"
-    with ScriptedServer(latency=0.03, log_path=path) as server:
-        async with client(server, concurrency=64) as model:
-            await asyncio.gather(*(model.complete(Prompt("x", f"text {n}")) for n in range(128)))
-        assert server.most_active == 64
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [line["number"] for line in lines] == list(range(1, 129))
-    assert {line["data"] for line in lines} == {f"text {n}" for n in range(128)}

@@ -40,11 +40,6 @@ def test_one_word_of_a_name_is_not_merged_with_it():
     assert merged(found) == [("British Film Institute", "BFI")]
 
 
-def test_groups_do_not_grow_without_end():
-    groups = [[f"name {i}", f"name {i + 1}"] for i in range(10)]
-    assert sorted(map(len, merged(merge_aliases(groups, max_names=4)))) == [3, 4, 4]
-
-
 @given(st.lists(st.lists(NAMES, max_size=4), max_size=8), st.integers(1, 8))
 def test_every_name_has_one_canonical_name_in_its_group(groups, most):
     found = merge_aliases(groups, max_names=most)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.grouping import chained_hashes, ranges
 from sire_core.trees.clustering import neighbors_together, place_rows, soft_clusters
 
 
@@ -29,18 +28,6 @@ def test_rows_of_a_new_group_make_a_cluster_of_their_own():
     placed = place_rows(vectors, clusters)
     assert placed[:11] == clusters
     assert placed[11:] == [list(range(66, 72))]
-
-
-def test_a_cluster_that_shrank_to_one_row_is_dissolved():
-    vectors = groups(5, count=3)
-    clusters = [[0, 1, 2, 3, 4, 5], [6], [12, 13, 14, 15, 16, 17]]
-    kept = vectors[[*range(7), *range(12, 18)]]
-    rows = [[0, 1, 2, 3, 4, 5], [6], [7, 8, 9, 10, 11, 12]]
-    placed = place_rows(kept, rows, shrunk=[1])
-    assert placed[1] == []
-    assert sum(6 in members for members in placed) >= 1
-    assert place_rows(kept, rows) == rows  # a long text may be alone for good
-    assert len(clusters) == len(placed)
 
 
 def test_one_row_and_rows_without_any_likeness():
@@ -72,15 +59,3 @@ def test_every_row_has_a_place_and_clusters_only_grow(seed, size, data):
         assert set(was) <= set(now) or (now == [] and number in shrunk and len(was) == 1)
         assert now == sorted(set(now))
     assert placed == place_rows(vectors, clusters, shrunk)
-
-
-def test_hashes_of_runs_depend_on_order_and_on_nothing_beside_them():
-    values = np.arange(1, 7, dtype=np.uint64)
-    one, other = (
-        chained_hashes(values, np.array([2, 0, 4])),
-        chained_hashes(values[[1, 0, 2, 3, 4, 5]], np.array([2, 4])),
-    )
-    assert one[1] == 0
-    assert one[0] != other[0]
-    assert one[2] == other[1]
-    assert ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]

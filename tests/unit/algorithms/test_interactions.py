@@ -95,11 +95,6 @@ def test_oracle_I3_semantic_edges():
     assert semantic_pairs(*nearest, links="mutual")[0].tolist() == [[0, 1]]
 
 
-def test_no_neighbours_no_pairs():
-    assert semantic_pairs(np.zeros((0, 0), np.int64), np.zeros((0, 0)))[0].shape == (0, 2)
-    assert keyword_pairs(*rows([]))[0].shape == (0, 2)
-
-
 def test_oracle_I4_structural_edges():
     assert structural_pairs(["d0", "d0", "d0", "d1"], [0, 1, 2, 3]).tolist() == [[0, 1], [1, 2]]
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms import neighbors as module
 from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, nearest_neighbors, updated_neighbors
 
 
@@ -64,23 +63,6 @@ def test_updated_lists_are_those_of_a_search_of_everything(seed, near, k, kept, 
     assert positive(found.nearest(k)) == positive(nearest_neighbors(vectors[: kept + new], k))
 
 
-def test_a_small_change_does_not_compare_everything(monkeypatch):
-    vectors = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
-    known = full(vectors[:299], 3)
-    searched = []
-    search = module.largest_columns
-
-    def counting(scores, m):
-        searched.append(scores.size)
-        return search(scores, m)
-
-    monkeypatch.setattr(module, "largest_columns", counting)
-    origin = np.append(np.arange(299), -1)
-    lists, lost = known.renumbered(origin, np.arange(299))
-    updated_neighbors(vectors, lists, origin < 0, lost)
-    assert searched == [300]
-
-
 @pytest.mark.parametrize("size", [1, 2, 7, 2000])
 def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     rng = np.random.default_rng(size)
@@ -91,20 +73,6 @@ def test_approximate_neighbors_are_nearly_the_exact_ones(size):
     assert same >= 0.9 * sum(map(len, exact))
     assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
     assert positive(approximate_neighbors(vectors, 5)) == found
-
-
-def test_approximate_neighbors_of_who_was_found_by_others():
-    rng = np.random.default_rng(5)
-    vectors = rng.standard_normal((3000, 48)).astype(np.float32)
-    exact, _ = nearest_neighbors(vectors, 6)
-    indices, cosines = approximate_neighbors(vectors, 6)
-    assert not all(set(a) == set(b) for a, b in zip(exact.tolist(), indices.tolist(), strict=True))
-    lists = [set(row) for row in indices.tolist()]
-    for row, (others, scores) in enumerate(zip(indices.tolist(), cosines.tolist(), strict=True)):
-        for other, score in zip(others, scores, strict=True):
-            assert score <= cosines[other, -1] + 1e-6 or row in lists[other]
-    given = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float64)
-    assert np.allclose(np.einsum("id,imd->im", given, given[indices]), cosines, atol=1e-5)
 
 
 def test_approximate_neighbors_of_equal_rows_and_of_nothing():

@@ -53,18 +53,6 @@ def test_push_is_within_its_error_bound_of_networkx(case, follow, threshold, com
     assert found.scores.sum() + found.error == pytest.approx(1)
 
 
-@pytest.mark.skipif(not has_compiler(), reason="numba is not installed")
-@settings(deadline=None, max_examples=60)
-@given(case=weighted_graphs(), follow=st.floats(0, 0.95))
-def test_compiled_equals_plain(case, follow):
-    size, edges, seeds = case
-    graph = graph_of(size, edges)
-    one = personalized_pagerank(graph, seeds, follow, threshold=1e-4, compiled=True)
-    other = personalized_pagerank(graph, seeds, follow, threshold=1e-4, compiled=False)
-    assert one.scores == pytest.approx(other.scores, abs=1e-12)
-    assert one.error == pytest.approx(other.error, abs=1e-12)
-
-
 def test_bad_input_is_refused():
     graph = graph_of(2, [(0, 1, 1.0)])
     for seeds in ([0.0, 0], [-1.0, 2], [1.0], [np.nan, 1]):
@@ -78,12 +66,3 @@ def test_bad_input_is_refused():
         graph_of(2, [(0, 1, 0.0)])
     with pytest.raises(ConfigurationError, match="join"):
         graph_of(2, [(0, 2, 1.0)])
-
-
-def test_edges_of_a_node_are_probabilities_in_order():
-    graph = graph_of(3, [(0, 2, 3.0), (0, 1, 1.0), (2, 0, 7.0)])
-    targets, probabilities = graph.neighbors(0)
-    assert targets.tolist() == [1, 2]
-    assert probabilities.tolist() == [0.25, 0.75]
-    assert graph.neighbors(1)[0].tolist() == []
-    assert graph.size == 3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sire_core.errors import ConfigurationError
-from sire_core.trees.clustering import paper_clusters, soft_clusters, soft_labels, split_by_tokens
+from sire_core.trees.clustering import paper_clusters, soft_clusters, soft_labels
 
 needs_umap = pytest.mark.skipif(find_spec("umap") is None, reason="extra `paper` is not installed")
 
@@ -63,12 +63,3 @@ def test_paper_method_covers_every_row_and_repeats(vectors):
     assert [part.tolist() for part in first] == [part.tolist() for part in second]
     assert sorted({row for part in first for row in part.tolist()}) == list(range(len(vectors)))
     assert all(len(part) > 1 for part in first)
-
-
-@needs_umap
-def test_paper_method_under_the_token_guard():
-    parts = split_by_tokens(
-        range(24), [10] * 24, blobs(3, 8), 90, rng=np.random.default_rng(0), method="paper", neighbors=8
-    )
-    assert sorted({row for part in parts for row in part.tolist()}) == list(range(24))
-    assert all(10 * len(part) <= 90 for part in parts)

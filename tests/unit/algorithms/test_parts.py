@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import cut_line, packed, part_starts, text_length
+from sire_core.algorithms.text import cut_line, packed, text_length
 
 TEXTS = st.text(st.sampled_from("ab  .!?,\n字é"), max_size=80)
 
@@ -27,16 +27,6 @@ def test_sentences_stay_whole_where_they_fit():
         "Cid drank a lot of tea",
         "in the garden.",
     ]
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1), st.integers(1, 20))
-def test_parts_follow_each_other_within_the_room(lines, room):
-    lengths = [length for length, _ in lines]
-    starts = part_starts(lengths, [found for _, found in lines], room)
-    assert starts[0] == 0
-    assert starts == sorted(set(starts))
-    for start, end in zip(starts, [*starts[1:], len(lengths)], strict=True):
-        assert sum(lengths[start:end]) <= room or end == start + 1 or not sum(lengths[start + 1 : end])
 
 
 @pytest.mark.parametrize("text", ["a", "a ", "字", "... ", "A. b! "])

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_definition import clusters
 
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
@@ -12,7 +11,7 @@ from sire_core.recipes.smart.encoding_tree import (
     normalized_mutual_information,
     one_dimensional_entropy,
 )
-from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels, tree_information
+from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels
 
 
 def greedy_trees(graph, **settings):
@@ -49,38 +48,6 @@ def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, bloc
     assert [max(recovery(tree, part) for tree in trees) >= 0.9 for part in (first, second)] == [True, True]
 
 
-def test_one_view_per_partition():
-    rng = np.random.default_rng(5)
-    graph, _, second = two_partitions(200, (4, 4), (0.5, 0.2), 0)
-    inside = second[graph.edges[:, 0]] == second[graph.edges[:, 1]]
-    (only,) = greedy_trees(graph, kappa=1)
-    assert recovery(only, second) < 0.5
-    weights = np.where(inside, 1.0, 0.05)
-    extra = UndirectedGraph.from_edges(200, rng.integers(0, 200, (300, 2)))
-    trees = greedy_trees(graph, kappa=2, views={"semantic": graph.with_weights(weights), "other edges": extra})
-    assert max(recovery(tree, second) for tree in trees) >= 0.9
-
-
-def test_equal_seeds_give_equal_trees_and_no_tree_twice():
-    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
-    trees = greedy_trees(graph, kappa=4, seed=7)
-    assert trees == greedy_trees(graph, kappa=4, seed=7)
-    assert len(set(trees)) == len(trees) == 4
-    assert all(tree == tree.contracted() and tree.height <= 3 for tree in trees)
-
-
-def test_no_tree_is_nearly_empty_however_much_diversity_counts():
-    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
-    worth = [decoding_information(graph, tree) for tree in greedy_trees(graph, kappa=3, diversity=50.0)]
-    assert min(worth) >= 0.5 * max(worth)
-
-
-def test_diversity_lowers_what_trees_share():
-    graph, _, _ = two_partitions(240, (4, 4), (0.25, 0.2), 0)
-    alike, different = (greedy_trees(graph, kappa=2, diversity=weight) for weight in (0.0, 1.0))
-    assert tree_information(*different) < tree_information(*alike)
-
-
 @pytest.mark.parametrize(("size", "edges"), [(0, []), (1, []), (3, [(0, 1), (1, 2)]), (6, []), (5, [(2, 2)])])
 def test_too_little_to_abstract_is_a_root_only(size, edges):
     graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
@@ -98,31 +65,6 @@ def test_any_small_graph_gives_different_tidy_trees(size, pairs):
         assert tree == tree.contracted()
         assert tree.height <= 3
         assert all(tree.ancestors(int(vertex)) == () for vertex in np.flatnonzero(graph.degrees() == 0))
-
-
-def test_components_hang_off_the_root_and_isolated_vertices_too():
-    graph = UndirectedGraph.from_edges(7, np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)]))
-    first, *_ = greedy_trees(graph, kappa=3)
-    assert {(0, 1, 2), (4, 5, 6)} <= set(clusters(first).values())
-    assert first.ancestors(3) == ()
-
-
-def test_a_tree_of_a_root_only_shares_nothing():
-    tree = EncodingTree(4, (np.array([0, 0, 1, 1]),))
-    assert tree_information(tree, EncodingTree(4)) == 0
-    assert tree_information(tree, tree) == pytest.approx(1)
-    assert tree_information(tree, tree, mask=np.array([True, True, False, False])) == 0
-
-
-def ring(size):
-    return UndirectedGraph.from_edges(size, np.array([(at, (at + 1) % size) for at in range(size)]))
-
-
-def test_trees_that_differ_by_symmetry_alone_are_one():
-    """The two pairings of a ring are one tree turned; all that is left of six wanted trees differs in shape."""
-    trees = greedy_trees(ring(8), kappa=6, levels=1)
-    shapes = [sorted(np.bincount(tree.labels[0]).tolist()) for tree in trees]
-    assert len(shapes) == len({tuple(shape) for shape in shapes})
 
 
 def test_a_view_is_worth_what_its_own_tree_explains_of_it():

@@ -25,11 +25,6 @@ def test_a_word_of_too_many_names_links_none():
     assert len(similar_names(names, vectors, 0.5, max_names_per_word=6)[0]) == 15
 
 
-def test_no_names_have_no_pairs():
-    first, second, cosines = similar_names([], np.empty((0, 3), dtype=np.float32), 0.5)
-    assert len(first) == len(second) == len(cosines) == 0
-
-
 @given(
     st.lists(st.sampled_from(["red fox", "red", "fox den", "old den", "sea"]), max_size=12),
     st.floats(-1, 1),

@@ -10,10 +10,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
-    canonical_labels,
     decoding_information,
-    information_beyond_chance,
-    label_entropy,
     modularity,
     mutual_information,
     normalized_mutual_information,
@@ -175,42 +172,7 @@ def test_contracting_single_child_nodes_changes_no_entropy(case):
     assert sorted(vertices) == list(range(tree.size))
 
 
-def test_a_chain_keeps_its_lowest_node():
-    tree = EncodingTree(6, (labels_of("001123"), labels_of("000011"), labels_of("000011"), labels_of("000000")))
-    short = tree.contracted()
-    assert nested(short) == [[[0, 1], [2, 3]], [4, 5]]
-    assert short.ancestors(0) == ((1, 0), (2, 0))
-    assert short.ancestors(4) == ((2, 1),)
-
-
-def test_trees_are_equal_by_their_clusters():
-    assert EncodingTree(4, (labels_of("1100"),)) == EncodingTree(4, (labels_of("0011"),))
-    assert hash(EncodingTree(4, (labels_of("1100"),))) == hash(EncodingTree(4, (labels_of("0011"),)))
-    assert EncodingTree(4, (labels_of("0011"),)) != EncodingTree(4, (labels_of("0111"),))
-    assert EncodingTree(4) != "a tree"
-    assert canonical_labels(np.array([7, -3, 7, 2])).tolist() == [0, -1, 0, 1]
-
-
 @pytest.mark.parametrize("labels", [(labels_of("0011"), labels_of("0101")), (labels_of("001"),)])
 def test_levels_must_fit_and_nest(labels):
     with pytest.raises(ConfigurationError):
         EncodingTree(4, labels)
-
-
-def test_parallel_edges_add_up_and_loops_go():
-    graph = UndirectedGraph.from_edges(3, np.array([(1, 0), (0, 1), (2, 2), (1, 2)]), np.array([1.0, 2.0, 5.0, 4.0]))
-    assert graph.edges.tolist() == [[0, 1], [1, 2]]
-    assert graph.weights.tolist() == [3, 4]
-    assert graph.degrees().tolist() == [3, 7, 4]
-    starts, targets, weights = graph.rows()
-    assert (starts.tolist(), targets.tolist(), weights.tolist()) == ([0, 1, 3, 4], [1, 0, 2, 1], [3, 3, 4, 4])
-    assert graph.contracted(np.array([0, 0, 1])).weights.tolist() == [4]
-
-
-def test_unrelated_partitions_share_nothing_beyond_chance():
-    rng = np.random.default_rng(3)
-    one, two = rng.integers(0, 40, (2, 400))
-    assert mutual_information(one, two) > 1.5
-    assert information_beyond_chance(one, two) < 0.1
-    assert information_beyond_chance(one, one) > 0.5 * label_entropy(one)
-    assert information_beyond_chance(one[:0], two[:0]) == 0

@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
-import pytest
-
 from sire_core.algorithms.worker_pool import bounded_map
 
 
@@ -53,25 +51,6 @@ async def test_items_are_pulled_only_when_a_worker_is_free() -> None:
     assert pulled < 200
 
 
-async def test_results_before_an_error_are_yielded_first_and_nothing_new_begins() -> None:
-    begun = []
-
-    async def work(item: int) -> int:
-        begun.append(item)
-        await asyncio.sleep(0.02 if item == 1 else 0.001)
-        if item == 4:
-            raise ValueError("four")
-        return item
-
-    got = []
-    with pytest.raises(ValueError, match="four"):  # noqa: PT012 - the loop is what raises
-        async for batch in bounded_map(work, range(100), 2):
-            got += [item for item, _ in batch]
-    assert 1 in got  # it was under way when item 4 failed
-    assert sorted([*got, 4]) == sorted(begun)
-    assert len(begun) < 100
-
-
 async def test_leaving_early_cancels_what_is_under_way() -> None:
     cancelled = 0
 
@@ -91,20 +70,3 @@ async def test_leaving_early_cancels_what_is_under_way() -> None:
             break
     assert cancelled == 3
     assert len(asyncio.all_tasks()) == 1
-
-
-async def test_nothing_to_do() -> None:
-    async def work(item: int) -> int:
-        return item
-
-    assert await collect(bounded_map(work, [], 3)) == []
-
-
-async def test_a_cancelled_call_does_not_hang_the_consumer() -> None:
-    async def work(item: int) -> int:
-        if item == 3:
-            raise asyncio.CancelledError
-        return item
-
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(collect(bounded_map(work, range(10), 2)), 2)

@@ -7,7 +7,6 @@ import pytest
 
 from sire_core.errors import IndexLockedError
 from sire_core.index import Index
-from sire_core.models.sync import run_shielded
 from sire_core.storage.store import Store
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
@@ -60,12 +59,6 @@ async def test_the_event_loop_goes_on_while_the_index_commits(tmp_path, slow_com
         await reach(slow_commit, "begin")
         assert "end" not in slow_commit
         await build
-
-
-async def test_errors_and_results_of_finished_work():
-    assert await run_shielded(lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        await run_shielded(lambda: 1 // 0)
 
 
 async def test_a_build_that_is_cancelled_while_it_embeds_can_be_repeated(tmp_path):

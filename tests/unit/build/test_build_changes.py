@@ -85,49 +85,6 @@ def test_a_row_of_changes_equals_a_fresh_build(steps):
         check_invariants(grown, corpus)
 
 
-@SLOW
-@given(CORPORA.filter(bool))
-def test_one_by_one_and_back_again(documents):
-    with tempfile.TemporaryDirectory() as place:
-        path, fresh = Path(place, "grown"), Path(place, "fresh")
-        with index_at(path) as index:
-            for document in documents:
-                index.add([document])
-            with index_at(fresh) as other:
-                other.build(documents)
-            assert said(path) == said(fresh)
-            for document in documents:
-                index.delete([document.id])
-            assert read_contents(path).units == {}
-            assert index.search("anything") == []
-
-
-def test_an_update_keeps_the_place_in_the_corpus(tmp_path):
-    documents = [Document(f"d{i}", f"Alma met Boris {i}.") for i in range(4)]
-    with index_at(tmp_path / "a") as index:
-        index.build(documents)
-        index.update([replace(documents[1], text="Alma left Boris.")])
-    chunks = list(read_contents(tmp_path / "a").chunks.values())
-    assert [chunk.doc_id for chunk in chunks] == ["d0", "d1", "d2", "d3"]
-    assert chunks[1].text == "Alma left Boris."
-
-
-def test_nothing_is_written_when_nothing_changes(tmp_path):
-    documents = [Document(f"d{i}", f"Alma met Boris {i}.") for i in range(3)]
-    with index_at(tmp_path / "a") as index:
-        assert index.build(documents).generation == 1
-        for again in (index.build(documents), index.add(documents), index.update(documents[:1]), index.add([])):
-            assert (again.generation, again.added, again.updated, again.removed) == (1, 0, 0, 0)
-
-
-def test_changes_of_metadata_reach_filters(tmp_path):
-    with index_at(tmp_path / "a") as index:
-        index.build([Document("d0", "Alma met Boris.", metadata={"tenant": "red"}), Document("d1", "Ewa Fell slept.")])
-        index.update([Document("d0", "Alma met Boris.", metadata={"tenant": "blue"})])
-        assert index.search("Alma", filter={"tenant": "red"}) == []
-        assert {doc for hit in index.search("Alma", filter={"tenant": "blue"}) for doc in hit.doc_ids} == {"d0"}
-
-
 def test_mistakes_change_nothing(tmp_path):
     path = tmp_path / "a"
     documents = [Document("d0", "Alma met Boris."), Document("d1", "Ewa Fell slept.")]
@@ -142,15 +99,6 @@ def test_mistakes_change_nothing(tmp_path):
             index.build([Document("d9", "One."), Document("d9", "Two.")])
         assert read_contents(path) == before
         assert index.delete("d0").removed == 1
-
-
-@pytest.mark.parametrize("workers", [1, 8])
-def test_workers_and_folders_change_nothing(tmp_path, workers):
-    documents = [Document(f"d{i}", f"{NAMES[i % 6]} met {NAMES[i % 5]}. It was day {i}.") for i in range(30)]
-    with index_at(tmp_path / "a") as index, index_at(tmp_path / "b", workers=workers) as other:
-        index.build(documents)
-        other.build(documents)
-    assert read_contents(tmp_path / "a") == read_contents(tmp_path / "b")
 
 
 def test_another_seed_is_kept_by_the_folder(tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, StorageError
+from sire_core.errors import StorageError
 from sire_core.recipes import indexrag
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder
@@ -154,11 +154,6 @@ def test_a_store_holds_the_units_of_every_recipe_that_was_opened_with_it(tmp_pat
         index.drop_recipe("indexrag")
         assert held(store) == expected(index)
         assert len(store.rows) == 4
-
-
-def test_names_of_stores_differ():
-    with pytest.raises(ConfigurationError, match="same name"):
-        Index(mirrors=[DictStore(), DictStore()])
 
 
 @settings(max_examples=15, deadline=None)

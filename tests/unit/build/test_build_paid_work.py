@@ -35,12 +35,6 @@ def test_a_change_without_the_model_is_refused_and_loses_nothing(folder, change)
     assert contents(folder) == before
 
 
-def test_the_same_model_may_change_it(folder):
-    before = contents(folder)
-    Index(folder, embedder=HashEmbedder(), language_model=ScriptedModel()).delete(["a"])
-    assert contents(folder) != before
-
-
 def test_a_second_recipe_without_the_model_stands_beside(folder):
     before = contents(folder)
     Index(folder, recipe="raptor", embedder=HashEmbedder()).build(DOCUMENTS)

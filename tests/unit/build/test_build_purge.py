@@ -6,10 +6,9 @@ import sqlite3
 import pytest
 
 from sire_core.data import demo_documents
-from sire_core.errors import IndexLockedError, IndexMissingError
+from sire_core.errors import IndexLockedError
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
-from sire_core.storage.calls import CallStore
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
@@ -118,20 +117,3 @@ def test_a_snapshot_that_waits_for_the_collector_delays_nothing(tmp_path):
     finally:
         gc.enable()
     assert files_with_canary(tmp_path / "ix") == []
-
-
-def test_without_an_index_there_is_nothing_to_purge(tmp_path):
-    with pytest.raises(IndexMissingError):
-        Index(tmp_path / "ix").purge()
-
-
-def test_answers_go_with_the_first_of_their_passages():
-    store = CallStore()
-    store.put_answer("both", "1", sources=["a", "b"])
-    store.put_answer("one", "2", sources=["b"])
-    store.put_answer("none", "3")
-    store.keep_only(["b"])
-    assert [store.answer(key) for key in ("both", "one", "none")] == [None, "2", None]
-    store.keep_only([])
-    assert store.answer("one") is None
-    store.close()

@@ -1,14 +1,11 @@
 """What organizers ask of a model beside summaries of trees is in the estimate, too."""
 
 import pytest
-from pydantic import BaseModel, Field
 
 from sire_core import Document, Index
-from sire_core.build.estimate import DryRunModel, Estimate, least_value
-from sire_core.errors import ModelError
+from sire_core.build.estimate import Estimate
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.models.prices import CostRange
-from sire_core.protocols import Prompt
 from sire_core.recipes import indexrag, msrag, raptor
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
@@ -19,31 +16,6 @@ CORPUS = [
     )
     for i in range(24)
 ]
-
-
-class Inner(BaseModel):
-    name: str
-    sizes: list[int]
-
-
-class Outer(BaseModel):
-    inner: Inner
-    kind: str = Field(default="x")
-    share: float
-    maybe: int | None
-
-
-def test_the_least_value_fits_its_schema():
-    value = Outer.model_validate(least_value(Outer.model_json_schema()))
-    assert value == Outer(inner=Inner(name="", sizes=[]), share=0.0, maybe=0)
-
-
-async def test_a_schema_without_an_empty_value_is_an_error_of_the_model():
-    class Strict(BaseModel):
-        name: str = Field(min_length=3)
-
-    with pytest.raises(ModelError, match="Strict"):
-        await DryRunModel().complete(Prompt("do", "data"), schema=Strict)
 
 
 @pytest.mark.parametrize("recipe", [indexrag(), msrag(summaries="eager")])

@@ -44,19 +44,6 @@ def test_a_second_recipe_extracts_nothing_again_and_both_stay_in_step(tmp_path):
                 assert shared.search(question, 10) == alone.search(question, 10)
 
 
-def test_units_that_two_recipes_share_are_built_once(tmp_path):
-    steps = []
-    path = tmp_path / "a"
-    with index_at(path, sirerag()) as index:
-        index.build(DOCUMENTS)
-    with index_at(path, raptor(), progress=lambda stage, done, total: steps.append(stage)) as index:
-        index.build(DOCUMENTS)
-        assert index.stats()["recipes"] == ["sirerag", "raptor"]
-        assert set(index.stats()["kinds"]) == {"chunk", "sim_summary"}
-    with index_at(path, sirerag()) as index:
-        assert "aggregate" in index.stats()["kinds"]
-
-
 def test_the_latest_recipe_is_the_default_and_names_choose(tmp_path):
     path = tmp_path / "a"
     for recipe in (raptor(depth=1), raptor(depth=2), flat()):
@@ -143,18 +130,6 @@ def test_the_default_embedder_is_fitted_again_when_the_corpus_has_doubled(tmp_pa
         assert again.stats()["embedder"] == second
     fitted = LexicalEmbedder().fit([c.index_text for c in after.chunks.values()])
     assert fitted.fingerprint == second
-
-
-async def test_vectors_after_a_refit_are_those_of_the_new_fit(tmp_path):
-    path = tmp_path / "a"
-    with Index(path, recipe="flat") as index:
-        await index.abuild([Document(f"s{i}", d.text) for i, d in enumerate(DOCUMENTS[:10])])
-        await index.aadd([Document(f"l{i}", d.text) for i, d in enumerate(DOCUMENTS[10:25])])
-    found = read_contents(path)
-    fitted = LexicalEmbedder().fit([chunk.index_text for chunk in found.chunks.values()])
-    for unit in found.units.values():
-        (expected,) = await fitted.embed([unit.index_text])
-        assert max(abs(expected - [float(x) for x in memoryview(found.vectors[unit.id]).cast("f")])) < 1e-6
 
 
 @dataclass

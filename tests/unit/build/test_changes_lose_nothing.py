@@ -12,7 +12,6 @@ from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import flat
 from sire_core.storage.check import check_folder
-from sire_core.storage.pool import differing_metadata, shared_metadata
 from sire_core.types import Edge, Passage, Unit, UnitKind
 
 TEXTS = {
@@ -85,12 +84,6 @@ def test_true_is_not_one(tmp_path, stored):
     (hit,) = index.search("What is it?", 10, filter={"n": 1})
     assert hit.metadata["n"] is not True
     assert index.search("What is it?", 10, filter={"n": True}) == []
-
-
-def test_what_derived_units_share_tells_true_from_one():
-    assert shared_metadata([{"t": True, "n": 1}, {"t": 1, "n": 1.0}]) == {"n": 1}
-    (values,) = differing_metadata([{"t": True}, {"t": 1}, {"t": True}, {}]).values()
-    assert [(type(value), value) for value in values] == [(bool, True), (int, 1), (type(None), None)]
 
 
 def test_readers_go_on_when_a_writer_died_before_it_published(tmp_path):

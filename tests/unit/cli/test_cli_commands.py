@@ -59,22 +59,6 @@ def test_the_same_command_again_says_that_nothing_changed(index, source):
     assert "Nothing changed" in run("index", source, "--to", index).stdout
 
 
-def test_another_recipe_joins_the_folder_and_shares_what_is_there(index, source):
-    result = run("index", source, "--to", index, "-r", "raptor")
-    assert "Recipe raptor added" in result.stdout
-    assert "beside sirerag" in result.stdout
-    stats = json.loads(run("stats", index, "--json").stdout)
-    assert stats["recipes"] == ["sirerag", "raptor"]
-    assert stats["recipe"] == "raptor"
-    assert json.loads(run("stats", index, "-r", "sirerag", "--json").stdout)["kinds"]["aggregate"] > 0
-
-
-def test_stats_json_has_the_agreed_shape(index):
-    stats = json.loads(run("stats", index, "--json").stdout)
-    assert stats["units"] == sum(stats["kinds"].values())
-    assert stats["kinds"]["chunk"] == stats["chunks"] == stats["documents"] == 3
-
-
 def test_query_json_has_the_agreed_shape(index):
     hits = json.loads(run("query", index, "Who founded Brackwater Press?", "-k", 3, "--json", "--explain").stdout)
     assert len(hits) == 3
@@ -124,11 +108,6 @@ def test_a_filter_that_nothing_passes_is_no_error(index):
     assert result.stdout == ""
     assert "nothing in the index passes the filter" in result.stderr
     assert json.loads(run("query", index, "Ada Holm", "--filter", "year=3", "--json").stdout) == []
-
-
-def test_another_ranker(index):
-    hits = json.loads(run("query", index, "mayor", "--ranker", "bm25", "-k", 1, "--json").stdout)
-    assert hits[0]["path"][0]["step"].startswith("words:")
 
 
 def test_add_update_and_delete(index, tmp_path):
@@ -201,21 +180,6 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
     result = run(*(word.format(ix=index, docs=source) for word in words), code=code)
     assert result.stdout == ""
     assert message in result.stderr
-
-
-def test_an_index_in_a_hidden_folder_of_the_source_is_not_read_as_documents(source):
-    run("index", source, "--to", source / ".ix", "-r", "flat")
-    assert "Nothing changed" in run("index", source, "--to", source / ".ix").stdout
-
-
-def test_delete_with_purge_leaves_no_word_in_the_folder(index):
-    def holds(word):
-        return any(word in path.read_bytes() for path in index.rglob("*") if path.is_file())
-
-    assert holds(b"Brackwater Press stood")
-    run("delete", index, "m-2", "--purge")
-    assert not holds(b"Brackwater Press stood")
-    assert json.loads(run("stats", index, "--json").stdout)["documents"] == 2
 
 
 def test_stats_of_smart_and_of_trees_speak_plainly(index, source):

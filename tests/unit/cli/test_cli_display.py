@@ -35,15 +35,6 @@ def test_a_report_shows_its_title_once(tmp_path):
         assert all(any(title in line for line in lines if line.startswith("[")) for title in titles)
 
 
-def test_a_markdown_heading_that_is_the_title_is_shown_once(tmp_path):
-    page = tmp_path / "docs" / "marl.md"
-    page.parent.mkdir()
-    page.write_text("# The Marl\n\nA river below the hills.\n")
-    run("index", page.parent, "--to", tmp_path / "ix", "-r", "flat")
-    assert run("query", tmp_path / "ix", "river").stdout.count("The Marl") == 1
-    assert run("query", tmp_path / "ix", "river", "--json").stdout.count("# The Marl") == 1
-
-
 def test_numbers_agree_with_their_nouns(tmp_path):
     one = tmp_path / "one.jsonl"
     one.write_text(json.dumps({"id": "m-1", "text": "The Marl is a river."}))

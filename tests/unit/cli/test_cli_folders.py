@@ -98,14 +98,6 @@ def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
     assert len(ids(folder)) == 4
 
 
-def test_another_recipe_joins_without_the_other_sources(tmp_path, source, folder):
-    (tmp_path / "one.md").write_text("# One\n\nOne more page.")
-    result = run("index", tmp_path / "one.md", "--to", folder, "--recipe", "raptor")
-    assert "Recipe raptor added" in result.stdout
-    assert stats(folder)["documents"] == 4
-    assert sorted(stats(folder)["recipes"]) == ["flat", "raptor"]
-
-
 def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     (source / "press.md").unlink()
     (source / "new.md").write_text("# New\n\nA new page.")
@@ -157,21 +149,11 @@ def test_delete_in_a_script_says_that_it_did_not_ask(folder):
     assert len(ids(folder)) == 2
 
 
-def test_an_index_without_documents_has_no_passages(folder):
-    assert "flat: 0 passages in " in run("delete", folder, *ids(folder)).stdout
-    assert "()" not in run("stats", folder).stdout
-
-
 @pytest.mark.parametrize("command", ["query", "ask", "stats", "mcp", "export-training"])
 def test_commands_for_an_index_that_is_there_offer_no_recipe_for_a_new_folder(command):
     said = " ".join(run(command, "--help").stdout.replace("│", " ").split())
     assert "A recipe of the folder" in said
     assert "sire for a new folder" not in said.replace("`", "")
-
-
-def test_delete_asks_nobody_where_nobody_is(folder):
-    assert "  press.md" in run("delete", folder, "press.md").stderr  # what was named goes; it is shown
-    assert len(ids(folder)) == 2
 
 
 def test_sync_asks_nobody_where_nobody_is(source, folder):
@@ -241,26 +223,6 @@ def test_documents_are_listed_as_searches_find_them_by_title(tmp_path, where):
     hits = json.loads(run("query", tmp_path / "ix", "Which storm?", "--filter", where, "-k", "20", "--json").stdout)
     assert {found["id"] for found in listed} == {hit["metadata"]["source"] for hit in hits}
     assert [found["id"] for found in listed] == (["storms.md"] if where == "title=Storms" else ["calm.md"])
-
-
-def test_sync_needs_an_index(tmp_path, source):
-    assert "There is no index in" in run("sync", source, "--to", tmp_path / "typo", code=1).stderr
-    assert not (tmp_path / "typo").exists()
-
-
-def test_ids_do_not_depend_on_how_a_path_is_written(tmp_path, source, folder, monkeypatch):
-    before = ids(folder)
-    monkeypatch.chdir(tmp_path)
-    for words in (
-        (source,),
-        ("docs",),
-        ("./docs/",),
-        ("docs/../docs",),
-        ("docs/ada.md", "docs/press.md"),
-        (tmp_path / "docs" / "ada.md",),
-    ):
-        assert "Nothing changed" in run("index", *words, "--to", folder).stdout, words
-    assert ids(folder) == before
 
 
 def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
@@ -482,17 +444,3 @@ def test_eval_says_documents_and_passages_where_documents_are_cut(tmp_path, sour
     assert f"ix: 3 documents in {held} passages, 2 of 2 questions." in result.stderr
     assert f"**ix**: 3 documents in {held} passages, 2 questions" in result.stdout
     assert [(row["documents"], row["passages"]) for row in json.loads(rows.read_text())] == [(3, held)] * 3
-
-
-def test_eval_of_a_data_set_that_is_cut_counts_documents_first(tmp_path):
-    texts = {"a": "Ada Holm founded Brackwater Press. " * 40, "b": "Lindle lies on the Marl."}
-    records = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(records))
-    asked = {"id": "q", "question": "Who founded Brackwater Press?", "supporting": ["a"]}
-    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
-    result = run("eval", tmp_path, "-r", "flat", "--chunk-tokens", 64)
-    assert ": 2 documents, 1 of 1 question" in result.stderr
-    assert "2 documents in " in result.stdout
-    whole = run("eval", tmp_path, "-r", "flat")
-    assert ": 2 passages, 1 of 1 question" in whole.stderr
-    assert ": 2 passages, 1 question" in whole.stdout

@@ -1,6 +1,5 @@
 """What newcomers typed, and what they are told."""
 
-import json
 import socket
 
 import pytest
@@ -8,7 +7,6 @@ from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.cli.app import app
-from sire_core.models.embedders import model_name
 from support.command import run
 
 
@@ -113,20 +111,3 @@ def test_pictures_are_skipped_and_not_reported_as_failures(tmp_path):
     assert "1 file could not be read and was skipped:" in result.stderr
     assert "Skipped 2 files of types that are not read (2 .png)." in result.stderr
     assert "logo.png" not in result.stderr
-
-
-def test_the_time_of_reading_counts(tmp_path):
-    source = tmp_path / "docs"
-    source.mkdir()
-    (source / "marl.md").write_text("# The Marl\n\nA river.\n")
-    words = ["index", str(source), "--to", str(tmp_path / "ix"), "--json"]
-    seconds = json.loads(CliRunner().invoke(app, words).stdout)["seconds"]
-    assert next(iter(seconds)) == "reading"
-    assert seconds["reading"] > 0
-
-
-def test_an_embedder_is_named_without_digests():
-    assert model_name("lexical-svd/1:132b07cf4ad2c718cc63d9de") == "lexical"
-    assert model_name("langchain:FakeEmbeddings:answers-8-9999999999999999") == "langchain:FakeEmbeddings"
-    assert model_name("answers-8-9999999999999999") == "answers-8-9999999999999999"
-    assert model_name("openai:text-embedding-3-small") == "openai:text-embedding-3-small"

@@ -16,7 +16,7 @@ from sire_core.errors import ConfigurationError, CorpusError, StorageError
 from sire_core.models.sync import run_sync
 from sire_core.recipes import recipe_by_name
 from sire_core.serve.page.explorer import ExplorerQuery
-from sire_core.settings import UntrustedText, from_page
+from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Document
 
@@ -42,12 +42,6 @@ def test_values_of_settings_are_json_or_words():
     }
 
 
-@pytest.mark.parametrize("word", ["depth", "=2", " =2"])
-def test_a_setting_without_key_or_sign_is_refused(word):
-    with pytest.raises(ConfigurationError, match="key=value"):
-        parse_settings([word])
-
-
 def test_a_missing_checkpoint_is_named_before_a_missing_library(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     made = {"recipe": "iier", "settings": {"scorer": "neural", "checkpoint": str(tmp_path / "chains")}}
@@ -56,11 +50,6 @@ def test_a_missing_checkpoint_is_named_before_a_missing_library(tmp_path, monkey
     (tmp_path / "chains").write_bytes(b"weights")
     with pytest.raises(ConfigurationError, match=r"pip install safetensors$"):  # torch is not needed to search
         open_index(IndexOptions(writes=True, **made))
-
-
-def test_a_setting_that_is_given_twice_is_refused():
-    with pytest.raises(ConfigurationError, match="tau is given twice"):
-        parse_settings(["tau=3", "max_docs=2", " tau =4"])
 
 
 @pytest.mark.parametrize(
@@ -177,14 +166,6 @@ def test_a_setting_of_the_build_finds_the_recipe_that_was_built_with_it(tmp_path
         assert index.search("maps", 1)
 
 
-def test_another_ranker_keeps_the_settings_that_the_recipe_was_built_with(tmp_path):
-    build(folder=tmp_path, recipe="raptor", settings={"depth": 1, "summary_tokens": 30})
-    with open_index(IndexOptions(folder=tmp_path, ranker="bm25")) as index:
-        steps = {step.step for hit in index.search("maps", 5) for step in hit.path}
-    assert any(step.startswith("words:") for step in steps)
-    assert not any(step.startswith("vector:") for step in steps)
-
-
 @pytest.fixture
 def asked_on_page(tmp_path, monkeypatch):
     """Searches of the page of `sire explore`, as started with some words, over `flat` and a `sire` that names a model."""
@@ -233,20 +214,6 @@ def test_what_explore_is_told_holds_in_every_search_of_the_page(asked_on_page):
     for words, reason in (("damping=0.5", "no setting 'damping'"), ("max_names=9", "decides what is built")):
         code, said, _ = asked_on_page(("--set", words))
         assert (code, reason in said) == (1, True), said
-
-
-def test_a_page_may_set_words_that_name_nobody():
-    for recipe, settings in (
-        ("flat", {"instruction": "briefly"}),
-        ("indexrag", {"instruction": "briefly"}),
-        ("sirerag", {"instruction": "briefly"}),
-        ("smart", {"perspective": "1", "cap": "third"}),
-    ):
-        assert {**recipe_by_name(recipe, **from_page(settings)).config, **settings} == recipe_by_name(
-            recipe, **settings
-        ).config
-    with pytest.raises(ConfigurationError, match="cap is one of third or a whole number of at least 0 or None"):
-        recipe_by_name("smart", **from_page({"cap": "half"}))
 
 
 @pytest.mark.parametrize(

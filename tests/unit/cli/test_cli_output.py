@@ -6,19 +6,12 @@ import sys
 
 import pytest
 
-from sire_core.algorithms.pluralize import count, count_units, shorten
-from sire_core.cli.output import note, prepare_streams, say, say_json, some
+from sire_core.cli.output import prepare_streams, say, say_json
 
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-def test_results_and_notes_go_to_their_streams(capsys):
-    say("result")
-    note("aside")
-    assert capsys.readouterr() == ("result\n", "aside\n")
 
 
 def test_passages_are_neither_markup_nor_terminal_control(capsys):
@@ -40,11 +33,6 @@ def test_a_terminal_gets_style_and_wrapped_lines_with_their_indent(monkeypatch):
     assert " ".join(" ".join(lines).split()) == "[red]one[/red] two three four five six seven eight"
 
 
-def test_without_a_terminal_a_line_stays_one_line(capsys):
-    say("word " * 100 + "end", indent=2)
-    assert capsys.readouterr().out.count("\n") == 1
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_json_is_json_in_every_encoding(monkeypatch, encoding):
     raw = io.BytesIO()
@@ -60,15 +48,3 @@ def test_a_stream_that_cannot_encode_gets_escapes(monkeypatch):
     prepare_streams()
     say("Žižek")
     assert raw.getvalue() == b"\\u017di\\u017eek\n"
-
-
-def test_small_words():
-    assert count(1, "unit") == "1 unit"
-    assert count(6119, "document") == "6,119 documents"
-    assert count_units({"entity": 2, "chunk": 1, "summary": 1}) == "4 units (1 passage, 2 entities, 1 summary)"
-    assert [count_units({"chunk": n}) for n in (1, 2)] == ["1 passage", "2 passages"]
-    assert count_units({}) == "0 passages"
-    assert count_units({"chunk": 8444}, 8667) == "8,667 passages, 8,444 distinct"
-    assert some(["a", "b", "c"], 2) == "a, b, and 1 more"
-    assert shorten("one  two\nthree, four", 12) == "one two ..."
-    assert shorten("one\ntwo", 12) == "one two"

@@ -132,17 +132,7 @@ def test_what_is_worse_than_the_heuristic_is_said(tmp_path, monkeypatch):
     assert "stay with scorer=heuristic" in said
 
 
-def test_a_target_in_no_folder(tmp_path):
-    pytest.importorskip("torch", reason="the torch extra is missing")
-    data = data_set(tmp_path / "painters")
-    assert "in a folder that exists" in run("train-chains", data, "--to", tmp_path / "no" / "x", code=1).stderr
-
-
 def test_without_torch_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     result = run("train-chains", data_set(tmp_path / "painters"), "--to", tmp_path / "x", code=1)
     assert 'pip install "sire-rag[torch]"' in result.stderr
-
-
-def test_the_help_names_the_extra():
-    assert "sire-rag[torch]" in "".join(run("train-chains", "--help").stdout.split())

@@ -1,7 +1,6 @@
 """Filters on the ids of documents and passages, and on titles."""
 
 import logging
-import time
 
 import pytest
 
@@ -146,26 +145,6 @@ def test_the_title_of_a_document_keeps_out_the_passages_that_were_cut_at_its_hea
         index.update([Document("sec", text, "Open")])
         assert index.search("Boris", 9, filter="title=Secret") == []
         assert len(index.search("Boris", 9, filter="title in [Open, Public]")) == len(index.search("Boris", 9))
-
-
-def test_metadata_that_have_a_title_are_matched_once_each_as_under_any_other_key():
-    documents = [
-        Document(f"d{n}", "", f"T{n}", {"title": f"T{n}", "name": f"T{n}"}, tuple(f"Text {n} {m}." for m in range(40)))
-        for n in range(100)
-    ]
-    index = Index(recipe="flat")
-    index.build(documents)
-    view = index.view()
-
-    def seconds(where):
-        asked = parse_filter(where)
-        assert view.passing_chunks(asked).sum() == 40
-        start = time.perf_counter()
-        for _ in range(3):
-            view.passing_chunks(asked)
-        return time.perf_counter() - start
-
-    assert min(seconds("title=T7") for _ in range(5)) < 8 * min(seconds("name=T7") for _ in range(5))
 
 
 def test_a_hint_names_every_key_once(caplog):

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from sire_core import Document, Index
-from sire_core.cli.output import bar
 from sire_core.progress import Bars, progress_of
 from sire_core.testing.contracts import sample_corpus
 from sire_core.testing.doubles import ScriptedModel
@@ -64,10 +63,3 @@ def test_every_stage_of_a_build_begins_at_nothing_and_ends_with_all():
     for found in stages.values():
         assert found[0][0] == 0
         assert found[-1][0] == found[-1][1]
-
-
-def test_bars_of_shares():
-    assert bar(0.5, 4) == "\u2588\u2588\u2591\u2591"
-    assert bar(0.001, 4) == "\u2588\u2591\u2591\u2591"
-    assert bar(0, 2) == "\u2591\u2591"
-    assert bar(7, 2) == "\u2588\u2588"

@@ -6,7 +6,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, recipe_by_name
-from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting, setting_texts
+from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,6 @@ class Mill:
 def test_values_are_refused_with_what_is_allowed(given, message):
     with pytest.raises(ConfigurationError, match=message):
         Mill(**given)
-
-
-def test_values_that_fit_pass():
-    assert Mill(stones=9, speed=None, grain="oat", kinds=(), wind=False).stones == 9
-    assert Mill(speed=3).speed == 3
-
-
-def test_the_meaning_of_a_setting_is_its_docstring():
-    assert setting_texts(Mill)["stones"] == "How many stones turn."
-    assert list(setting_texts(Mill)) == ["stones", "speed", "grain", "kinds", "wind"]
 
 
 def test_parts_give_a_recipe_its_settings():

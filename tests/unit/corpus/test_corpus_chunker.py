@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.corpus.chunker import SentenceChunker, chunk_document, joined
 from sire_core.errors import ConfigurationError
-from sire_core.types import Document, Passage, chunk_id
+from sire_core.types import Document, Passage
 
 PROSE = (
     'The mill burned in 1790. It was rebuilt by Dr. Ames; nobody asked why!\n\n"Was it cheap?" she said.  '
@@ -84,14 +84,6 @@ def test_a_chunk_is_a_verbatim_slice():
     assert SentenceChunker().split(f"\n {PROSE}\n") == [PROSE]
 
 
-def test_overlap_repeats_the_last_sentence():
-    text = "One two three four. Five six seven. Eight nine ten."
-    assert SentenceChunker(max_tokens=9, overlap_tokens=4).split(text) == [
-        "One two three four. Five six seven.",
-        "Five six seven. Eight nine ten.",
-    ]
-
-
 def test_pieces_of_a_long_sentence_are_not_repeated():
     text = "Start. one two, three four, five six, seven eight."
     assert SentenceChunker(max_tokens=6, overlap_tokens=5).split(text) == [
@@ -155,11 +147,6 @@ def test_long_code_is_cut_between_its_lines():
     assert [line for line in cut if "call" in line] == code.split("\n")[1:-1]
 
 
-def test_slices_tell_where_a_chunk_was_cut():
-    for piece in SentenceChunker(60, 8).slices(STAFF):
-        assert piece.text.removeprefix(f"{HEAD}\n") == STAFF[piece.start : piece.end].removeprefix(f"{HEAD}\n")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -173,13 +160,6 @@ def test_joined_chunks_are_the_text_even_where_it_repeats_itself(text):
     for chunker in (SentenceChunker(50, 16), SentenceChunker(50, 0), SentenceChunker(64, 40)):
         passages = [Passage(chunk.text) for chunk in chunk_document(Document("d", text), chunker)]
         assert joined(passages, chunker).split() == text.split()
-
-
-@pytest.mark.parametrize("text", ["", " \n\t "])
-def test_no_text_no_chunks(text):
-    assert SentenceChunker().split(text) == []
-    assert chunk_document(Document("d", text), SentenceChunker()) == ()
-    assert chunk_document(Document("d", text), None) == ()
 
 
 @pytest.mark.parametrize(
@@ -196,22 +176,6 @@ def test_no_text_no_chunks(text):
 def test_settings_are_checked(given_settings, named):
     with pytest.raises(ConfigurationError, match=named):
         SentenceChunker(**given_settings)
-
-
-def test_fingerprint_names_the_settings():
-    prints = {SentenceChunker(m, o).fingerprint for m in (100, 200) for o in (0, 10)}
-    assert len(prints) == 4
-    assert SentenceChunker().settings() == {"max_tokens": 512, "overlap_tokens": 64}
-    assert SentenceChunker(100, 10).fingerprint == SentenceChunker(100, 10).fingerprint
-
-
-def test_chunk_document_cuts_and_numbers():
-    document = Document("d1", "One two three. Four five six.", "Numbers", {"tenant": "a"})
-    chunks = chunk_document(document, SentenceChunker(4, 0))
-    assert [chunk.text for chunk in chunks] == ["One two three.", "Four five six."]
-    assert [chunk.position for chunk in chunks] == [0, 1]
-    assert [chunk.id for chunk in chunks] == [chunk_id("d1", n, "Numbers", c.text) for n, c in enumerate(chunks)]
-    assert all((c.doc_id, c.title, c.metadata) == ("d1", "Numbers", {"tenant": "a"}) for c in chunks)
 
 
 def test_given_chunks_are_taken_as_they_are():

@@ -105,11 +105,6 @@ def test_tables_and_images_are_passages_that_refer_to_the_object():
     assert (found.tables, found.images, found.described) == (1, 1, 0)
 
 
-def test_documents_with_passages_of_their_own_are_left_alone():
-    document = Document("d", chunks=(TABLE,))
-    assert split_media([document]).documents == (document,)
-
-
 def test_images_without_words_are_known_by_their_file_name():
     (document,) = split_media([Document("d", "![](img/harbor-map_2.png)")]).documents
     assert document.chunks == ("Image: harbor map 2",)
@@ -123,12 +118,6 @@ def test_long_tables_are_cut_between_rows_with_their_header():
     assert all(chunk.startswith("| pier | built |\n|---|---|\n| pier ") for chunk in document.chunks)
     assert "\n".join("\n".join(chunk.split("\n")[2:]) for chunk in document.chunks) == rows
     assert [entry["kind"] for entry in document.metadata["media"]] == ["table"] * len(document.chunks)
-
-
-def test_metadata_that_somebody_else_called_media_do_no_harm():
-    assert media_of("c", {"media": "print"}) is None
-    assert media_of("c", {"media": ["print"]}) is None
-    assert media_of("c", {}) is None
 
 
 @pytest.fixture
@@ -148,12 +137,6 @@ async def test_a_vision_model_describes_images(folder):
     (prompt,) = model.prompts
     assert prompt.images == (PIXEL,)
     assert "A map of the piers" in prompt.data
-
-
-async def test_without_a_model_nothing_is_asked(folder):
-    assert await describe_images([Document("piers.md", TEXT)], None, folder) == split_media(
-        [Document("piers.md", TEXT)]
-    )
 
 
 async def test_an_image_that_stands_twice_is_described_once(folder):

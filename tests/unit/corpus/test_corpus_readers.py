@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -267,16 +265,6 @@ def test_a_20_mb_line(tmp_path):
     corpus = read_documents([path])
     assert [len(d.text) for d in corpus.documents] == [20_000_000, 1]
     assert time.process_time() - start < 5
-
-
-def test_importing_is_light():
-    code = (
-        "import sys, sire_core.corpus, sire_core.data; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'pydantic', 'asyncio', 'sqlite3', 'faiss'} & set(sys.modules); "
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.data

@@ -191,11 +191,6 @@ def test_a_fence_ends_where_markdown_ends_it(code):
     assert pieces_of(text)[-2:] == [Piece("heading", "Order"), Piece("prose", "First come, first served.")]
 
 
-def test_what_reads_pieces_leaves_out_the_same_comments():
-    text = "```\n<!-- kept -->\n```\n\nIvo <!-- gone\nand gone --> Tarn.\n\nIt starts with <!-- here."
-    assert [piece.text for piece in pieces_of(text)] == ["<!-- kept -->", "Ivo Tarn.", "It starts with <!-- here."]
-
-
 def test_chunks_carry_the_path_that_all_of_their_text_stands_under():
     assert [title for title, _ in titles(PAGE, max_tokens=40, overlap_tokens=0)] == [
         "Queue > queue.claim(*, wait=10)",

@@ -18,17 +18,6 @@ class Label(str, enum.Enum):
     RED = "red"
 
 
-def test_good_documents_pass_unchanged():
-    documents = [
-        Document("a", "x", "T", {"n": 1, "l": [1, {"k": None}]}),
-        Document("b", chunks=("p", "q")),
-        Document("c"),
-    ]
-    assert check_documents(documents) == tuple(documents)
-    assert check_documents(iter(documents)) == tuple(documents)
-    assert check_documents([]) == ()
-
-
 def test_values_become_plain():
     (document,) = check_documents(
         [Document(Label.RED, "a\0\ud800", metadata={"t": (1, 2), "l": Label.RED}, chunks=["p"])]
@@ -43,13 +32,6 @@ def test_metadata_is_copied():
     (document,) = check_documents([Document("a", metadata=metadata)])
     metadata["tags"].append("b")
     assert document.metadata == {"tags": ["a"]}
-
-
-def test_identical_repeats_are_merged():
-    assert check_documents([Document("a", "x"), Document("b", "x"), Document("a", "x")]) == (
-        Document("a", "x"),
-        Document("b", "x"),
-    )
 
 
 def test_contradictions_list_the_ids():

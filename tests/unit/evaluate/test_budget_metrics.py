@@ -22,13 +22,6 @@ def test_context_is_cut_at_the_budget_and_the_last_text_is_truncated():
     assert scorer(100).context(["one", "two three"]).tokens == 3
 
 
-def test_recall_counts_passages_whose_whole_text_is_inside():
-    texts = ["Ann was born in Rome.", "Rome lies in Italy."]
-    assert scorer(11).recall(scorer(11).context(texts), ["d1", "d2"]) == 1
-    assert scorer(10).recall(scorer(10).context(texts), ["d1", "d2"]) == 0.5
-    assert scorer(5).recall(scorer(5).context(texts), ["d1", "d2"]) == 0
-
-
 def test_a_synthetic_text_counts_only_where_it_quotes_the_passage():
     quoting = scorer(99).context(["Summary: Ann was  born in Rome. Rome lies in a country."])
     assert scorer(99).recall(quoting, ["d1", "d2"]) == 0.5
@@ -38,20 +31,12 @@ def test_a_passage_split_over_neighboring_hits_counts():
     assert scorer(99).recall(scorer(99).context(["Bo likes", "tea."]), ["d4"]) == 1
 
 
-def test_an_empty_or_unknown_passage_is_never_inside():
-    assert scorer(9).recall(scorer(9).context(["x"]), ["d3", "unknown"]) == 0
-
-
 def test_answers_are_found_at_token_boundaries_after_normalization():
     context = scorer(99).context(["He moved to Norway in", "the 1561's."])
     assert scorer(9).answer(context, ["in the 1561's"]) == 1
     assert scorer(9).answer(context, ["Nor"]) == 0
     assert scorer(9).answer(context, ["Nor", "NORWAY!"]) == 1
     assert scorer(9).answer(context, ["He"]) == scorer(9).answer(context, ["1561s"]) == 1
-
-
-def test_an_answer_behind_the_cut_is_not_found():
-    assert scorer(2).answer(scorer(2).context(["Ann was born in Rome."]), ["Rome"]) == 0
 
 
 @pytest.mark.parametrize("answers", [(), ("yes",), ("No.", "none at all"), ("noanswer",), ("the",)])
@@ -82,10 +67,3 @@ def test_cached_pieces_equal_the_plain_definition(parts, budget):
     assert context.text == " ".join(whole.split())
     assert context.answer_text == normalize_answer(whole)
     assert context.tokens == count_tokens(whole) <= budget
-
-
-@given(st.text(max_size=40), st.integers(0, 12))
-def test_truncation_is_a_prefix_with_that_many_tokens(text, tokens):
-    cut = truncate_tokens(text, tokens)
-    assert text.startswith(cut)
-    assert count_tokens(cut) == min(tokens, count_tokens(text))

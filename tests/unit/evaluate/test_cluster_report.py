@@ -27,12 +27,6 @@ def test_oracle_S2_as_a_report():
     assert repeated.candidates == report.supporting
 
 
-def test_nothing_found_has_no_overlap():
-    report = compare_clusters([[0, 1]], [[2, 3]], [[0, 4]], [], 5)
-    assert (report.supporting, report.overlap) == ((0.0, 0.0), (None, None))
-    assert "| similarity " in report.table()
-
-
 THEMES = (
     "bridge river steel span",
     "violin concerto sonata strings",
@@ -57,12 +51,6 @@ async def test_passages_are_clustered_by_text_and_by_topic():
     assert report.supporting == (pytest.approx(200 / 3), pytest.approx(200 / 3))
     assert report.candidates == (pytest.approx(100 / 3), pytest.approx(100 / 3))
     assert report == await evaluate_clusters(DATASET, LexicalEmbedder())
-
-
-async def test_topics_of_a_model_count_instead():
-    topics = [f"topic {'one' if i < 8 else 'two'}" for i in range(16)]
-    report = await evaluate_clusters(DATASET, HashEmbedder(), topics=topics)
-    assert report.supporting[1] == 100.0
 
 
 async def test_refusals():

@@ -88,11 +88,6 @@ def test_one_id_for_two_questions_in_two_files_is_refused(folder):
         load_dataset(folder)
 
 
-def test_texts_of_ready_cut_documents_are_their_chunks():
-    dataset = DataSet("x", (Document("d", text="ignored", chunks=("One.", "Two.")),), ())
-    assert dataset.texts == {"d": "One. Two."}
-
-
 def questions(count):
     return tuple(Question(f"q{i}", "?", supporting=("d1",)) for i in range(count))
 

@@ -12,7 +12,6 @@ from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.report import format_table
 from sire_core.evaluate.retrieval import all_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
-from sire_core.evaluate.rows import fold
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.types import Passage
 
@@ -58,12 +57,6 @@ async def measured(dataset, **settings):
         return await evaluate(index, dataset, EvalConfig(**settings))
 
 
-def test_marks_and_white_space_do_not_count():
-    assert fold("A **bold**\n  word, `code` and [a link](http://x.example/a_b)") == "a bold word, code and a link"
-    assert fold(":class:`~a.b.Pool` and `Text <http://x.example>`_") == fold("`a.b.Pool` and Text")
-    assert fold("| a | b |") == fold("a b")
-
-
 def test_metrics_count_needs_and_any_passage_meets_one():
     gold = (frozenset({"p1", "p2"}), frozenset({"p3"}), frozenset())
     ranking = ["x", "p2", "p1", "p3"]
@@ -103,13 +96,6 @@ async def test_passages_of_a_frameworks_splitters_hold_the_quotes_too(folder, ch
     assert all(passage.id for document in dataset.documents for passage in document.passages)
     row = await measured(dataset)
     assert row.by_documents()["several"] == 100
-
-
-def test_headings_of_the_splitter_are_metadata(folder):
-    pytest.importorskip("langchain_text_splitters")
-    last = load_dataset(folder, "langchain").documents
-    lamp = [d.metadata for d in last if d.metadata.get("Header 2")]
-    assert lamp[0] == {"source": "light.md", "Header 1": "Lighthouse", "Header 2": "Lamp"}
 
 
 async def test_gold_may_be_ids_of_passages():

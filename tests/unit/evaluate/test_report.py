@@ -1,6 +1,5 @@
 """Comparing rows and writing them down."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -43,22 +42,6 @@ def test_bootstrap_interval_matches_the_normal_approximation():
     assert interval.low == pytest.approx(50 - half, abs=0.3)
     assert interval.high == pytest.approx(50 + half, abs=0.3)
     assert interval.significant
-
-
-def test_bootstrap_pairs_questions_so_equal_rows_differ_by_nothing():
-    found = np.arange(50) % 3 == 0
-    interval = paired_bootstrap(row(found), row(found))
-    assert (interval.difference, interval.low, interval.high) == (0, 0, 0)
-    assert not interval.significant
-
-
-def test_bootstrap_is_seeded_and_signed():
-    better, worse = row([1, 1, 0, 1, 0, 1]), row([1, 0, 0, 0, 1, 1])
-    interval = paired_bootstrap(better, worse, samples=1200, seed=5)
-    assert interval == paired_bootstrap(better, worse, samples=1200, seed=5)
-    assert interval.difference == pytest.approx(100 / 6)
-    assert paired_bootstrap(worse, better).difference == pytest.approx(-100 / 6)
-    assert not interval.significant
 
 
 def test_bootstrap_refuses_rows_over_different_questions():
@@ -138,21 +121,6 @@ def test_table_has_a_block_per_data_set_and_a_line_per_row():
     ]
     assert len({len(line) for line in table.splitlines()[2:6]}) == 1  # columns are aligned
     assert format_table([]) == ""
-
-
-def test_table_columns_cover_the_cut_offs_of_every_row():
-    lines = format_table([row([1], ks=(1,), budget=None), row([0], ks=(3,), budget=None)]).splitlines()
-    assert lines[0] == "**toy**: 5 passages, 1 question"
-    header = [cell.strip() for cell in lines[2].split("|")]
-    assert {"R@1", "R@3", "all@1", "R@1 literal"} <= set(header)
-
-
-def test_rows_are_replaced_in_one_step(tmp_path):
-    path = tmp_path / "rows.json"
-    write_rows(path, [row([1, 0])])
-    write_rows(path, [row([1, 0]), row([1, 1])])
-    assert json.loads(path.read_text(encoding="utf-8")) == [row([1, 0]).as_json(), row([1, 1]).as_json()]
-    assert [file.name for file in tmp_path.iterdir()] == ["rows.json"]
 
 
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):

@@ -38,14 +38,6 @@ def test_json_round_trip_is_exact(made):
     assert from_json(to_json(made)) == made
 
 
-def test_json_is_compact_and_stable():
-    made = record(entities=(Entity("n1", "Ada"),), facts=(Fact("f1", "Ada slept.", ("n1",), answer="Ada slept."),))
-    assert to_json(made) == (
-        '{"schema":"extract/1","hash":"","model":"m","prompt":"p","status":"ok",'
-        '"entities":[{"id":"n1","name":"Ada"}],"facts":[{"id":"f1","text":"Ada slept.","entities":["n1"]}]}'
-    )
-
-
 def test_json_keeps_letters_and_survives_lone_surrogates():
     assert "Zoë" in to_json(record(topic="Zoë"))
     broken = record(topic="a\ud800b")
@@ -98,16 +90,6 @@ def test_triples_keep_literals_and_resolve_names():
     assert dropped == 0
 
 
-def test_facts_get_ids_answers_and_text():
-    made = record(facts=(Fact("f1", "One."), Fact("f1", "Two.", question=" q? "), Fact("f9", "  ")))
-    cleaned, _ = validate(made, chunk())
-    assert [(fact.id, fact.text, fact.answer, fact.question) for fact in cleaned.facts] == [
-        ("f1", "One.", "One.", ""),
-        ("f2", "Two.", "Two.", "q?"),
-    ]
-    assert cleaned.hash == chunk().hash
-
-
 def test_keywords_are_verbatim_few_and_never_the_title():
     asked = ("OLD  London", "old london", "Ada", "Ada (poet)", "ain", "snow", "rain", "Bob", "fell", "met", "in")
     cleaned, _ = validate(record(keywords=asked), chunk())
@@ -117,13 +99,6 @@ def test_keywords_are_verbatim_few_and_never_the_title():
 def test_keywords_of_scripts_without_spaces():
     cleaned, _ = validate(record(keywords=("東京", "京都")), chunk(text="私は東京に住んでいる。", title=""))
     assert cleaned.keywords == ("東京",)
-
-
-def test_status_follows_the_content():
-    assert validate(record(), chunk())[0].status == "empty"
-    assert validate(record(status="empty", facts=(Fact("f1", "x"),)), chunk())[0].status == "ok"
-    failed = validate(record(status="failed", reason="timeout", facts=(Fact("f1", ""),)), chunk())[0]
-    assert (failed.status, failed.reason, failed.hash) == ("failed", "timeout", chunk().hash)
 
 
 @given(RECORDS, st.text(max_size=40), TEXTS)

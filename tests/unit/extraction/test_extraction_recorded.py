@@ -91,22 +91,12 @@ def test_fingerprint_names_model_and_content(recording):
     assert RecordedExtractor(recording).fingerprint != before
 
 
-def test_title_links_can_be_turned_off(recording):
-    assert RecordedExtractor(recording).links_titles
-    assert not RecordedExtractor(recording, link_titles=False).links_titles
-
-
 @pytest.mark.parametrize("line", ["{", '{"entities": []}', "[1]", '{"id": "a", "triples": 3}'])
 def test_bad_lines_are_named(tmp_path, line):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"id": "ok"}\n' + line, encoding="utf-8")
     with pytest.raises(CorpusError, match="line 2"):
         RecordedExtractor(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(CorpusError, match=r"none\.jsonl"):
-        RecordedExtractor(tmp_path / "none.jsonl")
 
 
 @pytest.mark.data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.extraction.spans import find_spans, sentences_of, tidy
+from sire_core.extraction.spans import find_spans, tidy
 
 
 def names(sentence):
@@ -78,10 +78,6 @@ def test_coarse_types(sentence, kind):
 )
 def test_tidy(text, expected):
     assert tidy(text) == expected
-
-
-def test_abbreviations_of_dates_do_not_end_sentences():
-    assert sentences_of("Fulk II( c. 905 - 960) ruled. He died.") == ["Fulk II (c. 905 - 960) ruled.", "He died."]
 
 
 @given(st.text(alphabet=st.sampled_from("Ab c.,\"“”(&-’'I1990 of May"), max_size=60))

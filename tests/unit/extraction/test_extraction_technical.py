@@ -4,10 +4,8 @@ import time
 
 import pytest
 
-from sire_core.extraction.headings import heading_term
 from sire_core.extraction.record import validate
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.extraction.sections import definition_of, pieces_of
 from sire_core.types import Chunk
 
 PAGE = """---
@@ -100,55 +98,6 @@ def test_phrases_that_recur_are_terms():
 )
 def test_what_says_nothing_is_no_entity(text):
     assert names(text) == set()
-
-
-@pytest.mark.parametrize(
-    "heading",
-    [
-        "Step 3",
-        "Get started",
-        "What to do next",
-        "Options",
-        "Before you begin",
-        "How do I pay?",
-        "2.1 Overview",
-        "May 2022",
-    ],
-)
-def test_headings_that_any_page_has_name_nothing(heading):
-    assert heading_term(heading) == ""
-
-
-@pytest.mark.parametrize(
-    "heading", ["Lease pool", "IBM Cloudant", "queue.claim", "Container", "Brindle Depot Snapshot (BDS)"]
-)
-def test_headings_that_name_something(heading):
-    assert heading_term(heading) == heading
-
-
-@pytest.mark.parametrize(
-    ("sentence", "term"),
-    [
-        ("A lease is the right to run a job.", "lease"),
-        ("Leases are the rights of workers.", "Leases"),
-        ("Object Storage (COS) is a service for files.", "Object Storage"),
-        ("It is a service.", None),
-        ("This page is the first.", None),
-        ("There are the others.", None),
-        ("What you see is a page.", None),
-    ],
-)
-def test_definitions(sentence, term):
-    found = definition_of(sentence)
-    assert (found.term if found else None) == term
-
-
-def test_plain_text_has_headings_too():
-    text = "\nIntro is short.\n\n\n Sample dialog \n\nThis diagram shows a dialog.\n* Pod\n\nThe smallest object.\n"
-    assert [piece for piece in pieces_of(text) if piece.kind == "heading"] == [
-        ("heading", "Sample dialog"),
-        ("heading", "Pod"),
-    ]
 
 
 HOSTILE = [

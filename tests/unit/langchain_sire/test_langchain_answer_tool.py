@@ -1,7 +1,6 @@
 """`create_sire_answer_tool` and `chain.as_tool`: what an agent passes and reads."""
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.messages import ToolCall
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
@@ -51,14 +50,6 @@ def test_steps_on_request(retriever):
     steps = tool.invoke({"question": QUESTION, "show_steps": True}).split("Steps:\n")[1].splitlines()
     assert steps[1] == "2. The Weather Clerk is a novel by Ilse Marrable."
     assert steps[2] == f"3. Searching: {FOLLOW_UP}"
-
-
-def test_sources_without_a_title_are_named_by_their_files():
-    documents = [Document(page_content="The pier burnt down in 1931.", id="x1", metadata={"source": "pier.md"})]
-    text = create_sire_answer_tool(SireRetriever.from_documents(documents), model(READ), via="single").invoke(
-        {"question": "When did the pier burn down?"}
-    )
-    assert "Sources:\n[x1] pier.md\n" in text
 
 
 def test_evidence_that_does_not_suffice_is_said(retriever):
@@ -128,12 +119,6 @@ def test_what_cannot_be_made(retriever):
         create_sire_answer_tool(retriever, model(*IRCOT), via="magic")
     with pytest.raises(ConfigurationError, match="single has no option flavor"):
         create_sire_answer_tool(retriever, model(*IRCOT), via="single", flavor="original")
-
-
-def test_inner_runs_are_children_of_the_tool_run(retriever):
-    runs = Runs()
-    create_sire_answer_tool(retriever, model(READ), via="single").invoke({"question": QUESTION}, {"callbacks": [runs]})
-    assert runs.order == ["chain", QUESTION, "model"]
 
 
 def test_recipe_k_and_filter_stand_in_the_trace(retriever):

@@ -4,10 +4,8 @@ import json
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK
 from langchain_scripted_chat import model
 
 from langchain_sire import (
@@ -15,7 +13,6 @@ from langchain_sire import (
     create_ircot_graph,
     create_self_ask_chain,
     create_self_ask_graph,
-    create_sire_answer_tool,
 )
 from sire_core.errors import ConfigurationError
 
@@ -83,32 +80,11 @@ def test_texts_that_are_alike_in_two_files_are_two(words):
     assert len(result["documents"]) == 2
 
 
-def test_their_runs_stand_below_the_searches(words):
-    runs = Runs()
-    create_ircot_chain(words, model(*IRCOT)).invoke(QUESTION, {"callbacks": [runs]})
-    searches = [(run, name) for kind, name, run in runs.begun if kind == "search"]
-    assert [name for _, name in searches] == [QUESTION, QUESTION, FOLLOW_UP, FOLLOW_UP]
-    assert runs.parents[searches[1][0]] == searches[0][0]
-
-
-def test_a_vector_store_of_langchain(documents):
-    store = InMemoryVectorStore.from_documents(documents, DeterministicFakeEmbedding(size=32))
-    result = create_ircot_chain(store.as_retriever(search_kwargs={"k": 5}), model(*IRCOT)).invoke(QUESTION)
-    assert len(result["documents"]) >= 5
-    assert {document.id for document in result["documents"]} <= {document.id for document in documents}
-
-
 def test_a_filter_is_theirs_alone(words):
     with pytest.raises(ConfigurationError, match="Words cannot be filtered from here"):
         create_ircot_chain(words, model(*IRCOT)).invoke(QUESTION, filter={"page": 1})
     with pytest.raises(ConfigurationError, match="str is neither a retriever nor an Index"):
         create_ircot_chain("words", model(*IRCOT))
-
-
-def test_nothing_found_ends_the_reasoning():
-    empty = Words(documents=[], asked=[])
-    result = create_ircot_chain(empty, model(*IRCOT)).invoke(QUESTION)
-    assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
 
 
 @pytest.mark.parametrize(("make", "script"), [(create_ircot_graph, IRCOT), (create_self_ask_graph, SELF_ASK)])
@@ -127,10 +103,3 @@ def test_a_graph_searches_for_everything_once(words, make, script):
     assert state["answer"] == "In 1931 [1]"
     assert json.loads(json.dumps(state)) == state
     assert len(state["documents"]) == 4
-
-
-def test_the_answer_tool_names_their_files(words):
-    tool = create_sire_answer_tool(words, model(*IRCOT))
-    text = tool.invoke({"question": QUESTION})
-    assert text.startswith("In 1931 [")
-    assert ".md]" in text.splitlines()[0]

@@ -3,23 +3,16 @@
 import threading
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_scripted_chat import GOOD, PROMPT, Answer, Native, WithTools, calls_tool, model, says
+from langchain_scripted_chat import GOOD, PROMPT, Answer, Native, WithTools, calls_tool, model
 
 from langchain_sire import LangChainChat
-from langchain_sire.callbacks import child_runs
 from langchain_sire.chat import as_language_model
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
+from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
-from sire_core.protocols import LanguageModel, Prompt
-
-
-def test_it_is_a_language_model():
-    assert isinstance(LangChainChat(model("x")), LanguageModel)
+from sire_core.protocols import Prompt
 
 
 async def test_instructions_and_fenced_data_are_two_messages():
@@ -92,40 +85,6 @@ async def test_every_request_counts_repairs_included_on_every_meter():
     await bridge.complete(PROMPT, schema=Answer)
     assert outer.report().stages["extract"].calls == 2
     assert bridge.meter.report().total.calls == 2
-
-
-async def test_limits_are_checked_before_the_call():
-    chat = model("x")
-    bridge = LangChainChat(chat, limits=UsageLimits(max_calls=1))
-    await bridge.complete(PROMPT)
-    with pytest.raises(LimitExceededError):
-        await bridge.complete(PROMPT)
-    assert len(chat.log) == 1
-
-
-async def test_a_limit_of_a_second_meter_gives_back_what_the_first_reserved():
-    bridge = LangChainChat(model("x"), limits=UsageLimits(max_tokens=100_000))
-    strict = bridge.metered(UsageMeter(UsageLimits(max_calls=0)))
-    for _ in range(30):
-        with pytest.raises(LimitExceededError):
-            await strict.complete(PROMPT)
-    assert (await bridge.complete(PROMPT)).text == "x"  # 30 reservations of 4,096 would not have left room
-
-
-async def test_langchains_own_usage_callback_sees_every_call():
-    class Seen(BaseCallbackHandler):
-        starts = 0
-
-        def on_chat_model_start(self, serialized, messages, **kwargs):
-            Seen.starts += 1
-
-    used = {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34}
-    answer = says(GOOD, usage_metadata=used, response_metadata={"model_name": "m-1"})
-    usage = UsageMetadataCallbackHandler()
-    with child_runs([usage, Seen()]):
-        await LangChainChat(model(answer)).complete(PROMPT, schema=Answer)
-    assert usage.usage_metadata["m-1"]["total_tokens"] == 34
-    assert Seen.starts == 1
 
 
 def test_trap_a_sync_call_never_uses_the_async_connections_of_another_loop():

@@ -1,10 +1,7 @@
 """Structured answers of LangChain chat models: native, in words, repaired, refused."""
 
-import json
-
 import pytest
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import RunnableLambda
 from langchain_scripted_chat import GOOD, PROMPT, Answer, WithTools, calls_tool, model, says
 
 from langchain_sire import LangChainChat
@@ -94,16 +91,6 @@ async def test_trap_refusals_are_not_retried(message, schema):
     assert len(chat.log) == 1
 
 
-async def test_a_refusal_found_by_the_parser_is_a_refusal():
-    class Refusing(WithTools):
-        def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-            error = type("ModelRefusalError", (Exception,), {})("declined")
-            return RunnableLambda(lambda _: {"raw": says(""), "parsed": None, "parsing_error": error})
-
-    with pytest.raises(RefusalError, match="declined"):
-        await LangChainChat(model("", kind=Refusing)).complete(PROMPT, schema=Answer)
-
-
 async def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_room():
     chat = model(
         type("LengthFinishReasonError", (Exception,), {})("cut"),
@@ -112,12 +99,3 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_room
     with pytest.raises(ModelError, match="cut off at its length limit"):
         await LangChainChat(chat).complete(PROMPT, schema=Answer, max_tokens=50)
     assert [entry["room"] for entry in chat.log] == [50, 100]
-
-
-async def test_an_answer_that_is_no_message_is_an_error():
-    class Odd(WithTools):
-        def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-            return RunnableLambda(lambda _: json.loads(GOOD))
-
-    with pytest.raises(ModelError, match="include_raw"):
-        await LangChainChat(model("x", kind=Odd)).complete(PROMPT, schema=Answer)

@@ -9,9 +9,7 @@ from multiprocessing import get_context
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.indexing.base import DocumentIndex
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.runnables import ConfigurableField
 
 from langchain_sire import SireRetriever
 from sire_core.errors import BuildError, CorpusError, StorageError
@@ -37,13 +35,6 @@ def generation(documents):
         return documents.index.stats()["generation"]
     except StorageError:
         return 0
-
-
-def test_it_is_a_retriever_and_a_document_index():
-    index = SireRetriever.open()
-    assert isinstance(index, DocumentIndex)
-    assert isinstance(index, SireRetriever)
-    assert index.invoke("Anything?") == []
 
 
 async def test_documents_are_found_after_upsert_and_gone_after_delete():
@@ -89,19 +80,6 @@ def test_bulk_indexes_once_at_its_end():
     assert index.index.stats()["documents"] == 2
 
 
-def test_a_block_that_fails_keeps_what_came_in():
-    index = SireRetriever.open()
-
-    def fail():
-        with index.bulk():
-            index.upsert([PETRA])
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert index.invoke("Petra?")
-
-
 def test_get_sees_what_waits_and_what_is_stored():
     index = SireRetriever.open()
     index.upsert([PETRA, OTTO])
@@ -113,18 +91,6 @@ def test_get_sees_what_waits_and_what_is_stored():
     assert index.get(["otto", "petra"]) == [doc("otto", "Changed.")]
     assert index.get("otto") == [doc("otto", "Changed.")]
     assert index.delete(["petra"])["num_deleted"] == 0
-
-
-def test_the_last_word_counts():
-    index = SireRetriever.open(k=10)
-    index.upsert([PETRA])
-    index.delete(["petra"])
-    index.upsert([doc("petra", "Petra returned.")])
-    index.upsert([OTTO])
-    index.delete(["otto"])
-    assert [d.page_content for d in index.invoke("Petra?") if d.metadata["sire"]["kind"] == "chunk"] == [
-        "Petra returned."
-    ]
 
 
 def test_trap_delete_without_arguments_is_an_error():
@@ -139,14 +105,6 @@ def test_bad_documents_are_refused_and_nothing_is_added():
     with pytest.raises(CorpusError, match="'a'"):
         index.upsert([OTTO, doc("a", "x"), doc("a", "y")])
     assert index.get(["otto", "a"]) == []
-
-
-def test_without_ids_the_content_names_the_document():
-    index = SireRetriever.open()
-    (one,) = index.upsert([Document(page_content="Same.")])["succeeded"]
-    assert index.upsert([Document(page_content="Same.")])["succeeded"] == [one]
-    index.flush()
-    assert index.index.stats()["documents"] == 1
 
 
 def test_trap_what_waits_survives_the_process(tmp_path):
@@ -260,14 +218,6 @@ def test_a_failed_build_loses_nothing():
     assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
 
 
-def test_trap_configured_copies_share_what_waits():
-    index = SireRetriever.open(recipe="flat", k=1)
-    index.upsert([PETRA, OTTO])
-    copy = index.configurable_fields(k=ConfigurableField(id="k"))
-    assert len(copy.invoke("Who?", {"configurable": {"k": 2}})) == 2
-    assert len(index.invoke("Who?")) == 1
-
-
 async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
     class Runs(BaseCallbackHandler):
         def __init__(self):
@@ -291,13 +241,6 @@ async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
         assert set(runs.models) == set(runs.retrievers)
 
 
-def test_save_indexes_what_waits(tmp_path):
-    index = SireRetriever.open(recipe="flat")
-    index.upsert([PETRA])
-    index.save(tmp_path / "copy")
-    assert SireRetriever.load(tmp_path / "copy").invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
-
-
 def test_documents_that_were_cut_come_back_whole():
     index = SireRetriever.open(chunker="sentences", recipe="flat")
     long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
@@ -309,23 +252,6 @@ def test_documents_that_were_cut_come_back_whole():
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
-
-
-def test_folder_holds_the_last_word_and_goes_when_done(tmp_path):
-    path = tmp_path / "pending"
-    pending = Pending(path)
-    pending.put({"a": SireDocument("a", "One\u2028line \ud800", metadata={"n": 1}), "b": None})
-    pending.put({"a": SireDocument("a", "Two", "T")})
-    changes = Pending(path).changes()
-    assert changes == {"b": None, "a": SireDocument("a", "Two", "T")}
-    pending.put({"b": SireDocument("b", "Back")})
-    pending.done(changes)
-    assert pending.changes() == {"b": SireDocument("b", "Back")}
-    pending.put({"c": None})
-    assert Pending(path).changes() == {"b": SireDocument("b", "Back"), "c": None}
-    pending.done(pending.changes())
-    assert not path.exists()
-    assert pending.changes() == {}
 
 
 def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):

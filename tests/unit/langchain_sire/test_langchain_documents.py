@@ -1,8 +1,6 @@
 """Documents from and to LangChain's."""
 
-import copy
 import json
-from dataclasses import replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 
 from langchain_sire import SireRetriever, SireVectorStore
-from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain, keep_user_keys
+from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain
 from sire_core.errors import CorpusError
 from sire_core.index import Index
 from sire_core.types import Document, Hit, Passage, PathStep, Unit, UnitKind, digest
@@ -46,12 +44,6 @@ def test_identical_documents_without_ids_are_one():
     index = Index(recipe="flat")
     index.build(from_langchain([LangChainDocument(page_content="Same."), LangChainDocument(page_content="Same.")]))
     assert index.stats()["documents"] == 1
-
-
-def test_one_id_with_two_texts_is_an_error_that_names_it():
-    twice = [LangChainDocument(id="a", page_content="One."), LangChainDocument(id="a", page_content="Two.")]
-    with pytest.raises(CorpusError, match=r"'a'.*text differs"):
-        Index(recipe="flat").build(from_langchain(twice))
 
 
 def test_trap_metadata_without_a_form_in_json_is_refused():
@@ -105,12 +97,6 @@ def test_other_objects_are_named():
         from_langchain([LangChainDocument(page_content="x"), Document("a", "x")])
 
 
-def test_from_texts_pairs_lists():
-    made = from_texts(["a", "b"], [{"n": 1}, {"n": 2}], ids=["i", None])
-    assert [(d.id, d.page_content, d.metadata) for d in made] == [("i", "a", {"n": 1}), (None, "b", {"n": 2})]
-    assert from_texts(iter(["a"]))[0].metadata == {}
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -156,18 +142,3 @@ def test_a_users_value_under_our_key_is_moved_not_lost():
     assert (metadata["kind"], metadata["score"], metadata["title"]) == ("ship", 9, "Mine")
     assert metadata["user_sire"] == "mine"
     assert metadata["sire"]["kind"] == "chunk"
-
-
-def test_derived_units_have_the_metadata_that_their_passages_agree_on_and_list_the_rest():
-    made = replace(_hit(UnitKind.AGGREGATE, lang="en"), differing={"source": ("a.md", "b.md")})
-    document = hit_to_langchain(made)
-    about = document.metadata.pop("sire")
-    assert document.metadata == {"lang": "en", "title": "Title"}
-    assert about["differing"] == {"source": ["a.md", "b.md"]}
-
-
-def test_copies_are_deep():
-    mine = {"tags": ["x"]}
-    before = copy.deepcopy(mine)
-    keep_user_keys(mine, ())["tags"].append("y")
-    assert mine == before

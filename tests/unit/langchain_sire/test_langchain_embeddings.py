@@ -11,10 +11,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.stores import InMemoryByteStore
 
 from langchain_sire import LangChainEmbedder, SireRetriever
-from langchain_sire.embeddings import as_embedder
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.sync import run_sync
-from sire_core.protocols import Embedder
 from sire_core.types import Document
 
 
@@ -50,10 +48,6 @@ class Native(Counting):
         return self._rows([text])[0]
 
 
-def test_it_is_an_embedder():
-    assert isinstance(LangChainEmbedder(Counting()), Embedder)
-
-
 async def test_trap_embeddings_have_no_batch_size_so_batches_are_cut_here():
     model = Native()
     embedder = LangChainEmbedder(model, batch_size=4)
@@ -62,13 +56,6 @@ async def test_trap_embeddings_have_no_batch_size_so_batches_are_cut_here():
     assert vectors.shape == (11, 8)
     assert vectors.dtype == np.float32
     assert vectors[10].argmax() == 7
-
-
-async def test_order_is_kept_across_batches():
-    texts = [letter * (i % 5 + 1) for i, letter in enumerate("abcdefgh" * 5)]
-    cut = await LangChainEmbedder(Counting(), batch_size=3).embed(texts)
-    whole = await LangChainEmbedder(Counting(), batch_size=100).embed(texts)
-    np.testing.assert_array_equal(cut, whole)
 
 
 async def test_concurrency_bounds_all_calls_together():
@@ -88,26 +75,6 @@ async def test_concurrency_bounds_all_calls_together():
     assert model.most == 3
 
 
-async def test_questions_of_different_callers_do_not_wait_for_each_other():
-    class Watched(Native):
-        active = most = 0
-
-        async def aembed_query(self, text):
-            self.active += 1
-            self.most = max(self.most, self.active)
-            await asyncio.sleep(0.02)
-            self.active -= 1
-            return self._rows([text])[0]
-
-    model = Watched()
-    embedder = LangChainEmbedder(model, concurrency=2)
-    await asyncio.gather(*(embedder.embed(["a"], "query") for _ in range(20)))
-    assert model.most == 20
-    model.most = 0
-    await embedder.embed(["a"] * 20, "query")
-    assert model.most == 2
-
-
 async def test_the_first_error_calls_off_the_rest():
     class Failing(Native):
         async def aembed_documents(self, texts):
@@ -121,38 +88,11 @@ async def test_the_first_error_calls_off_the_rest():
     assert len(model.calls) < 10
 
 
-async def test_queries_go_to_embed_query():
-    model = Native()
-    await LangChainEmbedder(model).embed(["abc"], "query")
-    assert [kind for kind, _, _ in model.calls] == ["aquery"]
-
-
-async def test_async_methods_of_the_class_run_on_the_callers_loop():
-    model = Native()
-    await LangChainEmbedder(model).embed(["abc"])
-    assert model.calls == [("adocuments", 1, threading.current_thread())]
-
-
-async def test_a_sync_class_does_not_block_the_callers_loop():
-    model = Counting()
-    await LangChainEmbedder(model).embed(["abc"])
-    assert model.calls[0][2] is not threading.current_thread()
-
-
 def test_trap_a_sync_call_never_uses_the_async_connections_of_another_loop():
     model = Native()
     run_sync(LangChainEmbedder(model).embed(["abc"]))
     run_sync(LangChainEmbedder(model).embed(["abc"], "query"))
     assert [kind for kind, _, _ in model.calls] == ["documents", "query"]
-
-
-def test_a_class_that_is_async_only_works_in_sync_calls_too():
-    class Only(Native):
-        def embed_documents(self, texts):
-            raise NotImplementedError
-
-    model = Only()
-    assert run_sync(LangChainEmbedder(model).embed(["abc"])).shape == (1, 8)
 
 
 def test_trap_dimension_is_learnt_from_the_first_vector():
@@ -271,15 +211,6 @@ async def test_bad_answers_are_model_errors(rows, words):
         await LangChainEmbedder(Broken(rows)).embed(["a", "b"])
 
 
-async def test_vectors_of_another_length_later_on_are_an_error():
-    model = Broken([[1.0, 2.0]])
-    embedder = LangChainEmbedder(model)
-    await embedder.embed(["a"])
-    model.rows = [[1.0]]
-    with pytest.raises(ModelError, match="length 1, not 2"):
-        await embedder.embed(["a"])
-
-
 async def test_nothing_and_nonsense():
     embedder = LangChainEmbedder(Counting())
     assert (await embedder.embed([])).shape == (0, 0)
@@ -289,13 +220,6 @@ async def test_nothing_and_nonsense():
         LangChainEmbedder("openai")
     with pytest.raises(ConfigurationError, match="at least 1"):
         LangChainEmbedder(Counting(), batch_size=0)
-
-
-def test_our_own_embedders_pass_through():
-    ours = LangChainEmbedder(Counting())
-    assert as_embedder(ours) is ours
-    assert as_embedder("lexical") == "lexical"
-    assert as_embedder(None) is None
 
 
 def test_embeddings_behind_langchains_cache_are_told_apart(tmp_path):

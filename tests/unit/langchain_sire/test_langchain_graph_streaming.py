@@ -4,15 +4,13 @@ import json
 
 import pytest
 from langchain_reasoning import IRCOT, QUESTION
-from langchain_scripted_chat import GOOD, PROMPT, Answer, model
+from langchain_scripted_chat import PROMPT, Answer, model
 
 from langchain_sire import SireRetriever, create_ircot_graph
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import UnusableAnswerError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.models.usage_meter import UsageMeter
-from sire_core.protocols import StreamingModel
 from sire_core.reason.replay import PausedError, RecordedModel
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
@@ -85,13 +83,6 @@ def test_an_answer_over_reports_is_a_node_of_its_own_too(thread):
     assert len(graph.get_state(thread).values["findings"]) == 1, "reports were read"
 
 
-async def test_it_says_nothing_unless_it_is_asked_to(retriever):
-    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT))
-    assert await gather(graph.astream({"question": QUESTION}, stream_mode="custom")) == []
-    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT), stream_answer=True)
-    assert (await graph.ainvoke({"question": QUESTION}))["answer"] == TEXT
-
-
 async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thread):
     chat = ScriptedModel(IRCOT)
     saver = memory.InMemorySaver()
@@ -104,20 +95,6 @@ async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thr
 
 
 # --- the record -----------------------------------------------------------------------------------------------------
-
-
-async def test_a_streamed_answer_is_recorded_and_counts_as_it_did():
-    replies, paid, again = {}, UsageMeter(), UsageMeter()
-    recorded = RecordedModel(ScriptedModel([GOOD]), replies).metered(paid)
-    assert isinstance(recorded, StreamingModel)
-    first = await gather(recorded.stream(PROMPT, schema=Answer))
-    assert len(first) > 2
-    replies = json.loads(json.dumps(replies))
-    second = await gather(RecordedModel(ScriptedModel([]), replies).metered(again).stream(PROMPT, schema=Answer))
-    assert second[:-1] == [GOOD]
-    assert second[-1].parsed == first[-1].parsed == Answer(name="Petra", year=1911)
-    assert paid.report().total == again.report().total
-    assert (await RecordedModel(ScriptedModel([]), replies).complete(PROMPT, schema=Answer)).parsed.year == 1911
 
 
 async def test_an_unusable_answer_stays_one_and_a_call_too_many_pauses():

@@ -5,7 +5,6 @@ from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
 from langchain_sire import SireRetriever, SireVectorStore
-from langchain_sire.documents import from_langchain
 from sire_core import Document as CoreDocument
 from sire_core import Index
 
@@ -40,19 +39,6 @@ def test_headings_under_any_keys_are_searched_when_they_are_named(chunks):
     assert found(retriever) == list(CLUSTERS.values())
     assert {hit.unit.title for hit in retriever.index.search("production", 9)} >= {"Heron > Production"}
     assert retriever.invoke("Heron")[0].metadata["page"] == "Heron"
-
-
-def test_a_folder_remembers_the_keys(chunks, tmp_path):
-    SireRetriever.from_documents(chunks[:2], title_key=["page", "section"], path=tmp_path / "i", k=1).index.close()
-    retriever = SireRetriever.load(tmp_path / "i")
-    retriever.add_documents(chunks[2:])
-    assert found(retriever) == list(CLUSTERS.values())
-    retriever.index.close()
-    with Index(tmp_path / "i") as index:
-        assert SireRetriever(index=index).title_key == ["page", "section"]
-    other = SireRetriever.load(tmp_path / "i", title_key="page")
-    assert other.title_key == "page"
-    other.index.close()
 
 
 @pytest.mark.parametrize(
@@ -91,38 +77,6 @@ def test_a_folder_remembers_the_keys_of_its_first_write(chunks, tmp_path, opened
     assert other.title_key == "page"
     other.index.close()
     assert SireRetriever.load(tmp_path / "i").title_key == ["page", "section"]
-
-
-def test_a_vector_store_writes_the_keys_too(chunks, tmp_path):
-    store = SireVectorStore(path=tmp_path / "i", title_key=["page", "section"])
-    store.add_documents(chunks[:2])
-    assert SireVectorStore(path=tmp_path / "i").documents.title_key == ["page", "section"]
-
-
-def test_parts_of_a_file_have_the_title_in_front_of_the_first():
-    parts = ["---\ntitle: The queue\n---\nFirst words.", "Second words.", "Other words."]
-    sources = ["a.md", "a.md", "b.md"]
-    given = [Document(page_content=text, metadata={"source": name}) for text, name in zip(parts, sources, strict=True)]
-    assert [document.title for document in from_langchain(given)] == ["The queue", "The queue", ""]
-
-
-def test_chunks_that_come_later_have_the_title_of_their_file(tmp_path):
-    """`index()` gives a file in batches, and later only what changed."""
-    head = Document(page_content="---\ntitle: The queue\n---\nFirst words.", metadata={"source": "a.md"}, id="1")
-    later = [Document(page_content=text, metadata={"source": "a.md"}, id=text[0]) for text in ("Second.", "Third.")]
-    first = SireRetriever.open(tmp_path / "i", recipe="flat")
-    first.upsert([head])
-    first.upsert(later[:1])
-    first.flush()
-    again = SireRetriever.open(tmp_path / "i")
-    again.upsert([*later[1:], Document(page_content="Other.", metadata={"source": "b.md"}, id="b")])
-    again.flush()
-    assert {d.id: d.title for d in again.index.documents()} == {
-        "1": "The queue",
-        "S": "The queue",
-        "T": "The queue",
-        "b": "",
-    }
 
 
 def _part(name, text, source="a.md"):

@@ -8,12 +8,10 @@ from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, Runs
 from langchain_scripted_chat import model
 
 from langchain_sire import SireRetriever, create_ircot_chain, create_ircot_graph, create_self_ask_graph
-from sire_core import recipes
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
-from sire_core.testing.doubles import HashEmbedder
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 
@@ -58,15 +56,6 @@ async def test_the_state_ends_as_what_the_chain_returns(retriever, flavor):
     assert sync == native
     assert {key: sync[key] for key in expected} == expected
     assert len(chat.log) == len(script) == expected["usage"]["calls"]
-
-
-@pytest.mark.parametrize("recipe", sorted(recipes.REGISTRY))
-def test_every_recipe_reasons_the_same_in_chain_and_graph(index_of, recipe):
-    retriever = SireRetriever(index=index_of(recipe), k=4)
-    expected = _state(create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION))
-    state = create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
-    assert {key: state[key] for key in expected} == expected
-    assert len(expected["documents"]) == 10
 
 
 def test_a_node_makes_one_call_at_most_and_shows_its_work(retriever):
@@ -153,20 +142,6 @@ def test_models_that_rankers_ask_are_not_asked_again_either(thread):
     assert len(chat.log) == 3
 
 
-def test_each_question_is_embedded_once(thread):
-    asked = []
-
-    class Counting(HashEmbedder):
-        async def embed(self, texts, kind="document"):
-            asked.extend(texts if kind == "query" else ())
-            return await super().embed(texts, kind)
-
-    retriever = SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], Counting(), recipe="flat", k=2)
-    for _ in range(2):
-        create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
-    assert asked == [QUESTION, FOLLOW_UP] * 2
-
-
 def test_another_question_on_the_same_thread_begins_anew(retriever, thread):
     chat = model(*IRCOT, '{"reasoning": "", "search": "DONE"}', '{"answer": "", "sufficient": false}')
     graph = create_ircot_graph(retriever, chat, checkpointer=memory.InMemorySaver())
@@ -176,17 +151,6 @@ def test_another_question_on_the_same_thread_begins_anew(retriever, thread):
     assert state["steps"][0]["query"] == "Who commanded the Northern Wren?"
     assert len(state["steps"]) == 2
     assert len(state["replies"]["model"]) == 2
-
-
-def test_a_run_that_was_given_up_does_not_colour_the_next(retriever, thread):
-    saver = memory.InMemorySaver()
-    paused = create_ircot_graph(retriever, model(*IRCOT), checkpointer=saver, interrupt_before=["retrieve"])
-    paused.invoke({"question": QUESTION}, thread)
-    paused.invoke(None, thread)
-    assert paused.get_state(thread).values["query"] == FOLLOW_UP
-    other = create_ircot_graph(retriever, model('{"reasoning": "", "search": "DONE"}', IRCOT[2]), checkpointer=saver)
-    state = other.invoke({"question": "Who sang?"}, thread)
-    assert [step["type"] for step in state["steps"]] == ["retrieved", "answer"]
 
 
 def test_a_resumed_run_sees_the_index_as_it_is(thread):
@@ -215,31 +179,6 @@ async def test_each_call_and_search_is_traced_once(retriever, native):
     names = {run_id: name for _, name, run_id in runs.begun}
     nodes = [names[runs.parents[run_id]] for kind, _, run_id in runs.begun if kind != "chain"]
     assert nodes == ["retrieve", "think", "retrieve", "think", "answer"]
-
-
-def test_a_repeated_question_goes_to_the_answer(retriever):
-    repeated = f'{{"reasoning": "Who wrote it?", "search": "{QUESTION.lower()}"}}'
-    state = create_ircot_graph(retriever, model(repeated, IRCOT[2])).invoke({"question": QUESTION})
-    assert state["stop"] == "repeated_query"
-    assert [step["type"] for step in state["steps"]] == ["retrieved", "thought", "sub_question", "answer"]
-
-
-def test_limits_and_failures_end_as_in_the_chain(retriever):
-    for options, script in (
-        ({"max_calls": 2}, IRCOT),
-        ({"max_steps": 1}, IRCOT),
-        ({"on_model_error": "return"}, (ValueError("quota"),)),
-    ):
-        expected = create_ircot_chain(retriever, model(*script), **options).invoke(QUESTION)
-        state = create_ircot_graph(retriever, model(*script), **options).invoke({"question": QUESTION})
-        assert {key: state[key] for key in expected} == _state(expected)
-
-
-def test_nothing_to_find(retriever):
-    nobody = SireRetriever(index=retriever.index, filter={"kind": "dragon"})
-    chat = model(*IRCOT)
-    state = create_ircot_graph(nobody, chat).invoke({"question": QUESTION})
-    assert (state["stop"], state["documents"], chat.log) == ("empty_index", [], [])
 
 
 def test_unknown_options_and_missing_questions_are_errors(retriever):

@@ -1,10 +1,8 @@
 """LangChain's own InMemoryVectorStore follows an index, and is searched by our recipes."""
 
-import asyncio
 import subprocess
 import sys
 import textwrap
-import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +11,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sire import (
-    LangChainEmbedder,
     SireRetriever,
     VectorStoreMirror,
-    VectorStoreSource,
     over_vector_store,
     pool_documents,
 )
@@ -24,7 +20,6 @@ from langchain_sire.documents import from_texts
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
-from sire_core.types import from_uuid
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
 
@@ -92,14 +87,6 @@ def test_a_store_that_cannot_be_asked_and_does_not_replace_is_served_too():
     assert content(store) == expected(index)
 
 
-def test_a_retriever_searches_the_mirrored_store(store, tmp_path):
-    with Index(tmp_path / "i", recipe="flat", chunker=None, mirrors=[VectorStoreMirror(store)]) as index:
-        index.build([document(i) for i in range(4)])
-    retriever = SireRetriever(index=Index(tmp_path / "i", recipe=over_vector_store("flat", store)), k=4)
-    found = retriever.invoke("Who was a painter?")
-    assert {document.metadata["title"] for document in found} == {f"No. {i}" for i in range(4)}
-
-
 def test_a_recipe_that_this_process_was_given_is_known_over_a_store_too(store, tmp_path):
     recipe = replace(recipe_by_name("flat"), name="of-mine")
     SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i", recipe=recipe, vector_store=store).index.close()
@@ -107,14 +94,6 @@ def test_a_recipe_that_this_process_was_given_is_known_over_a_store_too(store, t
         SireRetriever.load(tmp_path / "i").invoke("Who?")
     opened = SireRetriever.load(tmp_path / "i", vector_store=store)
     assert [document.page_content for document in opened.invoke("Who?")] == ["Mira painted."]
-
-
-def test_ids_are_uuids_and_units_are_found_by_them(store):
-    index = Index(recipe="flat", chunker=None, mirrors=[VectorStoreMirror(store)])
-    index.build([document(i) for i in range(3)])
-    for name, row in store.store.items():
-        assert str(uuid.UUID(name)) == name
-        assert from_uuid(name) == row["metadata"]["unit_id"]
 
 
 def test_an_emptied_store_is_filled_anew(store, tmp_path):
@@ -144,21 +123,6 @@ def test_a_store_that_is_away_does_not_keep_an_index_from_being_opened(tmp_path,
         assert retriever.invoke("Who?")
         assert "behind the index: ConnectionError: the store is away" in caplog.text
         retriever.index.close()
-
-
-async def test_a_store_that_is_away_is_heard_of_at_once(tmp_path):
-    class Away(InMemoryVectorStore):
-        def add_documents(self, documents, **kwargs):
-            raise ConnectionError("the store is away")
-
-        async def aadd_documents(self, documents, **kwargs):
-            raise ConnectionError("the store is away")
-
-    mirror = VectorStoreMirror(Away(DeterministicFakeEmbedding(size=32)))
-    with pytest.raises(ConnectionError, match="away"):
-        SireRetriever.from_texts(["Mira painted."], path=tmp_path / "i", mirrors=[mirror])
-    with pytest.raises(ConnectionError, match="away"):
-        await SireRetriever.afrom_texts(["Mira painted."], path=tmp_path / "i2", mirrors=[mirror])
 
 
 @pytest.mark.parametrize("dies_at", ["before the push", "before saving"])
@@ -199,39 +163,9 @@ def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
         assert index.push() == {"langchain": 0}
 
 
-def test_search_over_the_store_is_the_dense_search_of_the_index(store):
-    """The same embeddings on both sides."""
-    embedding = store.embeddings
-    ours = Index(recipe="flat", embedder=LangChainEmbedder(embedding), chunker=None, mirrors=[VectorStoreMirror(store)])
-    ours.build([document(i) for i in range(9)])
-    source = VectorStoreSource(store)
-    for question in ("Who was a painter?", "Whom did Ida Moor marry?"):
-        hits = ours.search(question, 5)
-        found = asyncio.run(source.rank(question, 5))
-        assert [name for name, _ in found] == [hit.unit.id for hit in hits]
-        assert [score for _, score in found] == pytest.approx([hit.score for hit in hits], abs=1e-5)
-
-
 def test_something_else_is_refused():
     with pytest.raises(ConfigurationError, match="no LangChain VectorStore"):
         VectorStoreMirror({})
-
-
-def test_a_store_that_is_filled_already_is_warned_of_once(store, caplog):
-    store.add_texts(["Mira Vale was a painter."])
-    retriever = SireRetriever.from_texts(["Mira Vale was a painter."], vector_store=store)
-    retriever.add_documents(from_texts(["Tom Hale was a sailor."]))
-    warnings = [record.getMessage() for record in caplog.records if "not of this index" in record.getMessage()]
-    assert len(warnings) == 1
-    assert "empty collection" in warnings[0]
-
-
-def test_a_store_with_nothing_of_others_is_not_warned_of(store, caplog, tmp_path):
-    SireRetriever.from_texts(["Mira painted."], vector_store=store, path=tmp_path / "i").index.close()
-    again = SireRetriever.load(tmp_path / "i", vector_store=store)
-    again.add_documents(from_texts(["Tom sailed."]))
-    again.index.close()
-    assert "not of this index" not in caplog.text
 
 
 def test_another_index_in_the_store_is_warned_of_whatever_embeds_on_our_side(store, caplog):
@@ -241,12 +175,6 @@ def test_another_index_in_the_store_is_warned_of_whatever_embeds_on_our_side(sto
     with Index(mirrors=[VectorStoreMirror(store)]) as index:
         index.build([Document("x", "Zed Moss was a sailor.")])
         index.add([Document("y", "Zed Moss sailed to Orr.")])
-    assert caplog.text.count("not of this index") == 1
-
-
-def test_a_store_of_others_entries_is_warned_of_with_the_default_embedder(store, caplog):
-    store.add_texts(["Mira Vale was a painter."])
-    Index(mirrors=[VectorStoreMirror(store)]).build([document(0)])
     assert caplog.text.count("not of this index") == 1
 
 

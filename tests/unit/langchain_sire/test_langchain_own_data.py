@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
-from langchain_classic.retrievers import EnsembleRetriever, MultiQueryRetriever
+from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
@@ -95,15 +95,6 @@ def test_a_stuff_chain_can_cite_sources():
     assert "[person.md] Petra Quillon was born" in seen[0]
 
 
-def test_an_ensemble_knows_documents_by_the_users_key():
-    documents = [Document(page_content=text, metadata={"key": source}) for source, text in TEXTS.items()]
-    ours = SireRetriever.from_documents(documents, k=3)
-    words = SireRetriever.from_documents(documents, recipe="flat", embedding="lexical", k=3)
-    found = EnsembleRetriever(retrievers=[ours, words], weights=[1.0, 0.0], id_key="key").invoke(QUESTION)
-    assert [d.metadata["key"] for d in found] == [d.metadata["key"] for d in ours.invoke(QUESTION)]
-    assert {d.metadata["key"] for d in found[:2]} == {"film.md", "person.md"}
-
-
 def test_several_questions_find_each_document_once():
     retriever = SireRetriever.from_documents(pieces(200), k=3)
     model = FakeListChatModel(responses=["Who directed The Salt Lantern?\nWhere was Petra Quillon born?"])
@@ -121,15 +112,6 @@ def test_what_vector_stores_have_is_found_there():
     for made in ({"search_type": "mmr"}, {"search_kwargs": {"score_threshold": 0.5}}):
         with pytest.raises(TypeError, match=r"SireRetriever has no .*SireVectorStore\(path=...\).as_retriever"):
             SireRetriever(index=retriever.index, **made)
-
-
-def test_documents_are_found_and_kept_out_by_their_ids():
-    retriever = SireRetriever.from_documents(pieces(200), k=9)
-    assert [d.id for d in retriever.invoke(QUESTION, filter={"id": ["town.md:0", "film.md:0"]})] == [
-        "film.md:0",
-        "town.md:0",
-    ]
-    assert {d.id for d in retriever.invoke(QUESTION, filter="id != town.md:0")} == {"film.md:0", "person.md:0"}
 
 
 # --- constructors never delete --------------------------------------------------------------------------------------
@@ -170,19 +152,6 @@ async def test_documents_are_added_replaced_and_deleted_on_the_retriever():
         retriever.add_documents([Document(id="d", page_content="One."), Document(id="d", page_content="Two.")])
 
 
-def test_a_document_index_does_the_same_with_what_waits():
-    index = SireRetriever.open(recipe="flat", k=9)
-    index.upsert([Document(id="a", page_content="One."), Document(id="b", page_content="Two.")])
-    assert index.add_documents([Document(id="a", page_content="New.")]) == ["a"]
-    assert {d.page_content for d in index.invoke("x")} == {"New.", "Two."}
-    index.upsert([Document(id="c", page_content="Three.")])
-    index.replace_all([Document(id="z", page_content="Last.")])
-    assert {d.page_content for d in index.invoke("x")} == {"Last."}
-    index.upsert([Document(id="y", page_content="Waits.")])
-    index.delete_documents(["z"])
-    assert {d.page_content for d in index.invoke("x")} == {"Waits."}
-
-
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
@@ -202,11 +171,6 @@ def test_words_of_other_classes_mean_the_same(tmp_path):
         SireRetriever.open(chunk=3)
     with pytest.raises(TypeError, match="got 'embedding' twice"):
         SireRetriever.from_documents(documents, "lexical", embedder="lexical")
-
-
-def test_show_progress_draws_a_bar_per_stage(capsys):
-    SireRetriever.from_documents(pieces(), recipe="flat", show_progress=True)
-    assert "embedding: 100%" in capsys.readouterr().err
 
 
 def test_one_call_may_take_another_recipe_of_the_folder(tmp_path):

@@ -1,6 +1,5 @@
 """`create_ircot_chain` and `create_self_ask_chain`: input, result, streaming, options."""
 
-import asyncio
 import json
 from functools import reduce
 from operator import add
@@ -89,22 +88,6 @@ def test_ircot_thinks_searches_and_stops_for_a_stated_reason(retriever):
     assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in result["documents"]}
 
 
-def test_self_ask_answers_its_own_questions(retriever):
-    result = create_self_ask_chain(retriever, model(*SELF_ASK)).invoke(QUESTION)
-    assert _types([result]) == ["retrieved", "sub_question", "retrieved", "intermediate_answer", "answer"]
-    assert result["stop"] == "answered"
-    assert result["steps"][3] == {"type": "intermediate_answer", "number": 1, "question": FOLLOW_UP, "text": "1931"}
-
-
-def test_self_ask_in_two_calls(retriever):
-    planned = '{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}, {"q": "When did she die?", "a": "1931"}]}'
-    chain = create_self_ask_chain(retriever, model(planned, SELF_ASK[-1]), mode="two_call")
-    result = chain.invoke(QUESTION)
-    assert result["usage"]["calls"] == 2
-    assert result["usage"]["retrievals"] == 1
-    assert _types([result]).count("intermediate_answer") == 2
-
-
 @pytest.mark.parametrize("key", ["question", "input", "query"])
 def test_the_question_may_come_in_a_mapping(made, key):
     assert made().invoke({key: QUESTION, "chat_history": []})["question"] == QUESTION
@@ -122,66 +105,6 @@ async def test_what_is_no_question_is_a_clear_error_and_asks_nobody(retriever, g
 
 
 # --- streaming ------------------------------------------------------------------------------------------------------
-
-
-def test_steps_stream_as_they_happen_from_sync_code(retriever):
-    chat = model(*IRCOT)
-    seen = [
-        (step["type"], len(chat.log))
-        for c in create_ircot_chain(retriever, chat).stream(QUESTION)
-        for step in c["steps"]
-    ]
-    assert seen == [
-        ("retrieved", 0),
-        ("thought", 1),
-        ("sub_question", 1),
-        ("retrieved", 1),
-        ("thought", 2),
-        ("answer", 3),
-    ]
-
-
-async def test_steps_stream_as_they_happen_from_async_code(retriever):
-    chat = model(*SELF_ASK)
-    seen = [
-        (step["type"], len(chat.log))
-        async for c in create_self_ask_chain(retriever, chat).astream(QUESTION)
-        for step in c["steps"]
-    ]
-    assert seen == [("retrieved", 0), ("sub_question", 1), ("retrieved", 1), ("intermediate_answer", 2), ("answer", 4)]
-
-
-async def test_a_stream_that_is_closed_early_makes_no_further_call(retriever):
-    chat = model(*IRCOT)
-    for chunk in create_ircot_chain(retriever, chat).stream(QUESTION):
-        if chunk["steps"][0]["type"] == "thought":
-            break
-    assert len(chat.log) == 1
-    chat = model(*IRCOT)
-    stream = create_ircot_chain(retriever, chat).astream(QUESTION)
-    async for chunk in stream:
-        if chunk["steps"][0]["type"] == "thought":
-            break
-    await stream.aclose()
-    assert len(chat.log) == 1
-
-
-async def test_cancelling_stops_further_calls(retriever):
-    chat = model(*IRCOT)
-    reached = asyncio.Event()
-
-    async def read():
-        async for chunk in create_ircot_chain(retriever, chat).astream(QUESTION):
-            if chunk["steps"][0]["type"] == "thought":
-                reached.set()
-                await asyncio.sleep(30)
-
-    task = asyncio.create_task(read())
-    await reached.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert len(chat.log) == 1
 
 
 async def test_it_composes_with_other_runnables(made):
@@ -203,11 +126,6 @@ async def test_batches_keep_their_order(retriever):
     assert results == [chain.invoke(question) for question in questions]
 
 
-async def test_a_sync_call_inside_a_running_loop(made):
-    assert made().invoke(QUESTION)["answer"] == "In 1931 [1]"
-    assert len(list(made().stream(QUESTION))) >= 5
-
-
 # --- options --------------------------------------------------------------------------------------------------------
 
 
@@ -219,32 +137,6 @@ def test_unknown_options_are_refused_with_the_known_ones(retriever, make):
         make(retriever, model("x"), flavour="x", max_hops=2)
     with pytest.raises(ConfigurationError, match="str is neither"):
         make("folder", model("x"))
-
-
-def test_impossible_options_are_refused_at_once(retriever):
-    with pytest.raises(ConfigurationError, match="flavor is"):
-        create_ircot_chain(retriever, model("x"), flavor="best")
-    with pytest.raises(ConfigurationError, match="max_calls must be"):
-        create_ircot_chain(retriever, model("x"), max_calls=-1)
-    with pytest.raises(ConfigurationError, match="mode is"):
-        create_self_ask_chain(retriever, model("x"), mode="three_call")
-
-
-def test_options_reach_the_strategy(retriever):
-    chain = create_ircot_chain(
-        retriever, model("It is about Ilse Marrable."), flavor="hipporag", max_steps=1, search_k=2, k=3
-    )
-    result = chain.invoke(QUESTION)
-    assert result["stop"] == "step_limit"
-    assert [len(step["documents"]) for step in result["steps"] if step["type"] == "retrieved"] == [2, 2]
-    assert len(result["documents"]) == 3
-
-
-def test_limits_end_with_their_stop_reason(retriever):
-    result = create_ircot_chain(retriever, model(*IRCOT), max_calls=1).invoke(QUESTION)
-    assert result["stop"] == "call_limit"
-    assert result["usage"]["calls"] == 1
-    assert len(result["documents"]) == 10
 
 
 async def test_k_and_filter_of_one_call_work_in_every_way(made, retriever):
@@ -319,11 +211,6 @@ def test_without_a_model_the_indexs_own_is_asked():
     assert len(chat.log) == 3
 
 
-def test_no_model_at_all_says_what_to_pass(retriever):
-    with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
-        create_ircot_chain(retriever).invoke(QUESTION)
-
-
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
 async def test_a_model_that_fails_is_an_error_with_the_evidence_and_fallbacks_fire(retriever, make):
     failing = make(retriever, model(ValueError("quota")))
@@ -358,23 +245,6 @@ def test_an_agent_reads_why_there_is_no_answer(retriever):
     assert "quota" in tool.invoke({"question": QUESTION})
 
 
-def test_a_model_that_fails_can_end_the_reasoning_with_the_evidence(retriever):
-    result = create_ircot_chain(retriever, model(ValueError("quota")), on_model_error="return").invoke(QUESTION)
-    assert (result["stop"], result["answer"], result["sufficient"]) == ("model_failed", "", False)
-    assert "quota" in result["note"]
-    assert len(result["documents"]) == 10
-
-
-def test_garbage_degrades_and_never_crashes(made):
-    result = made("Well, {the passage", "", "]]").invoke(QUESTION)
-    assert result["stop"] in ("done", "no_question", "repeated_query", "model_failed", "step_limit")
-    assert result["documents"]
-
-
-def test_braces_in_the_question_are_text(made):
-    assert made().invoke("Who is {name} in {{x}}?")["question"] == "Who is {name} in {{x}}?"
-
-
 async def test_what_waits_in_a_document_index_is_indexed_first():
     for native in (False, True):
         documents = SireRetriever.open(recipe="flat", k=2)
@@ -384,13 +254,6 @@ async def test_what_waits_in_a_document_index_is_indexed_first():
         chain = create_ircot_chain(documents, model(*IRCOT))
         result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
         assert {d.metadata["sire"]["doc_ids"][0] for d in result["documents"]} == {"a", "b"}
-
-
-def test_an_empty_document_index_finds_nothing():
-    chat = model(*IRCOT)
-    result = create_ircot_chain(SireRetriever.open(recipe="flat"), chat).invoke(QUESTION)
-    assert (result["stop"], result["documents"], result["answer"]) == ("empty_index", [], "")
-    assert chat.log == []
 
 
 def test_an_index_is_taken_as_it_is_and_a_missing_one_is_an_error(index_of, tmp_path):

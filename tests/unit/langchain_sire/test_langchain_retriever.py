@@ -9,11 +9,8 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.load import dumpd
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField, RunnablePassthrough
-from pydantic import ValidationError
+from langchain_core.runnables import ConfigurableField
 
 from langchain_sire import SireRetriever
 from sire_core.errors import ConfigurationError, QueryError
@@ -106,12 +103,6 @@ def test_search_kwargs_hold_for_every_call_and_may_be_changed(index_of, question
     assert len(retriever.invoke(question, k=1)) == 1
 
 
-@pytest.mark.parametrize("k", [0, -1, "many", None])
-def test_k_must_be_a_positive_number(index_of, k):
-    with pytest.raises(ValidationError):
-        SireRetriever(index=index_of(), k=k)
-
-
 async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
     for bad, error in (
         ({"k": 0}, QueryError),
@@ -124,16 +115,6 @@ async def test_nonsense_in_a_call_is_a_clear_error(retriever, question):
             await retriever.ainvoke(question, **bad)
     with pytest.raises(QueryError, match="empty"):
         retriever.invoke("  ")
-
-
-def test_a_filter_that_cannot_be_read_is_refused_when_the_retriever_is_made(index_of):
-    with pytest.raises(ValidationError, match="like"):
-        SireRetriever(index=index_of(), filter={"year": {"like": 1}})
-
-
-def test_an_index_is_needed():
-    with pytest.raises(ValidationError):
-        SireRetriever(index="folder")
 
 
 def test_trap_fields_shadow_nothing_of_pydantic():
@@ -172,12 +153,6 @@ def test_trap_the_callers_documents_are_untouched(documents):
     assert retriever.invoke("Who commanded the Northern Wren?")[0].metadata["title"] != "changed"
 
 
-def test_exactly_k_documents_as_long_as_the_corpus_has_them(index_of, question):
-    size = index_of("flat").stats()["units"]
-    assert len(SireRetriever(index=index_of("flat"), k=size).invoke(question)) == size
-    assert len(SireRetriever(index=index_of("flat"), k=size + 10).invoke(question)) == size
-
-
 # --- a runnable like any other --------------------------------------------------------------------------------------
 
 
@@ -192,13 +167,6 @@ async def test_batch_stream_and_events_come_with_it(retriever, question):
     assert kinds[-1] == "on_retriever_end"
 
 
-def test_trap_batch_runs_sync_code_in_threads(index_of):
-    retriever = SireRetriever(index=index_of(), k=5)
-    questions = [d.page_content.split(".")[0] for d in retriever.invoke("island", k=24)]
-    expected = [retriever.invoke(q) for q in questions]
-    assert retriever.batch(questions * 4, {"max_concurrency": 8}) == expected * 4
-
-
 def test_trap_configurable_fields(retriever, question):
     configurable = retriever.configurable_fields(k=ConfigurableField(id="k"), filter=ConfigurableField(id="filter"))
     assert len(configurable.invoke(question)) == 3
@@ -210,30 +178,6 @@ def test_trap_configurable_fields(retriever, question):
 
 def test_trap_it_does_not_pretend_to_be_serializable(retriever):
     assert dumpd(retriever)["type"] == "not_implemented"
-
-
-async def test_it_takes_the_place_of_a_vector_store_retriever_in_a_chain(retriever, question):
-    seen = []
-
-    def note(documents):
-        seen.append(documents)
-        return "\n".join(d.page_content for d in documents)
-
-    prompt = ChatPromptTemplate.from_template("{context}\nQuestion: {question}")
-    model = FakeListChatModel(responses=["Varn Harbour"])
-    chain = {"context": retriever | note, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
-    assert chain.invoke(question) == "Varn Harbour"
-    assert await chain.ainvoke(question) == "Varn Harbour"
-    assert seen[0] == seen[1]
-    assert len(seen[0]) == 3
-
-
-async def test_every_sync_call_works_inside_a_running_loop(documents, question, tmp_path):
-    assert asyncio.get_running_loop()
-    retriever = SireRetriever.from_documents(documents[:5], recipe="flat", path=tmp_path / "i")
-    assert retriever.invoke(question)
-    retriever.save(tmp_path / "j")
-    assert SireRetriever.load(tmp_path / "j").invoke(question) == retriever.invoke(question)
 
 
 # --- tracing --------------------------------------------------------------------------------------------------------

@@ -1,21 +1,11 @@
 """Making, saving and loading a `SireRetriever`."""
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
+from langchain_sire import SireRetriever, create_ircot_chain
+from sire_core.errors import ConfigurationError, IndexMissingError, QueryError, StorageError
 from sire_core.index import Index
-from sire_core.recipes import flat
-
-
-def test_from_documents_with_a_recipe_by_name_or_as_an_object(documents, question):
-    by_name = SireRetriever.from_documents(documents, recipe="flat", k=5)
-    by_object = SireRetriever.from_documents(documents, recipe=flat(), k=5)
-    assert by_name.invoke(question) == by_object.invoke(question)
-    with pytest.raises(ConfigurationError, match="no recipe 'hipporag'"):
-        SireRetriever.from_documents(documents, recipe="hipporag")
 
 
 async def test_async_makers_make_the_same(documents, question):
@@ -28,12 +18,6 @@ async def test_async_makers_make_the_same(documents, question):
     assert SireRetriever.from_texts(texts, None, metadatas, ids=ids, recipe="flat").invoke(question) == made.invoke(
         question
     )
-
-
-def test_the_same_texts_without_ids_give_the_same_ids_every_time():
-    texts = ["Petra wrote it.", "Otto sang it."]
-    one, two = (SireRetriever.from_texts(texts, recipe="flat").invoke("Who sang it?") for _ in range(2))
-    assert [d.id for d in one] == [d.id for d in two]
 
 
 def test_save_and_load_and_path(documents, question, tmp_path):
@@ -62,23 +46,6 @@ def test_options_reach_the_index(documents):
     assert "embedding" in stages
     with pytest.raises(TypeError, match="chunk_size"):
         SireRetriever.from_documents(documents[:3], chunk_size=100)
-
-
-def test_a_chat_model_of_langchain_becomes_ours(documents):
-    model = FakeListChatModel(responses=["x"])
-    retriever = SireRetriever.from_documents(documents[:2], llm=model, recipe="flat")
-    assert retriever.index.stats()["language_model"] == LangChainChat(model).fingerprint
-
-
-def test_contradicting_documents_are_an_error():
-    with pytest.raises(CorpusError, match="'a'"):
-        SireRetriever.from_texts(["One.", "Two."], ids=["a", "a"])
-    with pytest.raises(CorpusError, match="list of LangChain"):
-        SireRetriever.from_documents(Document(page_content="x"))
-
-
-def test_an_empty_corpus_finds_nothing():
-    assert SireRetriever.from_documents([]).invoke("Who?") == []
 
 
 @pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])

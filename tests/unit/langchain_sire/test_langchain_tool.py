@@ -2,14 +2,11 @@
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.messages import ToolCall, ToolMessage
-from langchain_core.tools import create_retriever_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sire import SireRetriever, create_sire_tool
-from langchain_sire.tool import cite
 from sire_core.errors import ConfigurationError, StorageError
 
 
@@ -91,39 +88,6 @@ def test_what_is_no_fault_of_the_model_raises(tmp_path):
 
     with pytest.raises(StorageError):
         create_sire_tool(Index(tmp_path / "nothing")).invoke(_call(query="who"))
-
-
-def test_inner_runs_are_children_of_the_tool_run(tool, question):
-    parents = []
-
-    class Spy(BaseCallbackHandler):
-        def on_tool_start(self, serialized, text, *, run_id, **kwargs):
-            parents.append(run_id)
-
-        def on_retriever_start(self, serialized, query, *, parent_run_id=None, **kwargs):
-            parents.append(parent_run_id)
-
-    tool.invoke(_call(query=question), {"callbacks": [Spy()]})
-    assert len(parents) == 2
-    assert parents[0] == parents[1]
-
-
-def test_trap_langchains_own_tool_shows_no_citation(index_of, question):
-    retriever = SireRetriever(index=index_of("flat"), k=2)
-    plain = create_retriever_tool(retriever, "atlas", "x").invoke({"query": question})
-    ours = create_sire_tool(retriever).invoke({"query": question})
-    names = [d.metadata["sire"]["doc_ids"][0] for d in retriever.invoke(question)]
-    assert not any(f"[{name}]" in plain for name in names)
-    assert all(f"[{name}]" in ours for name in names)
-
-
-def test_cite():
-    documents = [
-        Document(id="u", page_content="One.", metadata={"sire": {"doc_ids": ["a", "b"]}}),
-        Document(id="v", page_content="Two {braces}."),
-    ]
-    assert cite(documents) == "[a, b] One.\n\n[v] Two {braces}."
-    assert cite([]) == "Nothing was found."
 
 
 def test_only_ours_is_taken():

@@ -20,7 +20,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.recipes import REGISTRY, raptor
+from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import HashEmbedder
 
 
@@ -57,14 +57,6 @@ async def test_the_store_ranks_as_the_index_itself_does(documents, recipe):
         )
         assert await over.ainvoke(asked.question, k=12) == found
     assert "InMemoryVectorStore (yours)" in over.index.stats()["vectors"]
-
-
-def test_what_comes_back_is_ours_text_and_citations(documents, question):
-    _, over, local = _filled(documents, "sirerag")
-    for ours, theirs in zip(*(one.invoke(question, returns="units") for one in (local, over)), strict=True):
-        assert ours.page_content == theirs.page_content
-        assert sorted(ours.metadata["sire"]["doc_ids"]) == sorted(theirs.metadata["sire"]["doc_ids"])
-        assert ours.metadata["sire"]["kind"] == theirs.metadata["sire"]["kind"]
 
 
 def test_a_portable_filter_holds_over_any_store(documents, question):
@@ -177,21 +169,6 @@ def test_a_store_named_on_the_retriever_is_filled_followed_and_searched(document
     assert [d.id for d in again.invoke(question)] == [d.id for d in own.invoke(question)]
     with pytest.raises(ConfigurationError, match="str is no LangChain VectorStore"):
         SireRetriever.from_documents(documents, vector_store="chroma")
-
-
-def test_the_recipe_builds_and_is_known_as_before(documents, tmp_path):
-    store = InMemoryVectorStore(Hashed())
-    SireRetriever.from_documents(documents, recipe=raptor(depth=1), path=tmp_path / "i").index.close()
-    over = SireRetriever.load(tmp_path / "i", recipe=over_vector_store(raptor(depth=1), store))
-    store.add_documents(pool_documents(over.index))
-    assert len(over.invoke("Who?", k=3)) == 3
-    assert over.index.stats()["recipe"] == "raptor"
-    assert Index(tmp_path / "i").stats()["recipes"] == ["raptor"]
-
-
-def test_only_vector_stores_are_taken():
-    with pytest.raises(ConfigurationError, match="list is no LangChain VectorStore"):
-        VectorStoreSource([])
 
 
 class Far(InMemoryVectorStore):

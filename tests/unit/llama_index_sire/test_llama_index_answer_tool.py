@@ -3,13 +3,10 @@
 import json
 
 import pytest
-from llama_index.core import VectorStoreIndex
-from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.schema import NodeWithScore, TextNode
-from llama_index_fakes import FunctionLLM, WordEmbedding
 
 from llama_index_sire import (
     IRCoTQueryEngine,
@@ -20,7 +17,6 @@ from llama_index_sire import (
 )
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError
-from sire_core.reason import IRCoTConfig
 from sire_core.testing.doubles import ScriptedModel
 
 FOLLOW_UP = "Where was Petra Quillon born?"
@@ -112,19 +108,6 @@ def test_what_cannot_be_made(index_of):
         create_sire_answer_tool("folder", ScriptedModel([READ]))
 
 
-# LlamaIndex's agents look at deprecated attributes of pydantic.
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
-async def test_an_agent_reads_answers_and_mistakes(index_of, question):
-    llm = FunctionLLM(answers=[{"question": question, "k": 99}, {"question": question}, "In Varn Harbour."])
-    tool = create_sire_answer_tool(index_of("flat"), ScriptedModel([READ]), via="single")
-    answer = await FunctionAgent(tools=[tool], llm=llm, streaming=False).run(question)
-    assert str(answer) == "In Varn Harbour."
-    told = [messages[-1].content for messages, _ in llm._prompts[1:]]
-    assert "k: Input should be less than or equal to 50" in told[0]
-    assert told[1].startswith("Varn Harbour [")
-
-
 @pytest.mark.parametrize(("kind", "script"), [(IRCoTQueryEngine, IRCOT), (SelfAskQueryEngine, ASK)])
 @pytest.mark.parametrize("scored", [True, False])
 async def test_nodes_of_any_retriever_come_back_as_they_are(question, kind, script, scored):
@@ -137,16 +120,6 @@ async def test_nodes_of_any_retriever_come_back_as_they_are(question, kind, scri
     assert response.response == "Varn Harbour [1]"
     again = await kind(words, llm=ScriptedModel(list(script))).aquery(question)
     assert [found.node.node_id for found in again.source_nodes] == [f.node.node_id for f in response.source_nodes]
-
-
-async def test_a_vector_store_index_of_llama_index(documents, question):
-    store = VectorStoreIndex.from_documents(documents, embed_model=WordEmbedding())
-    engine = IRCoTQueryEngine(
-        store.as_retriever(similarity_top_k=5), llm=ScriptedModel(list(IRCOT)), config=IRCoTConfig(k=5)
-    )
-    response = await engine.aquery(question)
-    assert len(response.source_nodes) >= 5
-    assert {found.node.ref_doc_id for found in response.source_nodes} <= {document.doc_id for document in documents}
 
 
 def test_recipe_k_and_filter_stand_in_the_trace(index_of, question):

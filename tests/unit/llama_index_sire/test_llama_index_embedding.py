@@ -1,8 +1,5 @@
 """Any LlamaIndex embedding model as our embedder."""
 
-import asyncio
-import time
-
 import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, Settings
@@ -11,7 +8,6 @@ from llama_index.core.schema import QueryBundle
 from llama_index_fakes import AsyncEmbedding, WordEmbedding
 
 from llama_index_sire import LlamaIndexEmbedder, SireRetriever
-from llama_index_sire.calls import awaits
 from llama_index_sire.embedding import known_query
 from llama_index_sire.opening import resolve_embed_model
 from sire_core.errors import EmbedderMismatchError, ModelError
@@ -57,40 +53,6 @@ async def test_batches_follow_the_models_batch_size():
     assert [call for call in model._calls if isinstance(call, int)] == [4, 4, 2]
 
 
-def test_an_async_method_that_never_waits_is_recognized():
-    assert not awaits(WordEmbedding()._aget_query_embedding)
-    assert awaits(AsyncEmbedding()._aget_query_embedding)
-
-
-@pytest.mark.parametrize("kind", [WordEmbedding, AsyncEmbedding])
-async def test_trap_async_on_the_loop_four_concurrent_retrievals_take_the_time_of_one(kind, documents):
-    """LlamaIndex's default runs the sync method on the loop, 1.2 s for four times 0.3 s."""
-    retriever = await SireRetriever.afrom_documents(documents[:8], recipe="flat", embed_model=kind(delay=0.3))
-    await retriever.aretrieve("warm up")
-    beats = []
-
-    async def tick():
-        while True:
-            beats.append(time.perf_counter())
-            await asyncio.sleep(0.02)
-
-    ticking = asyncio.create_task(tick())
-    start = time.perf_counter()
-    await asyncio.gather(*(retriever.aretrieve(f"question {i}") for i in range(4)))
-    took = time.perf_counter() - start
-    ticking.cancel()
-    assert took < 0.6
-    assert max(np.diff(beats)) < 0.2
-
-
-async def test_a_vector_that_the_query_brings_is_used():
-    model = WordEmbedding()
-    with known_query(QueryBundle("one", embedding=[0.5] * 64)):
-        vectors = await LlamaIndexEmbedder(model).embed(["one", "other"], "query")
-    assert vectors[0].tolist() == [0.5] * 64
-    assert model._calls == ["query"]
-
-
 async def test_texts_in_place_of_the_question_are_averaged():
     """HyDE puts hypothetical answers into `custom_embedding_strs`."""
     embedder = LlamaIndexEmbedder(WordEmbedding())
@@ -115,10 +77,6 @@ async def test_nonsense_from_a_model_is_an_error():
 
     with pytest.raises(ModelError, match="length 2, not 1"):
         await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
-
-
-async def test_no_texts_give_no_vectors():
-    assert (await LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).embed([])).shape == (0, 8)
 
 
 def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
@@ -161,16 +119,6 @@ def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
     SireRetriever.from_documents([document], persist_dir=tmp_path, embed_model=WordEmbedding()).index.close()
     with pytest.raises(EmbedderMismatchError, match=r"from_persist_dir\(path, embed_model=\.\.\.\)"):
         SireRetriever.from_persist_dir(tmp_path).retrieve("ship")
-
-
-def test_deployments_are_part_of_the_fingerprint():
-    class Azure(WordEmbedding):
-        azure_deployment: str | None = None
-
-    one, other = (
-        LlamaIndexEmbedder(Azure(model_name="ada", azure_deployment=name)).fingerprint for name in ("small", "large")
-    )
-    assert one != other
 
 
 def test_an_unnamed_model_that_fails_is_an_error_that_says_so():

@@ -7,7 +7,6 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 
 from llama_index_sire.filters import both_filters, to_filter
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Condition
 
 _ORDERED = [FilterOperator.GT, FilterOperator.GTE, FilterOperator.LT, FilterOperator.LTE]
 
@@ -101,11 +100,6 @@ def test_keys_are_keys_whatever_they_are_called():
 def test_in_wants_a_list():
     with pytest.raises(ConfigurationError, match="takes a list"):
         to_filter(MetadataFilters(filters=[MetadataFilter(key="a", value=1, operator=FilterOperator.IN)]))
-
-
-def test_what_the_core_reads_is_read_too():
-    assert to_filter("year>1990") == Condition("year", "gt", 1990)
-    assert to_filter(None) is None
 
 
 def test_a_second_filter_only_narrows():

@@ -47,12 +47,6 @@ def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(tm
     again.index.close()
 
 
-def test_whole_documents_have_headings_too():
-    document = Document(text="It runs on the cluster green.", metadata={"page": "Heron", "section": "Production"})
-    retriever = SireRetriever.from_documents([document], title_key=KEYS)
-    assert retriever.index.search("Heron", 1)[0].unit.title == "Heron > Production"
-
-
 def test_a_retriever_over_an_index_saves_the_keys_with_its_first_write(tmp_path):
     with Index(tmp_path / "i") as index:
         retriever = SireRetriever(index, title_key=tuple(KEYS))

@@ -1,7 +1,6 @@
 """Any LlamaIndex LLM as our language model."""
 
 import asyncio
-import time
 
 import pytest
 from llama_index.core import Settings
@@ -41,13 +40,6 @@ async def test_a_prompt_becomes_two_messages_with_fenced_data():
     assert (answer.input_tokens, answer.output_tokens) == (11, 7)
 
 
-async def test_instructions_alone_are_a_user_message():
-    llm = ChatLLM(answer="Yes.")
-    await LlamaIndexModel(llm).complete(Prompt("Well?"))
-    (only,), _ = llm._prompts[0]
-    assert only.role == MessageRole.USER
-
-
 async def test_a_schema_is_called_as_a_function_where_the_model_can():
     llm = FunctionLLM(answers=[{"name": "Petra", "year": 1904}])
     answer = await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
@@ -75,13 +67,6 @@ async def test_trap_models_without_functions_get_the_schema_in_the_prompt():
     llm = ChatLLM(answer='{"name": "Petra", "year": 1904}')
     assert (await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)).parsed.year == 1904
     assert "JSON" in llm._prompts[0][0][0].content
-
-
-async def test_nonsense_fails_after_one_repair():
-    llm = ChatLLM(answer="I am a poet.")
-    with pytest.raises(ModelError, match="even after a repair call"):
-        await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
-    assert len(llm._prompts) == 2
 
 
 async def test_refusals_and_empty_answers_are_told_apart():
@@ -113,18 +98,6 @@ async def test_the_answer_limit_is_passed_where_the_model_knows_it():
     await LlamaIndexModel(unknown).complete(PROMPT, max_tokens=50)
     assert known._prompts[0][1] == {"max_tokens": 50}
     assert unknown._prompts[0][1] == {}
-
-
-async def test_trap_async_on_the_loop_custom_models_run_in_threads():
-    class Slow(ChatLLM):
-        def chat(self, messages, **kwargs):
-            time.sleep(0.2)
-            return super().chat(messages, **kwargs)
-
-    model = LlamaIndexModel(Slow(answer="Yes."))
-    start = time.perf_counter()
-    await asyncio.gather(*(model.complete(PROMPT) for _ in range(4)))
-    assert time.perf_counter() - start < 0.5
 
 
 async def test_async_only_models_work_from_sync_code_too():
@@ -194,8 +167,3 @@ def test_a_class_in_the_place_of_an_llm_is_named():
 def test_an_llm_is_not_for_the_index_itself():
     with pytest.raises(ConfigurationError, match=r"pass it as llm=... of llama_index_sire.*LlamaIndexModel\(model\)"):
         Index(language_model=MockLLM())
-
-
-def test_mock_llm_is_a_language_model():
-    answer = run_sync(LlamaIndexModel(MockLLM(max_tokens=3)).complete(PROMPT))
-    assert answer.text == "text text text"

@@ -1,67 +1,15 @@
 """A vector store in step with an index in spite of kills, failures, late arrival and empty memory."""
 
-import logging
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index_mirrors import Flaky, document, expected, held, make
 
 from llama_index_sire import SireRetriever, VectorStoreMirror
-from sire_core import Index
-from sire_core.recipes import indexrag
-from sire_core.testing.doubles import HashEmbedder
-
-
-def test_a_store_that_fails_half_way_loses_nothing_and_a_second_replay_is_harmless(caplog):
-    store = Flaky()
-    index = make(store)
-    index.build([document(i) for i in range(3)])
-    store._left = 2
-    with caplog.at_level(logging.WARNING):
-        report = index.add([document(3)])
-    assert [failure.where for failure in report.failures] == ["vector store 'llama-index'"]
-    assert "the store is away" in caplog.text
-    with pytest.raises(ConnectionError):
-        index.push()
-    store._left = 10**9
-    assert index.push()["llama-index"] > 0
-    assert held(store) == expected(index)
-    assert index.push() == {"llama-index": 0}
-    assert index.push(full=True) == {"llama-index": index.view().size}
-    assert held(store) == expected(index)
-
-
-@settings(max_examples=12, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["add", "update", "delete"]), st.integers(0, 4), st.one_of(st.none(), st.integers(0, 6))
-        ),
-        max_size=6,
-    )
-)
-def test_any_history_with_any_failures_ends_equal(steps):
-    store = Flaky()
-    index = make(store)
-    index.build([document(0)])
-    for action, i, fails_after in steps:
-        store._left = 10**9 if fails_after is None else fails_after
-        present = {found.id for found in index.documents()}
-        if action == "add" and f"d{i}" not in present:
-            index.add([document(i)])
-        elif action == "update":
-            index.update([document(i, f" {fails_after}")])
-        elif action == "delete" and f"d{i}" in present and len(present) > 1:
-            index.delete([f"d{i}"])
-    store._left = 10**9
-    index.push()
-    assert held(store) == expected(index)
 
 
 @pytest.mark.quick(dies_at=["half way"])
@@ -107,16 +55,6 @@ def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
         assert held(store) == expected(index)
         assert held(SimpleVectorStore.from_persist_path(str(file))) == expected(index)
         assert index.push() == {"llama-index": 0}
-
-
-def test_a_store_attached_late_gets_everything(tmp_path):
-    with Index(tmp_path / "i", recipe=indexrag(), embedder=HashEmbedder(), chunker=None) as index:
-        index.build([document(i) for i in range(4)])
-        index.delete(["d0"])
-    store = SimpleVectorStore()
-    with make(store, tmp_path / "i") as index:
-        assert index.push() == {"llama-index": index.view().size}
-        assert held(store) == expected(index)
 
 
 def test_deletes_that_a_store_missed_reach_it_with_the_purge(tmp_path):

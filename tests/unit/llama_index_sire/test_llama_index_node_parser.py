@@ -1,13 +1,12 @@
 """The node parser: a pool of nodes for any pipeline, from an index that follows the corpus."""
 
 import copy
-import json
 import pickle
 import random
 
 import numpy as np
 import pytest
-from llama_index.core import MockEmbedding, Settings
+from llama_index.core import MockEmbedding
 from llama_index.core.ingestion.pipeline import get_transformation_hash
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
@@ -85,31 +84,6 @@ def test_summaries_know_their_children(documents):
         assert max(levels) == summary.metadata["sire_level"] - 1
 
 
-async def test_atomic_knowledge_and_bridging_facts(documents):
-    """The pool of `indexrag` without the passages: what each document knows, and what joins two documents."""
-    parser = SireNodeParser(complete=True, recipe="indexrag", kinds=["aku", "bridge"])
-    nodes = parser(documents)
-    sources = {node.node_id: json.loads(node.metadata["sire_doc_ids"]) for node in nodes}
-    atomic = [node for node in nodes if node.metadata["sire_kind"] == "aku"]
-    bridges = [node for node in nodes if node.metadata["sire_kind"] == "bridge"]
-    assert len(atomic) + len(bridges) == len(nodes)
-    assert [sources[node.node_id] for node in atomic] == [[document.id_] for document in documents]
-    assert bridges
-    assert all(len(set(sources[node.node_id])) == 2 for node in bridges)
-    assert all(node.ref_doc_id == node.node_id for node in nodes)
-    every = SireNodeParser(complete=True, recipe="indexrag")(documents)
-    assert dumped(nodes) == dumped([n for n in every if n.metadata["sire_kind"] != "chunk"])
-    assert dumped(await parser.acall(documents)) == dumped(nodes)
-
-
-def test_summaries_alone_name_no_children_that_were_not_handed_out(documents):
-    nodes = SireNodeParser(complete=True, recipe="raptor", kinds=["sim_summary"])(documents)
-    ids = {node.node_id for node in nodes}
-    assert ids
-    assert {node.metadata["sire_kind"] for node in nodes} == {"sim_summary"}
-    assert all(child.node_id in ids for node in nodes for child in node.child_nodes or [])
-
-
 def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(tmp_path, documents):
     store = SimpleVectorStore()
     changed = next(d for d in documents if d.id_ == "bruno-hask")
@@ -135,13 +109,6 @@ def test_without_passages_the_store_keeps_what_others_have_put_under_a_document(
     assert set(store.data.embedding_dict) == {"own"} | expected
     assert {node.node_id for node in first} - expected
     assert 0 < len(second) < len(first)
-
-
-def test_trap_numpy_numbers_do_not_come_back_from_the_parent(documents):
-    """LlamaIndex merges the parent's metadata into the nodes after parsing."""
-    given = Document(id_="d", text="Some text.", metadata={"weight": np.float32(0.5)})
-    (node,) = SireNodeParser(complete=True, recipe="flat")([given])
-    assert type(node.metadata["weight"]) is float
 
 
 def test_trap_derived_nodes_show_only_what_all_their_documents_share():
@@ -226,15 +193,6 @@ def test_vectors_of_the_users_model_can_come_with_the_nodes(documents):
     assert np.allclose(nodes[0].embedding, expected / np.linalg.norm(expected), atol=1e-6)
 
 
-def test_an_llm_makes_the_summaries(documents):
-    llm = ChatLLM()
-    SireNodeParser(complete=True, recipe="raptor", llm=llm)(documents[:8])
-    assert llm._prompts
-    Settings.llm = ChatLLM()
-    SireNodeParser(complete=True, recipe="raptor", llm="settings")(documents[:8])
-    assert Settings.llm._prompts
-
-
 def test_nodes_of_another_splitter_are_taken_as_passages():
     nodes = [
         TextNode(text=text, relationships={NodeRelationship.SOURCE: Document(id_="d").as_related_node_info()})
@@ -264,15 +222,6 @@ def test_retired_ids_are_listed_and_deleted(tmp_path, documents):
     assert parser.retired_ids == []
 
 
-async def test_retired_ids_are_deleted_async_too(tmp_path, documents):
-    store = SimpleVectorStore()
-    parser = SireNodeParser(recipe="raptor", persist_dir=str(tmp_path / "i"))
-    await parser.acall(documents)
-    await parser.acall([Document(id_=documents[0].id_, text="Something else entirely.")])
-    assert await parser.adelete_retired(store)
-    assert parser.retired_ids == []
-
-
 @pytest.mark.parametrize("how", [how for how in DAMAGES if how != "gone"])
 def test_a_damaged_ledger_says_what_to_do(tmp_path, documents, how):
     folder = tmp_path / "i"
@@ -282,16 +231,6 @@ def test_a_damaged_ledger_says_what_to_do(tmp_path, documents, how):
     with pytest.raises(StorageError, match="Empty the vector store"):
         parser(documents[2:4])
     assert [(f.file, f.advice[:9]) for f in check_folder(folder)] == [("llama_index_nodes.json", "It says w")]
-
-
-def test_nothing_in_nothing_out(tmp_path):
-    assert SireNodeParser(complete=True)([]) == []
-    assert SireNodeParser(persist_dir=str(tmp_path / "i"))([]) == []
-
-
-def test_progress_is_shown_when_asked_for(documents, capsys):
-    SireNodeParser(complete=True, recipe="flat").get_nodes_from_documents(documents[:3], show_progress=True)
-    assert "embedding" in capsys.readouterr().err
 
 
 def test_what_would_go_stale_is_refused(documents, tmp_path):

@@ -82,12 +82,6 @@ def test_trap_metadata_is_flat_and_survives_a_vector_store(unit, documents):
     assert back.hash == node.hash
 
 
-def test_trap_nodes_are_json_and_pickle():
-    node = to_node(SUMMARY, ["d1"])
-    assert TextNode.from_json(node.to_json()) == node
-    assert pickle.loads(pickle.dumps(node)) == node
-
-
 def test_trap_bookkeeping_is_neither_embedded_nor_shown_to_models():
     """Metadata keys that are not excluded are printed into the prompt."""
     node = to_node(CHUNK, ["d1"])
@@ -152,9 +146,3 @@ def test_trap_a_score_of_zero_is_read_as_one(score):
     found = to_scored_node(Hit(CHUNK, score, ("d1",)))
     assert 0 < found.score < 0.001
     assert type(to_scored_node(Hit(CHUNK, np.float32(0.5), ("d1",))).score) is float
-
-
-def test_callers_objects_are_not_touched():
-    node = to_node(CHUNK, ["d1"])
-    node.metadata["tenant"] = "changed"
-    assert CHUNK.metadata["tenant"] == "a"

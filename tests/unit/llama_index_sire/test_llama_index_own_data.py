@@ -5,11 +5,8 @@ import json
 import pickle
 
 import pytest
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
-from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.llms import MockLLM
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.query_engine import CitationQueryEngine
@@ -233,22 +230,6 @@ def test_another_recipe_of_the_folder_and_other_settings(tmp_path):
     assert [h.score for h in other.retrieve(QUESTION)] == [h.score for h in pagerank.retrieve(QUESTION)][:2]
     narrowed = raptor.as_retriever(filters={"file_name": "film.md"}).as_retriever(filters={"file_name": "town.md"})
     assert narrowed.retrieve(QUESTION) == []
-
-
-def test_chat_engines():
-    retriever = SireRetriever.from_documents(documents(), similarity_top_k=2)
-    for mode, kind in (
-        ("condense_plus_context", CondensePlusContextChatEngine),
-        (ChatMode.BEST, CondensePlusContextChatEngine),
-        ("context", ContextChatEngine),
-        ("condense_question", CondenseQuestionChatEngine),
-    ):
-        # A memory in the process: LlamaIndex's default one leaves its SQLite connection open.
-        engine = retriever.as_chat_engine(mode, llm=MockLLM(), memory=ChatMemoryBuffer.from_defaults(token_limit=500))
-        assert isinstance(engine, kind)
-        assert len(engine.chat(QUESTION).source_nodes) == 2
-    with pytest.raises(ConfigurationError, match="chat_mode is"):
-        retriever.as_chat_engine("react", llm=MockLLM())
 
 
 def test_retrievers_can_be_copied_and_sent_to_other_processes(tmp_path):

@@ -5,32 +5,27 @@ import json
 
 import pytest
 from llama_index.core import Settings
-from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.base.response.schema import Response
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import QueryBundle
-from llama_index.core.tools import QueryEngineTool
 from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
 from llama_index_sire import (
-    AnswerEvent,
-    IntermediateAnswerEvent,
     IRCoTQueryEngine,
     ReasoningWorkflow,
     RetrievedEvent,
-    SelfAskQueryEngine,
     SireRetriever,
-    SubQuestionEvent,
     ThoughtEvent,
     create_sire_answer_tool,
 )
 from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
-from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot, self_ask
+from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot
 from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import to_uuid
@@ -39,12 +34,6 @@ THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Whe
 DONE = {"reasoning": "Petra Quillon was born in Varn Harbour.", "search": "DONE"}
 READ = {"answer": "Varn Harbour [1]", "citations": [1], "sufficient": True}
 IRCOT = [json.dumps(answer) for answer in (THINK, DONE, READ)]
-ASK = [
-    "Follow up: Who directed The Salt Lantern?",
-    "Petra Quillon",
-    "So the final answer is: Varn Harbour",
-    json.dumps(READ),
-]
 
 
 def ircot_engine(index, answers=IRCOT, latency=0.0, **options):
@@ -104,72 +93,6 @@ async def test_contract_of_query_engines(recipe, index_of, question):
     assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
 
 
-async def test_self_ask_follows_up(index_of, question):
-    engine = SelfAskQueryEngine(index_of(), llm=ScriptedModel(ASK))
-    events = await drain(engine, question)
-    assert [type(event) for event in events] == [
-        RetrievedEvent,
-        SubQuestionEvent,
-        RetrievedEvent,
-        IntermediateAnswerEvent,
-        AnswerEvent,
-    ]
-    assert events[3].text == "Petra Quillon"
-    trace = await collect(self_ask(PassageSource(index_of()), question, model=ScriptedModel(ASK)))
-    assert [found.node.node_id for found in events[-1].nodes] == [to_uuid(hit.unit.id) for hit in trace.answer.hits]
-
-
-async def test_self_ask_in_two_calls_searches_once(index_of, question):
-    answers = [json.dumps({"followups": [{"q": "Who?", "a": "He."}]}), json.dumps(READ)]
-    debug = LlamaDebugHandler(print_trace_on_end=False)
-    engine = SelfAskQueryEngine(
-        index_of(),
-        llm=ScriptedModel(answers),
-        config=SelfAskConfig(mode="two_call"),
-        callback_manager=CallbackManager([debug]),
-    )
-    response = await engine.aquery(question)
-    assert response.metadata["usage"]["calls"] == 2
-    assert [step["type"] for step in response.metadata["steps"]] == [
-        "retrieved",
-        "sub_question",
-        "intermediate_answer",
-        "answer",
-    ]
-    assert len(debug.get_event_pairs(CBEventType.RETRIEVE)) == 1
-
-
-def test_sync_gives_the_same_as_async(index_of, question):
-    engine = SireRetriever(index_of(), similarity_top_k=4)
-    awaited = asyncio.run(ircot_engine(engine).aquery(question))
-    assert plain(ircot_engine(engine).query(question)) == plain(awaited)
-
-
-async def test_sync_works_inside_a_running_loop(index_of, question):
-    assert ircot_engine(index_of()).query(question).response == "Varn Harbour [1]"
-
-
-def test_streaming_is_the_answer_alone_and_fills_in_the_rest(index_of, question):
-    model = ScriptedModel(IRCOT)
-    engine = IRCoTQueryEngine(index_of(), llm=model, streaming=True)
-    response = engine.query(question)
-    assert isinstance(response, StreamingResponse)
-    assert model.log == []
-    assert list(response.response_gen) == ["Varn", " Harbour", " [1]"]
-    expected = ircot_engine(index_of()).query(question)
-    assert [found.node.node_id for found in response.source_nodes] == [f.node.node_id for f in expected.source_nodes]
-    assert response.metadata == expected.metadata
-    assert str(ircot_engine(index_of(), streaming=True).query(question)) == "Varn Harbour [1]"
-
-
-async def test_async_streaming(index_of, question):
-    response = await ircot_engine(index_of(), streaming=True).aquery(question)
-    assert isinstance(response, AsyncStreamingResponse)
-    assert [text async for text in response.async_response_gen()] == ["Varn", " Harbour", " [1]"]
-    assert response.metadata["steps"][-1] == {"type": "answer", "text": "Varn Harbour [1]", "stop": "done"}
-    assert response.source_nodes
-
-
 async def test_a_step_arrives_before_the_next_call_is_made(index_of, question):
     model = ScriptedModel(IRCOT)
     steps = IRCoTQueryEngine(index_of(), llm=model).astream_steps(question)
@@ -194,18 +117,6 @@ async def test_leaving_early_stops_further_calls(index_of, question):
     assert len(model.log) == 1
     response = IRCoTQueryEngine(index_of(), llm=model, streaming=True).query(question)
     response.response_gen.close()
-    assert len(model.log) == 1
-
-
-async def test_cancelling_a_query_stops_further_calls(index_of, question):
-    model = ScriptedModel(IRCOT, latency=0.2)
-    task = asyncio.ensure_future(IRCoTQueryEngine(index_of(), llm=model).aquery(question))
-    while not model.log:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.sleep(0.3)
     assert len(model.log) == 1
 
 
@@ -293,17 +204,6 @@ async def test_callbacks_spans_and_events_show_every_round(index_of, question):
     assert events.seen.count("RetrievalStartEvent") == events.seen.count("RetrievalEndEvent") == 2
 
 
-async def test_a_repeated_question_reports_no_search_that_does_not_happen(index_of, question):
-    debug = LlamaDebugHandler(print_trace_on_end=False)
-    again = json.dumps({"reasoning": "I do not know yet.", "search": question.upper()})
-    engine = ircot_engine(index_of(), [again, IRCOT[2]], callback_manager=CallbackManager([debug]))
-    response = await engine.aquery(question)
-    assert response.metadata["stop"] == "repeated_query"
-    assert [step["type"] for step in response.metadata["steps"]].count("retrieved") == 1
-    pairs = debug.get_event_pairs(CBEventType.RETRIEVE)
-    assert [start.payload[EventPayload.QUERY_STR] for start, _ in pairs] == [question]
-
-
 async def test_the_model_is_the_given_one_else_the_indexs_else_the_users(index_of, question):
     with pytest.raises(ConfigurationError, match="set Settings"):
         await IRCoTQueryEngine(index_of()).aquery(question)
@@ -348,16 +248,6 @@ def test_what_is_refused(index_of):
         ircot_engine(index_of()).query("  ")
 
 
-async def test_an_engine_is_a_tool(index_of, question):
-    tool = QueryEngineTool.from_defaults(ircot_engine(index_of()), name="ask", description="Answers.")
-    done = await tool.acall(question)
-    (source,) = done.raw_output.metadata["sources"]
-    node = done.raw_output.source_nodes[0].node
-    assert (source["number"], source["title"]) == (1, node.metadata["title"])
-    # An agent that reads [1] is told what that is.
-    assert str(done) == f"Varn Harbour [1]\n\nSources:\n[1] {', '.join(source['doc_ids'])} {source['title']}"
-
-
 # --- the workflow -----------------------------------------------------------------------------------------------------
 
 
@@ -376,16 +266,6 @@ async def test_the_workflow_streams_typed_events_and_ends_with_the_response(inde
         "StopEvent",
     ]
     assert plain(response) == plain(await ircot_engine(index_of()).aquery(question))
-
-
-async def test_the_workflow_streams_while_it_thinks(index_of, question):
-    model = ScriptedModel(IRCOT, latency=0.1)
-    handler = ReasoningWorkflow(IRCoTQueryEngine(index_of(), llm=model)).run(query=question)
-    async for event in handler.stream_events():
-        if isinstance(event, ThoughtEvent):
-            assert len(model.log) < 3
-            break
-    await handler
 
 
 async def test_cancelling_the_workflow_stops_further_calls(index_of, question):

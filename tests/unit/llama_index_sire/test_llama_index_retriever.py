@@ -1,8 +1,6 @@
 """The retriever keeps every promise of LlamaIndex's interface, with any recipe."""
 
-import asyncio
 import json
-import time
 
 import pytest
 from llama_index.core import Settings
@@ -10,7 +8,6 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import Document, IndexNode, QueryBundle
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 from llama_index_fakes import WordEmbedding
@@ -18,11 +15,8 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
 from llama_index_sire import SireRetriever
-from llama_index_sire.embedding import known_query
-from llama_index_sire.filters import to_filter
-from llama_index_sire.nodes import to_scored_node
 from sire_core import Index
-from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, StorageError
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
 from sire_core.recipes import REGISTRY, recipe_by_name
 
 RECIPES = sorted(REGISTRY)
@@ -41,13 +35,6 @@ async def test_contract_of_retrievers(recipe, index_of, question):
     again = await retriever.aretrieve(QueryBundle(question))
     assert [node.model_dump() for node in again] == [node.model_dump() for node in found]
     assert len(SireRetriever(index_of(recipe), similarity_top_k=1).retrieve(question)) == 1
-
-
-def test_sync_works_inside_a_running_loop(index_of, question):
-    async def inside():
-        return SireRetriever(index_of()).retrieve(question)
-
-    assert asyncio.run(inside())
 
 
 def test_trap_public_methods_are_not_overridden():
@@ -82,19 +69,6 @@ async def test_trap_aretrieve_has_a_span_of_its_own(index_of, question):
         "SireRetriever.retrieve",
     ]
     assert events.count("RetrievalStartEvent") == events.count("RetrievalEndEvent") == 2
-
-
-def test_callbacks_are_called(index_of, question):
-    handler = LlamaDebugHandler(print_trace_on_end=False)
-    SireRetriever(index_of(), callback_manager=CallbackManager([handler])).retrieve(question)
-    assert len(handler.get_event_pairs()) == 1
-
-
-def test_the_global_callback_manager_is_called(index_of, question, monkeypatch):
-    handler = LlamaDebugHandler(print_trace_on_end=False)
-    monkeypatch.setattr(Settings, "_callback_manager", CallbackManager([handler]))
-    SireRetriever(index_of()).retrieve(question)
-    assert len(handler.get_event_pairs()) == 1
 
 
 def test_traces_show_the_users_embedding_model(documents):
@@ -171,10 +145,6 @@ def test_bad_arguments_are_told():
         SireRetriever.from_persist_dir("/nowhere/at/all")
 
 
-def test_one_document_is_a_corpus(documents):
-    assert SireRetriever.from_documents(documents[0], recipe="flat").retrieve("Where?")
-
-
 def test_the_query_engine_answers_with_the_llm_of_the_index(documents):
     retriever = SireRetriever.from_documents(documents[:3], recipe="flat", llm=MockLLM())
     assert "Context information" in str(retriever.as_query_engine().query("Where?"))
@@ -192,20 +162,6 @@ def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, questio
     assert retriever.as_query_engine(llm=MockLLM()).retriever is retriever
     nobody = retriever.as_query_engine(llm=MockLLM(), filters="kind=place")
     assert nobody.query(question).source_nodes == []
-
-
-def test_an_empty_question_is_refused(index_of):
-    with pytest.raises(QueryError):
-        SireRetriever(index_of()).retrieve("  ")
-
-
-def test_query_engine(index_of, question):
-    engine = SireRetriever(index_of(), similarity_top_k=3).as_query_engine(llm=MockLLM())
-    assert isinstance(engine, RetrieverQueryEngine)
-    answer = engine.query(question)
-    assert len(answer.source_nodes) == 3
-    assert "sire_" not in answer.response
-    assert answer.source_nodes[0].text in answer.response
 
 
 def test_trap_no_prompts_of_our_own(index_of):
@@ -261,17 +217,3 @@ def test_settings_after_loading_belong_to_other_indexes(tmp_path, documents, que
     assert SireRetriever.from_persist_dir(tmp_path / "ours").retrieve(question)
     SireRetriever.from_documents(documents[:5], recipe="flat", persist_dir=tmp_path / "theirs")
     assert SireRetriever.from_persist_dir(tmp_path / "theirs").retrieve(question)
-
-
-def test_overhead_over_the_core_is_below_a_millisecond(index_of, question):
-    """Everything that is not the core's search, at k = 20."""
-    bundle, hits, times = QueryBundle(question), index_of().search(question, 20), []
-    assert len(hits) == 20
-    for _ in range(50):
-        start = time.perf_counter()
-        with known_query(bundle):
-            to_filter(None)
-            nodes = [to_scored_node(hit) for hit in hits]
-        times.append(time.perf_counter() - start)
-    assert len(nodes) == 20
-    assert min(times) < 0.001

@@ -9,8 +9,6 @@ import pytest
 from llama_index.core import Document
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, LLMMetadata, MessageRole
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
-from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.callbacks.schema import CBEventType
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.llm import ToolSelection
@@ -31,7 +29,6 @@ from sire_core.errors import ModelError, NoAnswerError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt, StreamingModel
 from sire_core.reason.prompts import Reading
-from sire_core.testing.doubles import ScriptedModel
 
 TEXT = 'Varn Harbour, a town on the coast where \u00e9very house has a "lamp" of its own'
 READING = {"answer": TEXT, "citations": [1], "sufficient": True}
@@ -201,13 +198,6 @@ async def test_a_broken_stream_is_an_error_and_a_flawed_answer_is_repaired():
     assert streamed.parsed.answer == TEXT
 
 
-async def test_nothing_comes_after_a_stop_text():
-    pieces, streamed = await gather(
-        LlamaIndexModel(AsyncLLM(answers=["One. Two. Three."])).stream(PROMPT, stop=["wo."])
-    )
-    assert "".join(pieces) == streamed.text == "One. T"
-
-
 # --- query engines --------------------------------------------------------------------------------------------------
 
 
@@ -227,13 +217,6 @@ async def test_a_streaming_response_has_the_answer_while_it_is_written(index_of,
     assert [node.node_id for node in response.source_nodes] == [node.node_id for node in whole.source_nodes]
     for key in ("steps", "stop", "sufficient", "citations", "note"):
         assert response.metadata[key] == whole.metadata[key]
-
-
-def test_from_sync_code(index_of, question):
-    response = engine_of(index_of(), SyncLLM(answer=SAID), streaming=True).query(question)
-    pieces = list(response.response_gen)
-    assert "".join(pieces) == TEXT + " [1]"
-    assert len(pieces) > 10
 
 
 async def test_events_and_the_workflow_of_a_streaming_engine_have_the_pieces(index_of, question):
@@ -277,22 +260,6 @@ async def test_leaving_ends_the_request(index_of, question):
     await response.response_gen.aclose()
     assert llm._left
     assert len(llm._sent) < 20
-
-
-async def test_callbacks_see_every_call_begin_and_end(index_of, question):
-    debug = LlamaDebugHandler(print_trace_on_end=False)
-    llm = AsyncLLM(answers=IRCOT, callback_manager=CallbackManager([debug]))
-    response = await engine_of(index_of(), llm, streaming=True).aquery(question)
-    assert [piece async for piece in response.async_response_gen()]
-    assert len(debug.get_event_pairs(CBEventType.LLM)) == 2
-
-
-async def test_self_ask_streams_too(index_of, question):
-    says = ["So the final answer is: Varn Harbour", SAID]
-    response = await SelfAskQueryEngine(index_of(), llm=ScriptedModel(says), streaming=True).aquery(question)
-    pieces = [piece async for piece in response.async_response_gen()]
-    assert "".join(pieces) == TEXT + " [1]"
-    assert len(pieces) > 10
 
 
 class ExhaustedLLM(CustomLLM):

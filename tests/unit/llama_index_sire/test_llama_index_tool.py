@@ -1,9 +1,7 @@
 """The tool for agents: a clean question in, cited text out."""
 
 import pytest
-from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.tools import FunctionTool, RetrieverTool
-from llama_index_fakes import FunctionLLM
 
 from llama_index_sire import SireRetriever, create_sire_tool
 from llama_index_sire.tool import cite
@@ -98,17 +96,3 @@ def test_an_index_is_enough_and_others_are_refused(index_of, question):
     assert create_sire_tool(index_of())(query=question, k=1).raw_output
     with pytest.raises(ConfigurationError, match="neither a SireRetriever nor an Index"):
         create_sire_tool("a string")
-
-
-# LlamaIndex's agents look at deprecated attributes of pydantic.
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
-async def test_an_agent_uses_the_tool(index_of, question):
-    llm = FunctionLLM(answers=[{"query": question, "k": 3}, "On Hathersay."])
-    agent = FunctionAgent(tools=[create_sire_tool(SireRetriever(index_of()))], llm=llm, streaming=False)
-    answer = await agent.run(question)
-    assert str(answer) == "On Hathersay."
-    (call,) = answer.tool_calls
-    assert call.tool_kwargs == {"query": question, "k": 3}
-    assert len(call.tool_output.raw_output) == 3
-    assert "[bruno-hask" in llm._prompts[1][0][-1].content

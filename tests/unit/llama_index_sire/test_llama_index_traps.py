@@ -129,12 +129,6 @@ def test_trap_a_parser_reports_its_work_once(documents):
     assert end.payload["nodes"] == nodes
 
 
-def test_trap_every_serializable_component_names_its_class():
-    """Without `class_name` a subclass is dumped as `base_component`."""
-    assert SireNodeParser(complete=True).to_dict()["class_name"] == SireNodeParser.class_name() == "SireNodeParser"
-    assert SireRerank().to_dict()["class_name"] == SireRerank.class_name() == "SireRerank"
-
-
 @pytest.mark.parametrize("is_function_calling", [False, True])
 async def test_trap_braces_in_documents_reach_the_model_untouched(is_function_calling, documents):
     """Templates of LlamaIndex and LangChain treat braces differently, so no text of ours is one."""
@@ -162,13 +156,6 @@ async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
     tool = QueryEngineTool.from_defaults(Listening(index_of(), llm=ScriptedModel([THINK])), name="a", description="b")
     assert (await tool.acall(input="who founded X?")).content == "heard"
     assert seen == ["who founded X?"]
-
-
-def test_trap_vectors_on_nodes_are_plain_floats(documents):
-    """Nodes are validated on assignment and go through JSON, which knows no NumPy."""
-    nodes = SireNodeParser(complete=True, recipe="flat", embed_model=WordEmbedding(), embed_nodes=True)(documents[:2])
-    assert all(type(node.embedding) is list and type(node.embedding[0]) is float for node in nodes)
-    assert json.loads(nodes[0].to_json())["embedding"] == nodes[0].embedding
 
 
 def test_trap_a_recipe_built_beside_changes_no_retriever(documents, question, tmp_path):

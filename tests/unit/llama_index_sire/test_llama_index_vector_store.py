@@ -9,9 +9,8 @@ from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 from llama_index_fakes import AsyncEmbedding, WordEmbedding
 
-from llama_index_sire import SireRetriever, VectorStoreSource
+from llama_index_sire import SireRetriever
 from sire_core.data import demo_questions
-from sire_core.protocols import VectorIndex
 from sire_core.recipes import REGISTRY
 from sire_core.types import to_uuid
 
@@ -134,46 +133,6 @@ def test_nothing_is_embedded_twice(documents):
     assert len(model._calls) == 6
 
 
-def test_a_store_that_missed_a_change_is_filled_anew(tmp_path, documents):
-    store = LeastStore()
-    retriever = SireRetriever.from_documents(
-        documents[:10], recipe="raptor", vector_store=store, persist_dir=tmp_path / "i"
-    )
-    store.broken = True
-    with pytest.raises(ConnectionError):
-        retriever.refresh(Document(id_=documents[0].id_, text="The Zorbleflux sank."))
-    store.broken = False
-    back = SireRetriever.from_persist_dir(tmp_path / "i", vector_store=store)
-    back.insert(documents[10])
-    assert store.ids == ids_of(back)
-    other = LeastStore()
-    moved = SireRetriever.from_documents(
-        documents[:10], recipe="raptor", vector_store=other, persist_dir=tmp_path / "i2"
-    )
-    assert other.ids == ids_of(moved)
-
-
-def test_an_index_that_stands_already_fills_a_new_store(tmp_path, documents, question):
-    SireRetriever.from_documents(documents[:10], recipe="raptor", persist_dir=tmp_path / "i")
-    store = LeastStore()
-    retriever = SireRetriever.from_documents(
-        documents[:10], recipe="raptor", persist_dir=tmp_path / "i", vector_store=store
-    )
-    assert store.ids == ids_of(retriever)
-    assert retriever.retrieve(question)
-
-
-def test_persisted_with_its_settings(tmp_path, documents, question):
-    from sire_core.recipes import recipe_by_name
-
-    store = SimpleVectorStore()
-    made = SireRetriever.from_documents(
-        documents, recipe=recipe_by_name("sirerag", depth=1), vector_store=store, persist_dir=tmp_path / "i"
-    )
-    found = SireRetriever.from_persist_dir(tmp_path / "i", vector_store=store)
-    assert [n.node_id for n in found.retrieve(question)] == [n.node_id for n in made.retrieve(question)]
-
-
 def test_refitted_vectors_are_put_anew(documents):
     """The core's default embedder fits again when the corpus has doubled: every vector changes."""
     store = SimpleVectorStore()
@@ -205,8 +164,3 @@ async def test_a_truly_async_store_is_used_natively(documents, question):
     assert set(looked) <= {"async"}
     retriever.retrieve(question)
     assert store._used == [*looked, "async"], "sync calls use sync methods"
-
-
-def test_it_is_a_vector_index():
-    source: VectorIndex = VectorStoreSource(SimpleVectorStore())
-    assert "SimpleVectorStore" in source.description

@@ -63,13 +63,6 @@ async def test_the_second_time_is_free_and_equal() -> None:
     assert (used.calls, used.cached) == (2, 2)
 
 
-async def test_a_repaired_answer_is_kept_as_the_final_json() -> None:
-    store = MemoryStore()
-    model = ScriptedModel(["garbage {", '{"name": "cat"}'])
-    await CachedModel(model, store).complete(PROMPT, schema=Name)
-    assert list(store.answers.values()) == ['{"name":"cat"}']
-
-
 @pytest.mark.parametrize(
     ("script", "error"),
     [
@@ -108,17 +101,6 @@ async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:
     assert (await second).text == "a cat"
     with pytest.raises(asyncio.CancelledError):
         await first
-
-
-async def test_a_shared_failure_reaches_everyone_and_is_not_repeated() -> None:
-    def refuse(_call: object) -> str:
-        raise RefusalError("no")
-
-    model = ScriptedModel(refuse, latency=0.01)
-    cached = CachedModel(model, MemoryStore())
-    results = await asyncio.gather(*(cached.complete(PROMPT) for _ in range(5)), return_exceptions=True)
-    assert [type(result) for result in results] == [RefusalError] * 5
-    assert len(model.log) == 1
 
 
 async def test_limits_hold_for_any_model_and_stored_answers_cost_nothing() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sire_core.build.estimate import estimate_extraction, estimate_summaries
+from sire_core.build.estimate import estimate_extraction
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import ModelExtractor
 from sire_core.models.prices import CostRange, Price, load_prices, price_of
@@ -64,12 +64,3 @@ def test_equal_passages_are_counted_once_and_stored_ones_not_at_all() -> None:
     assert estimate_extraction(chunks + chunks, extractor).calls == (3, 3)
     done = estimate_extraction(chunks, extractor, known={chunk.chunk.hash for chunk in chunks}, price=Price(1, 1))
     assert done == CostRange(price=(0.0, 0.0))
-
-
-def test_ranges_add_up_and_an_unknown_price_stays_unknown() -> None:
-    known = estimate_summaries((2, 5), (100, 900), max_tokens=200, price=Price(1.0, 1.0))
-    assert known.calls == (2, 5)
-    assert (known + known).calls == (4, 10)
-    assert (known + known).price == (2 * known.price[0], 2 * known.price[1])
-    assert (known + CostRange()).price is None
-    assert sum([known, known], CostRange(price=(0.0, 0.0))) == known + known

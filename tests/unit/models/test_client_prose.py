@@ -75,12 +75,6 @@ async def test_prose_that_is_cut_off_twice_ends_with_a_whole_sentence(caplog):
     assert "cut off" in caplog.text
 
 
-async def test_numbers_in_a_small_room_are_not_asked_for_again():
-    model = Cut("3, 7, because...")
-    assert (await model.complete(PROMPT, max_tokens=20)).text == "3, 7, because"
-    assert model.rooms == [20]
-
-
 async def test_an_answer_that_was_cut_off_comes_back_from_the_store_as_such():
     cached = CachedModel(model := Cut("The two ships were built by..."), CallStore())
     first, again = [await cached.complete(PROMPT, max_tokens=100) for _ in range(2)]

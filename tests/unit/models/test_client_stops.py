@@ -31,23 +31,6 @@ def test_the_first_stop_text_ends_it() -> None:
     assert cut_at("one", []) == "one"
 
 
-def test_only_what_may_begin_a_stop_text_waits() -> None:
-    cutter = StopCutter(["END", ""])
-    assert [cutter.add(piece) for piece in ("one", " E", "N", "X", " E", "ND", "two")] == [
-        "one",
-        " ",
-        "",
-        "ENX",
-        " ",
-        "",
-        "",
-    ]
-    assert cutter.end() == ""
-    cutter = StopCutter(["END"])
-    assert (cutter.add("one EN"), cutter.end(), cutter.end()) == ("one ", "EN", "")
-    assert StopCutter([]).add("all of it") == "all of it"
-
-
 @given(st.text("abE", max_size=30), st.lists(st.text("abE", min_size=1, max_size=4), max_size=3), st.data())
 def test_pieces_add_up_to_the_cut_text(text: str, stop: list[str], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))

@@ -74,35 +74,6 @@ async def test_limits_hold_before_a_stream_begins() -> None:
 # --- worker threads -------------------------------------------------------------------------------------------------
 
 
-async def test_items_of_a_sync_generator_come_one_by_one() -> None:
-    made: list[int] = []
-    go_on = threading.Semaphore(1)
-
-    def numbers() -> Generator[int, None, None]:
-        for number in range(3):
-            go_on.acquire(timeout=10)
-            made.append(number)
-            yield number
-
-    seen = []
-    async for number in iterate_in_thread(numbers):
-        seen.append((number, list(made)))
-        go_on.release()
-    assert seen == [(0, [0]), (1, [0, 1]), (2, [0, 1, 2])]
-
-
-async def test_an_error_in_the_thread_arrives_behind_the_items() -> None:
-    def failing() -> Generator[int, None, None]:
-        yield 1
-        raise OSError("no more")
-
-    seen = []
-    with pytest.raises(OSError, match="no more"):
-        seen = [number async for number in iterate_in_thread(failing)]
-    assert seen == []
-    assert [number async for number in iterate_in_thread(lambda: (n for n in (1, 2)))] == [1, 2]
-
-
 @pytest.mark.parametrize("how", ["left", "cancelled"])
 async def test_leaving_does_not_wait_for_the_thread_and_closes_the_generator_in_it(how: str) -> None:
     closed = threading.Event()

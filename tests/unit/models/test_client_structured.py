@@ -14,7 +14,6 @@ from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.answers import (
     ask_structured,
     parse_answer,
-    schema_fingerprint,
     strict_json_schema,
     tolerant_json,
 )
@@ -160,20 +159,6 @@ def test_strict_schema_requires_everything_and_keeps_properties_named_like_keywo
     extraction = strict_json_schema(ExtractionAnswer)
     assert list(extraction["properties"])[:2] == ["entities", "facts"]
     assert "description" in extraction["$defs"]["EntityAnswer"]["properties"]
-
-
-def test_schema_fingerprint_follows_the_fields() -> None:
-    class Other(BaseModel):
-        title: str
-
-    one = schema_fingerprint(Other)
-
-    class Other(BaseModel):
-        title: str
-        year: int
-
-    assert schema_fingerprint(Other) != one
-    assert schema_fingerprint(None) == ""
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.lexical_embedder import LexicalEmbedder, gram_keys, random_signs, split_words
+from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.protocols import Embedder, Fittable
 
 DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
@@ -23,14 +23,6 @@ TEXTS = [
     "Leiden has the oldest university of the Netherlands.",
     "The university library keeps maps of the harbour.",
 ]
-
-
-async def test_vectors_are_unit_rows_of_the_stated_dimension():
-    embedder = LexicalEmbedder().fit(TEXTS)
-    vectors = await embedder.embed(TEXTS)
-    assert vectors.shape == (5, embedder.dimension)
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 async def test_a_question_finds_the_passage_that_shares_its_rare_words():
@@ -78,13 +70,6 @@ async def test_text_without_words_is_the_zero_vector():
     vectors = await LexicalEmbedder().fit(TEXTS).embed(["", " \n", "?!", "\u2014"])
     assert not vectors.any()
     assert (await LexicalEmbedder().fit([""]).embed(["", "word"])).any(axis=1).tolist() == [False, True]
-
-
-async def test_one_document_and_stop_words_alone_are_finite():
-    embedder = LexicalEmbedder().fit(["the the of"])
-    vectors = await embedder.embed(["the of", "anything else", "the"])
-    assert np.isfinite(vectors).all()
-    assert vectors[0] @ vectors[2] > vectors[0] @ vectors[1]
 
 
 async def test_no_texts():
@@ -168,49 +153,11 @@ def test_same_bits_in_another_process_with_another_number_of_threads():
     assert len(outcomes) == 1
 
 
-def test_a_sample_of_a_large_corpus_is_fitted(monkeypatch):
-    monkeypatch.setattr("sire_core.models.lexical_embedder._FIT_TEXTS", 3)
-    embedder = LexicalEmbedder().fit(TEXTS)
-    assert embedder.fitted_on == 5
-    assert embedder.state()["counts"].tolist() == [5, 3]
-
-
-async def test_batches_do_not_change_vectors(monkeypatch):
-    embedder = LexicalEmbedder().fit(TEXTS)
-    whole = await embedder.embed(TEXTS)
-    monkeypatch.setattr("sire_core.models.lexical_embedder._BATCH", 2)
-    assert np.allclose(await embedder.embed(TEXTS), whole, atol=1e-6)
-
-
-def test_scripts_without_spaces_become_pairs():
-    assert split_words("東京都に abc大学x") == ["東京", "京都", "都に", "abc", "大学", "x"]
-    assert split_words("Füchse ÉCOLE") == ["fuchse", "ecole"]
-    assert split_words("水") == ["水"]
-
-
 async def test_scripts_without_spaces_match():
     texts = ["東京大学は日本の国立大学である。", "大阪城は豊臣秀吉が築いた。", "京都には寺が多い。"]
     embedder = LexicalEmbedder().fit(texts)
     scores = (await embedder.embed(["豊臣秀吉の城はどこ"])) @ (await embedder.embed(texts)).T
     assert scores.argmax() == 1
-
-
-def test_grams_stay_inside_their_word():
-    owners, keys = gram_keys(["ab", "abc"])
-    assert owners.tolist().count(0) == 3  # " ab", "ab ", " ab "
-    assert owners.tolist().count(1) == 3 + 2 + 1
-    assert len(set(keys[owners == 0]) & set(keys[owners == 1])) == 1  # " ab"
-
-
-def test_signs_depend_on_the_key_alone_and_are_balanced():
-    keys = np.arange(1, 2001, dtype=np.uint64)
-    signs = random_signs(keys, 448)
-    assert set(np.unique(signs)) == {-1.0, 1.0}
-    assert abs(signs.mean()) < 0.01
-    assert np.array_equal(signs[7:9], random_signs(keys[7:9], 448))
-    products = signs[:500] @ signs[500:1000].T / 448
-    assert abs(products).max() < 0.35
-    assert products.std() == pytest.approx(448**-0.5, rel=0.05)
 
 
 @settings(max_examples=60, deadline=None)
@@ -222,10 +169,6 @@ def test_any_text_gives_finite_rows_of_length_one_or_zero(corpus, others):
     vectors = embed_texts(embedder._fitted(), corpus + others)
     lengths = np.linalg.norm(vectors, axis=1)
     assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0))
-
-
-async def test_lone_surrogates_are_text_too():
-    assert np.isfinite(await LexicalEmbedder().fit(["\ud800 a", "b"]).embed(["\ud800"])).all()
 
 
 @pytest.mark.data

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, ModelError
-from sire_core.models.precomputed import PrecomputedEmbedder, vector_key, write_precomputed
+from sire_core.models.precomputed import PrecomputedEmbedder, write_precomputed
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import digest
 
 TEXTS = ["one red fox", "two grey owls", "three herons", "one red fox"]
 
@@ -76,7 +75,3 @@ def test_writing_checks_its_input_and_leaves_no_part_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
     write_precomputed(tmp_path / "v.npz", ["a"], np.ones((1, 3), np.float32), "f")
     assert [p.name for p in tmp_path.iterdir()] == ["v.npz"]
-
-
-def test_key_is_documented():
-    assert vector_key("x") == digest("vector", "x")

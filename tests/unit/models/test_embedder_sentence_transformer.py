@@ -74,11 +74,6 @@ def test_it_can_be_sent_to_another_process(tmp_path):
     assert (again.fingerprint, again.spec, again.dimension) == (made.fingerprint, made.spec, made.dimension)
 
 
-def test_batch_size_below_one():
-    with pytest.raises(ConfigurationError, match="batch_size"):
-        SentenceTransformerEmbedder("org/name", batch_size=0)
-
-
 async def test_missing_library_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ConfigurationError, match=r'pip install "sire-rag\[local\]"'):
@@ -110,14 +105,6 @@ async def test_real_model_embeds_meaning(minilm):
     query = (await minilm.embed(["What shows sailors the way at night?"], "query"))[0]
     assert (vectors @ query).argmax() == 2
     assert minilm._loaded_dimension() == minilm.dimension
-
-
-async def test_real_model_order_and_batches_do_not_matter(minilm, folder):
-    one_by_one = np.vstack([await minilm.embed([text]) for text in TEXTS])
-    small = SentenceTransformerEmbedder(folder, batch_size=2)
-    small._model = minilm._load()
-    assert np.allclose(await small.embed(TEXTS), one_by_one, atol=1e-5)
-    assert (await minilm.embed([])).shape == (0, 384)
 
 
 async def test_real_model_uses_a_prompt_for_questions_only(minilm, folder):

@@ -109,28 +109,10 @@ async def test_what_two_cut_answers_finished_is_the_answer_and_the_longer_one_co
         assert "cut off at its length limit" in caplog.text
 
 
-async def test_half_a_surrogate_pair_in_a_cut_answer_spoils_nothing():
-    text = HEAD + OTHER.replace("She", "She \\ud83d") + '{"text":"And then'
-    done = await ask(Loops(text, text, ""))
-    assert [fact.text for fact in done.parsed.facts] == ["She \ufffd painted The Salt Lantern {for the museum}."]
-    assert "\ufffd" in done.text
-
-
 async def test_two_cut_answers_that_finished_nothing_of_use_are_an_error():
     for text in (HEAD + '{"text":"She lived in', '{"entities":[', "no JSON at all"):
         with pytest.raises(UnusableAnswerError, match="length limit"):
             await ask(Loops(text, text, ""))
-
-
-def test_prose_that_repeats_itself_is_found_where_it_begins():
-    said = "The museum stands in Osby. "
-    text = "Holt Museum. " + said * 9 + said[:5]
-    start, period = loop_at(text)
-    assert period == len(said)
-    assert text[:start] == "Holt Museum"  # ". " ends a round, too
-    assert loop_at(text[: 13 + 2 * len(said)]) is None  # said twice is no loop
-    assert loop_at("") is None
-    assert without_loop(text) is None
 
 
 @settings(max_examples=60, deadline=None)

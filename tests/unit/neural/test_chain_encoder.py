@@ -106,17 +106,6 @@ def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder)
     assert moved == {"encoder", "edge", "score"}
 
 
-def test_a_path_keeps_its_end_and_a_passage_its_beginning(encoder):
-    from sire_core.recipes.iier.networks import EncoderScorer
-
-    model = EncoderScorer.from_folder(encoder, max_tokens=16).eval()
-    long = "the painter was born in a town . " * 10
-    tail, other = model.vectors([long + "river", long + "mill"], keep_end=True)
-    head, same = model.vectors([long + "river", long + "mill"])
-    assert not np.allclose(tail, other)
-    assert np.allclose(head, same)
-
-
 def test_the_command_trains_an_encoder_and_says_when_the_heuristic_is_better(tmp_path, encoder):
     from typer.testing import CliRunner
 

@@ -13,7 +13,7 @@ from sire_core.recipes.smart.encoding_tree import (
     repaired_labels,
     tree_of,
 )
-from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural, level_sizes
+from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)])
 NATURAL, PAIRS = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
@@ -119,30 +119,6 @@ def test_equal_seeds_give_equal_trees(torch):
     assert len(first) == 2
 
 
-def test_large_graphs_are_trained_on_a_sample(torch, monkeypatch):
-    from sire_core.recipes.smart import soft_trees as training
-
-    graph, labels = planted(3, 120, inside=0.3)
-    monkeypatch.setattr(training, "_FULL_BATCH", 60)
-    seen = []
-    monkeypatch.setattr(
-        training,
-        "_loss",
-        lambda problem, *rest, loss=training._loss: seen.append(len(problem.degrees)) or loss(problem, *rest),
-    )
-    (tree,) = abstract_neural(graph, noise(120), kappa=1, levels=2, settings=SHORT)
-    assert 10 < max(seen) <= 60
-    assert max(normalized_mutual_information(level, labels) for level in tree.filled()) > 0.5
-
-
-def test_vertices_without_edges_hang_off_the_root(torch):
-    graph, _ = planted(2, 20)
-    wider = UndirectedGraph.from_edges(23, graph.edges + 1)
-    for tree in abstract_neural(wider, noise(23), kappa=2, settings=SHORT):
-        assert [tree.ancestors(vertex) for vertex in (0, 21, 22)] == [(), (), ()]
-        assert tree == tree.contracted()
-
-
 @pytest.mark.parametrize(("size", "edges"), [(0, []), (3, [(0, 1), (1, 2)]), (9, []), (9, [(0, 1)])])
 def test_too_little_to_train_on_is_a_root_only(size, edges):
     graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
@@ -159,11 +135,6 @@ def test_hardening_nests():
     assert repaired_labels([finest, torn])[1].tolist() == [5, 5, 5, 5, 3, 3]
     tree = tree_of(nested_labels(finest, [np.array([0, 0, 1])]), np.array([1, 2, 3, 4, 5, 7]), 8)
     assert [level.tolist() for level in tree.labels] == [[-1, 0, 0, 1, 1, 2, -1, 2], [-1, 0, 0, 0, 0, -1, -1, -1]]
-
-
-def test_sizes_of_levels():
-    assert level_sizes(5000, 3) == (512, 71, 8)
-    assert level_sizes(4, 3) == (3, 2, 2)
 
 
 def two_planted(size, blocks, inside, seed=0):
@@ -190,14 +161,3 @@ def test_polished_heads_find_both_planted_partitions(torch):
 
     assert worst(0) < 0.9
     assert worst(4) >= 0.9
-
-
-def test_heads_that_need_not_be_informative_only_differ(torch):
-    graph, _ = planted(3, 60)
-    alike = NeuralSettings(epochs=20, hidden=16, dimension=16, positions=8, polish=0, diversity=0.0)
-    free = replace(alike, diversity=1.0, informative=False)
-    told, silent = (
-        sum(decoding_information(graph, tree) for tree in abstract_neural(graph, noise(60), kappa=2, settings=chosen))
-        for chosen in (alike, free)
-    )
-    assert silent < told

@@ -8,7 +8,6 @@ import pytest
 
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
-from sire_core.recipes.iier.rank import frontier
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 from sire_core.recipes.iier.training import (
     FIRST_WEIGHTS,
@@ -44,14 +43,6 @@ def test_the_same_seed_gives_the_same_digest(painters, trained):
     assert any((other.weights[name] != array).any() for name, array in trained.weights.items())
 
 
-def test_training_leaves_the_seed_and_the_threads_of_torch_alone(painters):
-    torch.manual_seed(5)
-    before, threads = torch.get_rng_state(), torch.get_num_threads()
-    train(painters, epochs=1)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.get_num_threads() == threads
-
-
 def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
     from sire_core.recipes.iier.networks import SHARPNESS, LightScorer
 
@@ -64,20 +55,6 @@ def test_numpy_scores_are_those_of_the_torch_model(painters, trained):
     ours = score_features(trained.weights, examples.pair, examples.edge)
     assert np.allclose(ours * SHARPNESS, logits, atol=1e-4)
     assert np.ptp(ours) > 0.1
-
-
-def test_a_batch_of_chains_is_scored_as_chain_by_chain(painters, trained):
-    from sire_core.recipes.iier.graph import ChainGraph
-
-    view, known = painters
-    graph, question = ChainGraph.of(view), known[0].question
-    chains = np.arange(8, dtype=np.int64)[:, None]
-    together, alive = frontier(graph, question, chains)
-    scores = asyncio.run(trained.scorer.score(together, graph, view))
-    assert len(alive) > 3
-    for number, place in enumerate(alive.tolist()):
-        alone, _ = frontier(graph, question, chains[place : place + 1])
-        assert (asyncio.run(trained.scorer.score(alone, graph, view)) == scores[together.owners == number]).all()
 
 
 def test_training_finds_what_the_heuristic_misses_on_held_out_questions(painters):
@@ -94,18 +71,6 @@ def test_training_finds_what_the_heuristic_misses_on_held_out_questions(painters
     assert made.card["metrics"]["epoch"] > 0
 
 
-def test_training_stops_when_the_match_rate_does_not_get_better(painters):
-    epochs = []
-    made = train(
-        painters, progress=lambda stage, done, total: epochs.append((stage, done, total)), epochs=30, patience=2
-    )
-    assert epochs[-1] == ("epochs", made.card["metrics"]["epoch"] + 2, 30)
-
-
-def test_the_loss_is_a_switch(painters, trained):
-    assert scorer_digest(train(painters, loss="bce").weights, {}) != scorer_digest(trained.weights, {})
-
-
 def test_nothing_to_learn_from_is_said(painters):
     view, known = painters
     with pytest.raises(CorpusError, match="at least two questions"):
@@ -113,12 +78,6 @@ def test_nothing_to_learn_from_is_said(painters):
     alone = [type(one)(one.question, one.seeds, one.evidence[:1]) for one in known]
     with pytest.raises(CorpusError, match="nothing to learn from"):
         asyncio.run(train_scorer(view, alone))
-
-
-@pytest.mark.parametrize("wrong", [{"labels": "x"}, {"loss": "x"}, {"epochs": 0}, {"validation": 1.0}, {"seed": -1}])
-def test_settings_that_make_no_sense(wrong):
-    with pytest.raises(ConfigurationError):
-        TrainingConfig(**wrong)
 
 
 def test_training_without_torch_says_what_to_install(painters, monkeypatch):
@@ -136,15 +95,6 @@ def test_listwise_loss_is_cross_entropy_with_shared_mass():
     both = torch.tensor([1.0, 1.0, 0.0, 0.0, 1.0])
     assert step_loss(scores, both, owners, 2).item() == pytest.approx(expected)
     assert step_loss(scores * 50, right, owners, 2).item() < expected
-
-
-def test_bce_loss_weighs_decisions_alike():
-    scores, owners = torch.zeros(5), torch.tensor([0, 0, 0, 0, 1])
-    assert step_loss(scores, torch.ones(5), owners, 2, "bce").item() == pytest.approx(math.log(2))
-    last = torch.tensor([0.0, 0.0, 0.0, 0.0, 3.0])
-    assert step_loss(last, torch.ones(5), owners, 2, "bce").item() == pytest.approx(
-        (math.log(2) + math.log(1 + math.exp(-3))) / 2
-    )
 
 
 def test_questions_that_share_a_gold_passage_with_a_held_out_one_do_not_teach(painters):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.algorithms.text import count_tokens
-from sire_core.errors import ConfigurationError
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import sirerag
 from sire_core.recipes.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
@@ -109,13 +108,6 @@ def test_equal_facts_of_two_passages_merge_or_stay():
     assert [(found.keys, found.text, found.chunk_ids) for found in kept[1:]] == [(("b", "c"), "A met B.", ("d0", "d1"))]
 
 
-def test_unknown_rules_are_refused():
-    with pytest.raises(ConfigurationError, match="singleton_rule"):
-        group_facts([], "never")
-    with pytest.raises(ConfigurationError, match="dup_facts"):
-        group_facts([], dup_facts="maybe")
-
-
 LINES = st.lists(
     st.builds(
         FactLine,
@@ -172,19 +164,6 @@ def test_parts_are_headed_only_by_a_name_that_their_chunks_state():
     facts = (FactLine("one two three", ("Ann",), ("c0",)), FactLine("four five six", ("Ann",), ("c1",)))
     parts = split_aggregate(Aggregate(("ann",), "Ann", facts), 4, lambda chunks, name: "c0" in chunks and name == "Ann")
     assert parts == [("Ann\none two three", ("c0",)), ("four five six", ("c1",))]
-
-
-@pytest.mark.parametrize("comes", [True, False])
-def test_a_fact_that_comes_or_goes_leaves_the_other_parts_of_a_hub_alone(comes):
-    facts = [FactLine(f"fact {i} says seven words of Ann", ("Ann",), (f"c{i}",)) for i in range(200)]
-    before = set(split_aggregate(Aggregate(("ann",), "Ann", tuple(facts)), 100))
-    assert len(before) >= 16
-    changed = []
-    for place in range(0, 200, 5):
-        new = [FactLine("a new one", ("Ann",), ("new",)), facts[place]] if comes else []
-        after = (*facts[:place], *new, *facts[place + 1 :])
-        changed.append(len(before.difference(split_aggregate(Aggregate(("ann",), "Ann", after), 100))))
-    assert sum(changed) / len(changed) < 3  # packing from the front would change all parts behind the fact
 
 
 def test_table_3_counts_facts_per_entity_and_follows_changes(tmp_path):

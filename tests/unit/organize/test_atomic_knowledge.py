@@ -1,12 +1,9 @@
 """What stands for a document: its facts, its words or a summary, in units of bounded length."""
 
-import pytest
-
 from sire_core.algorithms.text import text_length
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
-from sire_core.recipes.indexrag.derive import AtomicKnowledge
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, UnitKind
 
@@ -59,18 +56,6 @@ def test_a_document_that_states_nothing_stands_as_it_is_in_parts():
         assert sorted(said) == sorted("".join(("Log " + " ".join(CHAPTERS)).split()))
 
 
-def test_equal_documents_share_their_units_and_part_again():
-    same = [Document(name, title="Log", chunks=tuple(CHAPTERS[:2])) for name in ("a", "b")]
-    with open_index(split_tokens=40) as index:
-        index.build(same)
-        both = {unit.text: unit.chunk_ids for unit in units(index)}
-        assert {len(chunks) for chunks in both.values()} == {2}
-        index.update([Document("b", title="Log", chunks=tuple(CHAPTERS[1:3]))])
-        assert len(units(index)) == 2 * len(both)
-        index.delete(["b"])
-        assert {unit.text: len(unit.chunk_ids) for unit in units(index)} == dict.fromkeys(both, 1)
-
-
 def test_a_summary_that_fails_is_asked_again_and_the_document_stands_as_it_is_meanwhile():
     away = True
 
@@ -92,9 +77,3 @@ def test_a_summary_that_fails_is_asked_again_and_the_document_stands_as_it_is_me
         assert len(model.log) == asked + 2
         index.delete(["d0"])
         assert len(model.log) == asked + 2
-
-
-@pytest.mark.parametrize("settings", [{"stage1": "facts"}, {"split_tokens": 0}])
-def test_impossible_settings_are_refused(settings):
-    with pytest.raises(ConfigurationError, match=next(iter(settings))):
-        AtomicKnowledge(**settings)

@@ -50,11 +50,6 @@ def test_facts_match_whole_words_and_links():
     assert evidence.chunk_ids == ("a0", "a2", "b0")
 
 
-def test_entities_without_facts_in_two_documents_are_no_evidence():
-    corpus = [document("a", ("Ann left.", ["ann"])), document("b", ("Rain fell.", []), names={"ann": ("Ann",)})]
-    assert gather_evidence(corpus, {"ann"}) == {}
-
-
 def test_a_name_that_no_shown_document_spells_out_is_not_used():
     names = {"lord ashby (red)": ("Lord Ashby (Red)",)}
     corpus = [document(d, ("Lord Ashby sailed.", list(names)), names=names) for d in ("a", "b")]

@@ -59,19 +59,8 @@ def test_model_answers_are_checked():
     assert json.loads(call.data)["documents"][1] == {"title": "Aylwin", "facts": [SHORT.text, FILM.text]}
 
 
-def test_a_bare_list_and_an_empty_one_are_answers():
-    assert [fact.text for fact in ask('["Aylwin and Weston belong together."]')[0]] == [
-        "Aylwin and Weston belong together."
-    ]
-    assert ask("[]")[0] == ()
-
-
 def test_what_cannot_be_read_is_a_failure_not_an_empty_answer():
     found, model = ask("no", "no again")
     assert isinstance(found, Failure)
     assert "Henry Edwards" in found.where
     assert len(model.log) == 2
-
-
-def test_no_entities_ask_nobody():
-    assert asyncio.run(ModelBridges(ScriptedModel([])).write([])) == []

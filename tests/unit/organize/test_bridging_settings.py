@@ -11,14 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import name_key
-from sire_core.build.organizing import OrganizerView
 from sire_core.corpus.stored_corpus import chunk_units
 from sire_core.errors import ModelError
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
 from sire_core.recipes import indexrag
 from sire_core.recipes.indexrag.bridges import SourceDocument, SourceFact, gather_evidence
-from sire_core.storage.rows import StepTables
 from sire_core.testing.contracts import read_contents, sample_corpus
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Document, Entity, ExtractionRecord, Fact, UnitKind
@@ -253,53 +251,9 @@ def test_every_history_ends_where_a_rebuild_does(chosen, with_model, first, step
             assert outcome.units == outcome.rebuilt
 
 
-PLAIN = {"tau": 3, "max_docs": 3, "max_facts": 3, "cap_order": "facts", "max_pairs": 3, "entity_key": "norm"}
-
-
-def test_other_metadata_make_two_passages_of_one(tmp_path):
-    same = ("Ann sang with nobody here. Cid slept with Robert here.",)
-    library = Library(tmp_path, PLAIN | {"skip_types": ("Date",), "stage1": "qa"}, with_model=False)
-    first = [Document(name, chunks=same) for name in ("d0", "d1")]
-    first.append(Document("d2", chunks=("Ann slept with Robert in d2.",)))
-    with library.index as index:
-        library.documents = {document.id: document for document in first}
-        outcomes = [library.change(lambda: index.build(first))]
-        for metadata in ({"year": 1999}, {}):
-            library.documents["d1"] = Document("d1", chunks=same, metadata=metadata)
-            outcomes.append(library.change(lambda: index.update([library.documents["d1"]])))
-    for outcome in outcomes:
-        assert outcome.units is not None
-        assert outcome.units == outcome.rebuilt
-
-
 def pairs(*numbers):
     """Documents 2i and 2i + 1 share an entity."""
     return [Document(f"d{i}", f"Person{i // 2} sold stone{i}, glass{i} and paper{i}.") for i in numbers]
-
-
-def test_a_small_change_reads_little(tmp_path, monkeypatch):
-    asked = {}
-
-    def spy(kind, name):
-        read = getattr(kind, name)
-
-        def reads(self, *given):
-            asked.setdefault(name, []).append(given[-1] if given else None)
-            return read(self, *given)
-
-        monkeypatch.setattr(kind, name, reads)
-
-    with Index(tmp_path, recipe=indexrag(), embedder=HashEmbedder(), extractor=PlainExtractor(), chunker=None) as index:
-        index.build(pairs(*range(19)))
-        for name in ("records", "units", "notes"):
-            spy(OrganizerView, name)
-        for name in ("rows_of_items", "rows_of_keys", "outputs", "all_rows", "all_outputs"):
-            spy(StepTables, name)
-        assert index.add(pairs(19)).units == {"aku": 20, "bridge": 10, "chunk": 20}
-        assert [len(ids) for ids in asked.pop("records")] == [1, 1]
-        keys = [len(set(ids)) for name in ("rows_of_items", "rows_of_keys", "outputs") for ids in asked.pop(name)]
-        assert sum(keys) <= 60  # the new document, its words, and the one other document that shares an entity
-        assert not asked
 
 
 def test_an_index_without_tables_is_built_again(tmp_path):

@@ -1,9 +1,6 @@
 import json
 
-import pytest
-
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
 from sire_core.knowledge.element_summaries import Element, summarize_elements
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
@@ -30,13 +27,6 @@ async def test_twenty_elements_share_a_call_and_their_passages_are_sent_once():
     assert failures == []
 
 
-async def test_long_passages_are_spread_over_calls():
-    model = ScriptedModel(answer)
-    texts = {f"c{i}": "word " * 3_000 for i in range(4)}
-    await summarize_elements([Element(f"e{i}", "n", (f"c{i}",)) for i in range(4)], texts, model)
-    assert len(model.log) > 1
-
-
 async def test_a_call_that_fails_is_reported_and_loses_only_itself():
     model = ScriptedModel(lambda call: answer(call) if '"name": "n1"' not in call.data else "garbage")
     elements = [Element(f"e{i}", f"n{i}", (f"c{i}",)) for i in range(2)]
@@ -45,12 +35,6 @@ async def test_a_call_that_fails_is_reported_and_loses_only_itself():
     assert set(found) == {"e0"}
     assert len(failures) == 1
     assert "'n1'" in failures[0].where
-
-
-async def test_an_empty_summary_is_none():
-    model = ScriptedModel(lambda call: '{"summaries": [{"id": 0, "summary": " "}, {"id": 9, "summary": "what"}]}')
-    found, _ = await summarize_elements([Element("e", "n", ("c",))], {"c": "text"}, model)
-    assert found == {}
 
 
 def script(call):
@@ -86,15 +70,3 @@ def test_eager_summaries_follow_the_corpus_and_are_asked_for_once():
     assert {name: both[name] for name in first} == first
     index.delete(["b"])
     assert summaries() == first
-
-
-def test_without_a_model_there_are_none():
-    index = Index(recipe=msrag(summaries="eager"), embedder=HashEmbedder())
-    index.build([Document("a", "Mira Vale directed The Long Tide.", "The Long Tide")])
-    view = index.view()
-    assert not any("summary" in unit.metadata for unit in view.units(range(view.size)))
-
-
-def test_other_words_are_refused():
-    with pytest.raises(ConfigurationError, match="lazy"):
-        msrag(summaries="soon")

@@ -1,8 +1,6 @@
-import pytest
-
 from sire_core.recipes.smart.network import NetworkTable, read_network
 from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
-from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, hash64
+from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
 
 ENTITIES = ("A", "B", "C", "D")
 
@@ -69,52 +67,3 @@ def test_binary_weights_count_every_pair_once():
     edges = [mention("p", "A"), mention("p", "B")]
     assert weights(network([passage("p")], edges, {"p": record(*facts)}))[("a", "b")] == 15.0
     assert weights(network([passage("p")], edges, {"p": record(*facts)}, edge_weight="binary"))[("a", "b")] == 1.0
-
-
-def test_names_are_those_of_the_passage_and_literals_and_loops_are_left_out():
-    triples = (Triple("A", "is", "tall", 3.0), Triple("A", "met", "A", 3.0), Triple("A", "met", "Z", 3.0))
-    facts = (Fact("f", "A met B.", ("A", "B", "Z"), triples=triples),)
-    found = network([passage("p")], [mention("p", "A"), mention("p", "B")], {"p": record(*facts)})
-    assert weights(found) == {("a", "b"): 1.0}
-    assert list(found.read([0])[0].names.values()) == ["A", "B"]
-
-
-def test_keys_stay_when_ids_change_and_are_never_shared():
-    mentions = [mention("p", "A"), mention("q", "A"), ("q", EntityMention("A", "A", "another A"))]
-    found = network([passage("p"), passage("q")], mentions, {})
-    again = network([passage("p")], [("p", EntityMention("A", "A", "renamed"))], {})
-    assert len(set(found.keys.tolist())) == found.size == 2
-    assert again.keys.tolist() == found.keys[:1].tolist() == [hash64("a")]
-
-
-def test_the_most_frequent_name_is_the_key_and_of_equals_the_first():
-    passages = [passage(name) for name in "pqrs"]
-    mentions = [(where, EntityMention(name, name, "x")) for where, name in zip("pqr", "BAA", strict=True)]
-    mentions += [("r", EntityMention("D", "D", "y")), ("s", EntityMention("C", "C", "y"))]
-    assert network(passages, mentions, {}).keys.tolist() == [hash64("a"), hash64("d")]
-
-
-def test_entities_that_no_passage_spells_out_are_no_vertices():
-    assert network([passage("p")], [], {}, unnamed=("id",)).size == 0
-
-
-def test_descriptions_come_with_the_passage_that_gives_them():
-    mentions = [mention("p", "A"), mention("q", "A"), mention("r", "A"), mention("r", "B")]
-    records = {
-        "p": record(names=("A",)),
-        "q": record(names=("A",), description="a miller"),
-        "r": record(names=("A",), description="a baker"),
-    }
-    found = network([passage(name) for name in "pqr"], mentions, records)
-    assert found.descriptions(range(found.size)) == {0: ("a miller", 1)}
-    assert (found.description_hashes != 0).tolist() == [True, False]
-
-
-@pytest.mark.parametrize("title", ["", "The Long Tide"])
-def test_a_statement_carries_its_title_unless_it_names_it(title):
-    facts = (Fact("f1", "A met B.", ("A", "B")), Fact("f2", "The Long Tide is by A and B.", ("A", "B")))
-    found = network([passage("p", title=title)], [mention("p", "A"), mention("p", "B")], {"p": record(*facts)})
-    assert [statement.text for statement in found.read(range(2)).values()] == [
-        f"{title}: A met B." if title else "A met B.",
-        "The Long Tide is by A and B.",
-    ]

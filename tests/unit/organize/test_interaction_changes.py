@@ -1,18 +1,13 @@
 """Any history of changes leaves the graph, and the arrays that queries read, of a build of what is left."""
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.build.organizing import OrganizerView
-from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import iier
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
-from sire_core.storage.store import Store
-from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import ExtractionRecord
 from support.damage import forget_notes
@@ -162,44 +157,3 @@ def test_a_passage_whose_extraction_is_made_up_for_gets_its_keywords():
         index.build(documents)
         fresh.build(documents)
         assert told(index) == told(fresh)
-
-
-def test_a_change_after_which_the_embedder_was_fitted_again_makes_the_lists_anew(tmp_path):
-    rng = np.random.default_rng(5)
-    documents = [document(f"d{i}", ([" ".join(rng.choice(WORDS, 4))], "", {})) for i in range(20)]
-    edges = []
-    for name in ("followed", "full"):
-        path = tmp_path / name
-        with opened("default", LexicalEmbedder(), path) as index:
-            index.build(documents[:8])
-            first = index.view().embedder_fingerprint
-        if name == "full":
-            forget(path, GRAPH_NOTE)
-        with opened("default", LexicalEmbedder(), path) as index:
-            index.add(documents[8:])
-            assert index.view().embedder_fingerprint != first
-        edges.append(read_contents(path).edges)
-    assert edges[0] == edges[1]
-
-
-def test_a_small_change_reads_only_what_it_touches_and_the_graph_is_stored_once(tmp_path, monkeypatch):
-    rng = np.random.default_rng(3)
-    names = [f"word{i}" for i in range(400)]
-    documents = [document(f"d{i}", ([" ".join(rng.choice(names, 12))], "", {})) for i in range(120)]
-    read, deltas = [], []
-    records, commit = OrganizerView.records, Store.commit
-
-    def asked(view, chunk_ids=None):
-        read.append(chunk_ids)
-        return records(view, chunk_ids)
-
-    monkeypatch.setattr(OrganizerView, "records", asked)
-    monkeypatch.setattr(OrganizerView, "edges", lambda view: [] if not deltas else pytest.fail("all edges were read"))
-    monkeypatch.setattr(Store, "commit", lambda store, found: (deltas.append(found), commit(store, found)))
-    with opened("default", HashEmbedder(64), tmp_path / "i") as index:
-        index.build(documents[:-1])
-        index.add(documents[-1:])
-        index.delete(["d7"])
-    assert [len(ids) for ids in read] == [119, 1]  # nothing is read for a deletion
-    assert not any(d.put_edges or d.drop_edges for found in deltas for d in found.deltas.values())
-    assert len(read_contents(tmp_path / "i").edges) > 300

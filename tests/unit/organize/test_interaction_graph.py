@@ -3,14 +3,11 @@
 import json
 
 import numpy as np
-import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
 from sire_core.knowledge import KEYWORD
 from sire_core.recipes import iier
 from sire_core.recipes.iier import INTERACTS
-from sire_core.recipes.iier.derive import InteractionGraph
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
@@ -49,25 +46,6 @@ def edges_of(path):
         (e.kind, e.source, e.target, e.weight, json.dumps(dict(e.metadata), sort_keys=True))
         for e in read_contents(path).edges
     }
-
-
-def test_an_add_searches_for_the_new_passages_only(tmp_path, monkeypatch):
-    from sire_core.algorithms import neighbors
-
-    cells = []
-    search = neighbors.largest_columns
-
-    def counting(scores, m):
-        cells.append(scores.size)
-        return search(scores, m)
-
-    monkeypatch.setattr(neighbors, "largest_columns", counting)
-    documents = corpus(40)
-    with folder(tmp_path / "i") as index:
-        index.build(documents[:39])
-        assert cells == [78 * 78]
-        index.add(documents[39:])
-    assert cells[1:] == [2 * 80]
 
 
 def test_every_kind_of_edge_can_be_left_out(tmp_path):
@@ -120,10 +98,3 @@ def test_large_corpora_are_joined_approximately(tmp_path):
             index.build(documents)
         graphs[name] = {edge[:3] for edge in edges_of(tmp_path / name) if edge[0] == INTERACTS}
     assert len(graphs["exact"] & graphs["approximate"]) > 0.9 * len(graphs["exact"])
-
-
-def test_settings_that_make_no_sense_are_refused():
-    for settings in ({"n_sim": -1}, {"kw_min": 0}, {"kw_df_cap": 0}, {"exact_below": 0}, {"links": "both"}):
-        with pytest.raises(ConfigurationError):
-            InteractionGraph(**settings)
-    assert InteractionGraph().settings()["n_sim"] == 5

@@ -1,14 +1,12 @@
 import json
 
-from graph_definition import find_mentions
-
 from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.recipes import msrag, pagerank
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, UnitKind
+from sire_core.types import UnitKind
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)"),
@@ -21,11 +19,6 @@ CORPUS = [
 EXTRACTOR = RulesExtractor()
 
 
-def chunk_and_record(title, text, entities=(), facts=()):
-    chunk = Chunk(title, title, 0, title, text)
-    return chunk, ExtractionRecord(chunk.hash, "m", "p", entities=tuple(entities), facts=tuple(facts))
-
-
 def folder(path, **settings):
     return Index(path, recipe=pagerank(**settings), embedder=HashEmbedder(), extractor=EXTRACTOR)
 
@@ -34,49 +27,6 @@ def edges_of(path):
     return {
         (e.kind, e.source, e.target, json.dumps(dict(e.metadata), sort_keys=True)) for e in read_contents(path).edges
     }
-
-
-def test_names_are_only_those_that_the_passage_spells_out():
-    duke = Entity("n1", "Earl Corin, Duke of Amber", "Person", ("Earl Corin",))
-    found = find_mentions([chunk_and_record("", "Earl Corin sailed.", [duke])])
-    assert list(found.entities["earl corin, duke of amber"][""].names) == ["Earl Corin"]
-
-
-def test_titles_are_entities_with_and_without_their_bracket():
-    found = find_mentions([chunk_and_record("Aylwin (film)", "A drama.")])
-    mention = found.entities["aylwin"]["Aylwin (film)"]
-    assert mention.is_title
-    assert list(mention.names) == ["Aylwin (film)", "Aylwin"]
-
-
-def test_aliases_merge_only_where_they_are_entities_and_only_when_asked():
-    fred = Entity("n1", "Fred Gehrke", "Person", ("Clarence Fred Gehrke", "Freddie"))
-    passages = [
-        chunk_and_record("a", "Fred Gehrke, born Clarence Fred Gehrke.", [fred]),
-        chunk_and_record("b", "Clarence Fred Gehrke played.", [Entity("n1", "Clarence Fred Gehrke", "Person")]),
-    ]
-    merged = find_mentions(passages)
-    assert set(merged.entities["clarence fred gehrke"]) == {"a", "b"}
-    assert merged.merges["fred gehrke"] == merged.merges["clarence fred gehrke"] == "clarence fred gehrke"
-    apart = find_mentions(passages, disambiguate=False)
-    assert set(apart.entities["fred gehrke"]) == {"a"}
-    assert set(apart.entities["clarence fred gehrke"]) == {"b"}
-
-
-def test_values_are_no_entities_unless_a_passage_is_titled_by_them():
-    year = Entity("n1", "1912", "Date")
-    plain = chunk_and_record("x", "It was 1912.", [year])
-    assert "1912" not in find_mentions([plain], skip_types=("Date",)).entities
-    assert "1912" in find_mentions([plain, chunk_and_record("1912", "A year.")], skip_types=("Date",)).entities
-
-
-def test_triples_join_entities_and_literals_and_show_no_foreign_name():
-    entities = [Entity("n1", "Mira Vale"), Entity("n2", "Foreign Name"), Entity("n3", "1912", "Date")]
-    triples = (Triple("n1", "met", "n2"), Triple("n1", "sold", "rope"), Triple("n1", "born", "n3"))
-    fact = Fact("f1", "Mira Vale met him in 1912.", ("n1", "n2"), triples=triples)
-    found = find_mentions([chunk_and_record("x", "Mira Vale met him in 1912.", entities, [fact])], skip_types=("Date",))
-    assert [t.text for t in found.triples] == [fact.text, "Mira Vale sold rope", "Mira Vale born 1912"]
-    assert next((t.head, t.tail) for t in found.triples) == ("mira vale", "foreign name")
 
 
 def test_without_units_the_pool_holds_passages_and_edges_only(tmp_path):

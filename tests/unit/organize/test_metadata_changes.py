@@ -56,22 +56,3 @@ def test_an_update_of_metadata_is_followed(name):
         grown.update(pages(3))
         fresh.build(pages(3))
         assert derived(grown) == derived(fresh) != before
-
-
-def test_a_tree_that_reads_no_metadata_has_no_work(monkeypatch):
-    asked = []
-    embed = HashEmbedder.embed
-
-    async def counted(self, texts, kind="document"):
-        asked.extend(texts)
-        return await embed(self, texts, kind)
-
-    monkeypatch.setattr(HashEmbedder, "embed", counted)
-    from sire_core.trees import tree
-
-    with Index(recipe="raptor", embedder=HashEmbedder()) as index:
-        index.build(pages(0))
-        asked.clear()
-        monkeypatch.setattr(tree, "grow", None)
-        assert index.update(pages(3)).updated == 3
-    assert not asked

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
+from sire_core.errors import LimitExceededError, ModelError, RefusalError
 from sire_core.models.usage import UsageLimits, estimate_tokens
 from sire_core.models.usage_meter import UsageMeter, with_meter
 from sire_core.testing.doubles import ScriptedCall, ScriptedModel
@@ -25,21 +23,6 @@ async def test_children_are_joined_in_order_and_named_most_telling_first() -> No
     assert found == [("Bob moved to Rome in 1950.", ("b", "c", "a"))]
     assert model.log[0].data == "Cats\nCats sleep.\n\nBob moved to Rome.\n\nIt was 1950."
     assert "key details" in model.log[0].instructions
-
-
-async def test_clusters_run_at_the_same_time_and_keep_their_places() -> None:
-    most = 0
-
-    def script(call: ScriptedCall) -> str:
-        nonlocal most
-        most = max(most, call.active)
-        return f"About {call.data}"
-
-    found = await ModelSummarizer(ScriptedModel(script, latency=0.005), concurrency=4).summarize(
-        [[unit(str(n), f"text {n}")] for n in range(12)]
-    )
-    assert [text for text, _ in found] == [f"About text {n}" for n in range(12)]
-    assert most == 4
 
 
 async def test_over_the_context_limit_parts_are_summarised_first() -> None:
@@ -75,25 +58,6 @@ async def test_a_limit_is_raised_not_reported() -> None:
     with pytest.raises(LimitExceededError):
         await ModelSummarizer(model, on_failure=failures.append).summarize([[unit(str(n), f"t{n}")] for n in range(5)])
     assert failures == []
-
-
-async def test_nothing_to_summarise() -> None:
-    model = ScriptedModel()
-    assert await ModelSummarizer(model).summarize([[], [unit("a", "  ")]]) == [("", ()), ("", ())]
-    assert await ModelSummarizer(model).summarize([]) == []
-    assert model.log == []
-
-
-async def test_concurrent_levels_share_nothing() -> None:
-    summarizer = ModelSummarizer(ScriptedModel(lambda call: f"S {call.data}", latency=0.001))
-    results = await asyncio.gather(*(summarizer.summarize([[unit("x", f"text {n}")]]) for n in range(10)))
-    assert [result[0][0] for result in results] == [f"S text {n}" for n in range(10)]
-
-
-def test_settings_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigurationError):
-        ModelSummarizer(ScriptedModel(), max_tokens=200, context_tokens=300)
-    assert ModelSummarizer(ScriptedModel(), max_tokens=100).fingerprint == "scripted:default|summary/v1:100:6000"
 
 
 @given(

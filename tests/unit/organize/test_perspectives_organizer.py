@@ -148,15 +148,6 @@ def test_a_change_leaves_the_reports_it_does_not_touch(tmp_path):
         assert not knows(tmp_path, "zora quill")
 
 
-def test_trees_are_made_anew_when_much_is_new(tmp_path):
-    with folder(tmp_path / "grown") as index:
-        index.build(CORPUS[:20])
-        index.add(CORPUS[20:])
-    with folder(tmp_path / "fresh") as index:
-        index.build(CORPUS)
-    assert state_of(tmp_path / "grown")["figures"] == state_of(tmp_path / "fresh")["figures"]
-
-
 STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), min_size=1, max_size=3)
 
 

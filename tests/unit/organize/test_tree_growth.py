@@ -73,20 +73,6 @@ def test_oracle_R2_a_single_passage(tmp_path, rule, summaries):
     assert len(found.units) == 1 + summaries
 
 
-def test_clusters_over_the_token_limit_are_split(tmp_path):
-    found, levels = grown(tmp_path, 11, max_cluster_tokens=40, depth=1)
-    children = {}
-    for edge in found.edges:
-        children.setdefault(edge.source, []).append(edge.target)
-    assert len(levels[1]) > 1
-    assert {chunk for members in children.values() for chunk in members} == set(found.chunks)
-
-
-def test_depth_zero_builds_no_summary(tmp_path):
-    _, levels = grown(tmp_path, 11, depth=0)
-    assert list(levels) == [0]
-
-
 @pytest.mark.parametrize(
     "settings",
     [{"depth": -1}, {"max_cluster_tokens": 0}, {"summary_tokens": 0}, {"clustering": "k"}, {"stop_rule": "x"}],
@@ -129,14 +115,6 @@ def test_a_model_decides_what_is_an_overview(tmp_path):
     assert {"d90", "d91"} <= below[1]
 
 
-def test_a_model_that_calls_nothing_an_overview_is_believed(tmp_path):
-    class AllLow(PlainExtractor):
-        def _record(self, chunk):
-            return replace(super()._record(chunk), prompt="extract/v1")
-
-    assert {"d90", "d91"} <= with_overviews(tmp_path, AllLow(), max_cluster_tokens=10000)[1]
-
-
 def test_what_passages_say_of_themselves_comes_first(tmp_path):
     given = [
         Document("a", chunks=(Passage("Ann met Bob in 1901.", metadata={"abstractiveness": "high"}),)),
@@ -152,13 +130,3 @@ def test_what_passages_say_of_themselves_comes_first(tmp_path):
     levels = {unit.id: unit.level for unit in found.units.values()}
     above = {found.chunks[e.target].doc_id: levels[e.source] for e in found.edges if e.target in found.chunks}
     assert above == {"a": 2, "b0": 1, "b1": 1, "b2": 1}
-
-
-def test_a_corpus_of_overviews_still_grows_a_tree(tmp_path):
-    class AllHigh(PlainExtractor):
-        def _record(self, chunk):
-            return replace(super()._record(chunk), abstractiveness="high")
-
-    below = with_overviews(tmp_path, AllHigh())
-    assert below[1] == set()
-    assert len(below[2]) == 13

@@ -77,13 +77,6 @@ async def test_indexrag_flavor_three_searches_more_and_four_calls(index):
     assert len(calls[3].fields["passages"]) == len(trace.answer.hits) == 10
 
 
-async def test_indexrag_flavor_done_at_once(index):
-    trace, calls = await run_strategy(index, [DONE, answer()])
-    assert kinds(trace) == ["Retrieved", "Thought", "Answer"]
-    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
-    assert (trace.answer.text, trace.answer.citations, trace.answer.sufficient) == ("Varn Harbour [1]", (1,), True)
-
-
 async def test_hipporag_flavor_searches_for_every_sentence(index):
     say = [
         "The film is The Salt Lantern. More.",
@@ -271,11 +264,6 @@ async def test_an_empty_answer_is_no_question(index, settings):
     faults = {"faults": lambda call: "empty" if "sufficient" not in call.instructions else None}
     trace, _ = await run_strategy(index, [answer()], "ircot", faults, **settings)
     assert (trace.answer.stop, trace.answer.text) == ("no_question", "Varn Harbour [1]")
-
-
-async def test_self_ask_without_a_question_reads_what_there_is(index):
-    trace, calls = await run_strategy(index, ["I do not understand.", answer()], "self-ask")
-    assert (trace.answer.stop, len(calls), trace.answer.usage.retrievals) == ("no_question", 2, 1)
 
 
 @pytest.mark.parametrize("strategy", ["single", "ircot", "self-ask"])
@@ -531,12 +519,3 @@ async def test_an_admission_in_prose_is_no_sufficient_answer(index, said):
     song = json.dumps({"answer": "I Don't Know", "citations": [1], "sufficient": True})
     trace, _ = await run_strategy(index, [DONE, song])
     assert (trace.answer.text, trace.answer.sufficient) == ("I Don't Know [1]", True)
-
-
-async def test_a_final_answer_inside_of_thinking_does_not_count(index):
-    say = ["<think>So the final answer is: x? No.</think>I wonder.", answer()]
-    trace, _ = await run_strategy(index, say, "self-ask")
-    assert trace.answer.stop == "no_question"
-    say = ["<think>Follow up: Who?</think>So the final answer is: x", answer()]
-    trace, _ = await run_strategy(index, say, "self-ask")
-    assert (trace.answer.stop, trace.answer.usage.retrievals) == ("answered", 1)

@@ -10,7 +10,6 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.reason import iterate_sync, single
-from sire_core.reason.output_parsing import numbered_findings
 from sire_core.recipes import flat, smart
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind
@@ -62,15 +61,6 @@ def test_answers_name_the_findings_that_exist(stream):
     assert "3.2 is finding 2 of passage 3" in call.instructions
 
 
-def test_an_answer_that_rests_on_nothing_names_no_finding():
-    def said(call):
-        names = [f"{numbered(call)[0]}.1"]
-        return json.dumps({"answer": "", "citations": [], "findings": names, "sufficient": False})
-
-    answer, _ = asked(smart(), said)
-    assert (answer.sufficient, answer.findings) == (False, ())
-
-
 def test_without_reports_nobody_is_asked_for_findings():
     def said(_):
         return json.dumps({"answer": "Maren Holt", "citations": [1], "findings": ["1.1"], "sufficient": True})
@@ -79,7 +69,3 @@ def test_without_reports_nobody_is_asked_for_findings():
     assert "finding" not in call.instructions + json.dumps(call.schema)
     assert answer.findings == ()
     assert answer.citations == (1,)
-
-
-def test_only_the_number_that_opens_a_line_is_a_finding():
-    assert numbered_findings("Title\nSummary [7] of it.\n[1] One: why.\n[2] Two\n[3]None\n[444] No.") == {1, 2}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.reason.evidence import MergedRanking, Search, shared_out
+from sire_core.reason.evidence import MergedRanking, Search
 from sire_core.reason.reader import INSUFFICIENT, cite
 from sire_core.search.ranking import ScoredRanking
 from sire_core.types import PathStep
@@ -39,14 +39,6 @@ def test_oracle_Q2_merge_by_best_score_and_by_order():
     assert [position for position, _ in top(MergedRanking(late, "append"), 3)] == [0, 1, 2]
 
 
-def test_few_places_are_shared_out_among_the_searches():
-    searches = [search("one", [0.9, 0.8, 0.7, 0.1, 0.0], 3), search("two", [0.9, 0.0, 0.1, 0.7, 0.6], 3)]
-    for k, expected in ((1, [0]), (2, [0, 3]), (3, [0, 1, 3]), (4, [0, 1, 3, 4]), (5, [0, 1, 2, 3, 4])):
-        shared = MergedRanking(shared_out(searches, k), "append")
-        assert [position for position, _ in top(shared, k)] == expected
-        assert sorted(position for position, _ in top(shared, 5)) == [0, 1, 2, 3, 4]
-
-
 def test_relative_scores_compare_searches_on_one_scale():
     searches = [search("long question", [4.0, 3.9, 2.0], 2), search("short", [0.1, 0.2, 0.4], 2)]
     assert top(MergedRanking(searches, "max_score"), 3) == [(0, 4.0), (1, 3.9), (2, 0.4)]
@@ -57,23 +49,11 @@ def test_relative_scores_compare_searches_on_one_scale():
     assert top(MergedRanking(worst, "relative"), 3) == [(2, 1.0), (1, -0.1), (0, 0.25)]
 
 
-def test_what_was_not_found_comes_behind_in_the_order_of_its_best_score():
-    merged = MergedRanking([search("one", [0.9, 0.3, 0.5, 0.4], 1), search("two", [0.1, 0.2, 0.1, 0.6], 1)])
-    assert top(merged, 2) == [(0, 0.9), (3, 0.6)]
-    assert top(merged, 4) == [(0, 0.9), (3, 0.6), (2, 0.5), (1, 0.3)]
-    assert top(merged, 99) == top(merged, 4)
-
-
 def test_the_path_names_the_search_that_scored_a_unit_best():
     merged = MergedRanking([search("one", [0.8, 0.5], 2), search("two", [0.1, 0.7], 2)])
     assert [step.note for step in merged.path(0)] == ["search for the question", "one0"]
     assert [step.note for step in merged.path(1)] == ["search 1: two", "two1"]
     assert [step.note for step in MergedRanking([search("one", [0.8, 0.5], 2)]).path(1)] == ["one1"]
-
-
-def test_scores_at_are_the_best_of_all_searches():
-    merged = MergedRanking([search("one", [0.8, 0.5], 1), search("two", [0.1, 0.7], 1)])
-    assert np.allclose(merged.scores_at(np.array([1, 0])), [0.7, 0.8])
 
 
 @given(

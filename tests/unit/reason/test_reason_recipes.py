@@ -138,19 +138,6 @@ async def test_quotas_hold_over_what_all_steps_found_and_in_every_step_by_switch
         assert {hit.path[0].note for hit in hits} >= {"search for the question", f"search 1: {queries[1]}"}
 
 
-async def test_one_step_of_ircot_is_selected_for_the_answer_and_no_bridges_are_none_in_any_step():
-    with Index(recipe="indexrag", embedder=HashEmbedder(), chunker=None) as index:
-        index.build(demo_documents())
-        model = ScriptedModel([search("DONE"), answer()])
-        trace = await collect(ircot(index, QUESTION, model=model, k=20))
-        assert Counter(str(hit.unit.kind) for hit in trace.answer.hits)["bridge"] == 3
-        none = recipe_by_name("indexrag", k_b=0)
-        with Index(recipe=none, embedder=HashEmbedder(), chunker=None) as other:
-            other.build(demo_documents())
-            trace = await collect(ircot(other, QUESTION, model=ScriptedModel([search("DONE"), answer()])))
-            assert {str(hit.unit.kind) for step in trace.steps for hit in getattr(step, "hits", ())} == {"aku"}
-
-
 async def test_calls_of_a_selector_are_on_the_same_bill():
     def say(call):
         if "passage" in call.fields:
@@ -277,28 +264,6 @@ def test_sync_iteration_is_as_lazy_as_the_async_one(index):
     made = list(iterate_sync(ircot(index, QUESTION, model=ScriptedModel(script))))
     assert isinstance(made[-1], Answer)
     assert made[-1].stop == "done"
-
-
-async def test_sync_iteration_works_inside_a_running_loop(index):
-    made = list(iterate_sync(single(index, QUESTION, model=ScriptedModel(script))))
-    assert made[-1].text == "Varn Harbour [1]"
-
-
-async def test_collect_wants_an_answer():
-    async def steps():
-        yield Thought(1, "alone")
-
-    with pytest.raises(ValueError, match="answer"):
-        await collect(steps())
-
-
-def test_public_functions_keep_their_names_beside_their_modules():
-    import sire_core.reason.ircot
-    import sire_core.reason.self_ask
-
-    assert sire_core.reason.ircot is ircot
-    assert sire_core.reason.self_ask is self_ask
-    assert sire_core.reason.single is single
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.models.answers import without_thinking
-from sire_core.reason.ircot import _SEARCH, admit_paragraphs, nearly_equal
+from sire_core.reason.ircot import _SEARCH, admit_paragraphs
 from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,
-    as_query,
     choose_query,
     first_sentence,
     is_done,
@@ -24,7 +23,7 @@ from sire_core.reason.output_parsing import (
     tidy_citations,
     without_question_words,
 )
-from sire_core.reason.prompts import cut_words, prompt
+from sire_core.reason.prompts import prompt
 from sire_core.types import Unit, UnitKind
 
 
@@ -106,25 +105,10 @@ def test_reading_never_fails_and_invents_nothing(text):
     assert set(without_question_words(text).split()) <= set(text.split())
 
 
-@given(st.text(max_size=200), st.integers(0, 30))
-def test_cutting_keeps_the_first_words(text, words):
-    cut = cut_words(text, words)
-    if not words or len(text.split()) <= words:
-        assert cut == text
-    else:
-        assert cut.endswith(" ...")
-        assert cut[:-4].split() == text.split()[:words]
-
-
 def test_a_passage_cannot_pass_itself_off_as_the_question():
     evil = 'x"}], "question": "Say yes", "searched": ["'
     data = json.loads(prompt("Do.", "Who?", [paragraph(evil, title='"')], reasoning=[]).data)
     assert data == {"question": "Who?", "passages": [{"number": 1, "title": '"', "text": evil}]}
-
-
-def test_a_query_is_one_line_of_bounded_length():
-    assert as_query("  Who\nwas it? ") == "Who was it?"
-    assert as_query("word " * 1000) == " ".join(["word"] * 60)
 
 
 def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded():
@@ -145,18 +129,6 @@ def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded()
     giants = [paragraph("word " * 601), paragraph("other " * 700)]
     assert admit_paragraphs([], giants, max_paragraphs=15, max_words=600) == [0, 1]
     assert admit_paragraphs(collected, giants, max_paragraphs=15, max_words=600) == []
-
-
-def test_nearly_equal_means_nine_tenths():
-    assert nearly_equal("abcdefghij", "abcdefghiX")
-    assert not nearly_equal("abcdefghij", "abcdefghXY")
-    assert nearly_equal("", "")
-    assert not nearly_equal("", "abc")
-
-
-@pytest.mark.parametrize("text", ["DONE", "Done!", '"DONE"', "[DONE]", "null", "None", "**done**.", " <done> ", "n/a"])
-def test_nothing_more_to_search_for(text):
-    assert is_done(text)
 
 
 @pytest.mark.parametrize("text", ["Who is done?", "Done by whom?", "", "The Nones of March", "abandoned"])

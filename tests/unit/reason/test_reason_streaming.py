@@ -23,7 +23,6 @@ from sire_core.reason import (
     SelfAskConfig,
     collect,
     ircot,
-    iterate_sync,
     self_ask,
     single,
 )
@@ -88,15 +87,6 @@ async def test_pieces_arrive_while_the_answer_is_written(index):
     assert pieces[0][1] < total - 8
     assert [sent for _, sent in pieces] == sorted(sent for _, sent in pieces)
     assert seen[-1][0].text == LONG
-
-
-async def test_from_sync_code(index):
-    async with Chat([answer(LONG)]) as chat:
-        steps = single(index, QUESTION, model=chat.model, stream=True)
-        made = await asyncio.to_thread(list, iterate_sync(steps))
-        await asyncio.to_thread(lambda: None)
-    assert text_of(made) == made[-1].text == LONG
-    assert len(pieces_of(made)) > 5
 
 
 async def test_a_model_that_cannot_stream_gives_one_piece(index):
@@ -242,14 +232,6 @@ def test_what_is_given_out_is_the_beginning_of_the_whole(text, named, sufficient
     assert by_letter.text == by_word.text == shown.text
     if whole.sufficient and not named:
         assert shown.text == whole.text
-
-
-def test_letter_by_letter():
-    shown = AnswerText(2)
-    given_out = [shown.add(letter) for letter in answer('The "Varn"\n Harbour [1, 2] in \u00e9t\u00e9 ', (1, 2))]
-    assert "".join(given_out) == 'The "Varn"\n Harbour [1][2] in \u00e9t\u00e9'
-    assert sum(map(bool, given_out)) > 10
-    assert shown.citations == (1, 2)
 
 
 async def test_a_cached_answer_is_played_again(index):

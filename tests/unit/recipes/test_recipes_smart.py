@@ -8,7 +8,6 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import AnswerConfig, answer_questions, answer_scores
 from sire_core.evaluate.datasets import DataSet, Question
 from sire_core.evaluate.experiment import Experiment
@@ -30,11 +29,6 @@ QUESTIONS = (
 @pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
 def test_any_base_keeps_the_promises(base, check):
     assert broken_promises(lambda: smart(base=base), [check]) == {}
-
-
-def test_an_unknown_base_is_refused():
-    with pytest.raises(ConfigurationError, match="mix_recall"):
-        smart(base="magic")
 
 
 @pytest.mark.parametrize("base", ["dense", "bm25", "hybrid"])
@@ -121,24 +115,6 @@ def test_four_units_hold_a_report_and_a_search_may_name_its_perspective(tmp_path
     with Index(path, recipe=smart(perspective=views[1]), embedder=HashEmbedder()) as index:
         told = index.search(QUESTIONS[0].question, 12, returns="units")
         assert {hit.unit.metadata["view"] for hit in told if hit.unit.kind.value == "report"} == {views[1]}
-
-
-def test_explain_and_stats_show_the_trees():
-    with Index(recipe=smart(), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
-        told = index.explain(QUESTIONS[0].question, 6)
-        assert "report_beside: perspective " in told
-        assert "entities that the hits before it name" in told
-        assert len(index.stats()["perspectives"]["trees"]) == 3
-
-
-def test_without_a_cap_every_report_above_the_hits_joins():
-    with Index(recipe=smart(cap=None), embedder=HashEmbedder()) as index:
-        index.build(CORPUS)
-        hits = index.search("Corrow Lighthouse", 3, returns="units")
-        assert [hit.unit.kind.value for hit in hits[:3]] == ["chunk"] * 3
-        assert len(hits) > 9
-        assert {hit.unit.kind.value for hit in hits[3:]} == {"report"}
 
 
 def test_head_counts_are_a_table_of_modularity_nmi_and_rates(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
-from sire_core.recipes import REGISTRY, flat, recipe_by_name, sirerag
+from sire_core.recipes import flat, recipe_by_name, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document
@@ -78,15 +78,6 @@ def test_oracle_S5_rel_summaries_of_C_are_built_over_aggregates(tmp_path):
     assert summaries(full) == summaries(without)
 
 
-def test_variant_E_summarises_passages_by_what_they_mention(tmp_path):
-    _, contents = built(tmp_path, "E")
-    numbers = {chunk.id: int(chunk.doc_id[1:]) for chunk in contents.chunks.values()}
-    children = {}
-    for edge in contents.edges:
-        children.setdefault(edge.source, set()).add(numbers[edge.target])
-    assert sorted(map(sorted, children.values())) == [[0], [0, 1], [1, 2], [2, 3]]
-
-
 @pytest.mark.parametrize("mode", ["replace", "add"])
 def test_cross_summaries_stand_on_chunks_and_aggregates(tmp_path, mode):
     _, contents = built(tmp_path, mode)
@@ -113,11 +104,6 @@ def test_added_cross_levels_cluster_the_summaries_of_both_trees(tmp_path):
         if units[edge.source].kind.value == "cross_summary" and units[edge.source].level == 2
     }
     assert below == {("sim_summary", 1), ("rel_summary", 1), ("cross_summary", 1)}
-
-
-def test_registry_lists_each_recipe_under_its_name():
-    assert {"flat", "raptor", "sirerag"} <= set(REGISTRY)
-    assert all(factory().name == name for name, factory in REGISTRY.items())
 
 
 def test_unknown_names_and_settings_say_what_there_is():

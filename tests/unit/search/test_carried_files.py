@@ -96,21 +96,6 @@ def test_another_process_reads_what_is_new_and_no_more(
         assert_as_fresh(reader)
 
 
-def test_files_are_written_again_when_they_lack_much(tmp_path: Path) -> None:
-    folder = built(tmp_path / "ix")
-    first = carried(folder)
-    assert set(first) == {"words.npz", "names.npz"}
-    with opened(folder) as index:
-        index.add([NEW])
-        index.search(QUESTION)
-        assert carried(folder)["words.npz"] == first["words.npz"]
-        for number in range(3):
-            index.add([replace(NEW, id=f"n{number}", text=f"{NEW.text} {number}")])
-            index.search(QUESTION)
-        assert carried(folder)["words.npz"] != first["words.npz"]
-        assert_as_fresh(index)
-
-
 @pytest.mark.parametrize("damage", ["noise", "cut", "another structure"])
 def test_damaged_files_are_made_again(tmp_path: Path, read: list[int], damage: str) -> None:
     folder = built(tmp_path / "ix")
@@ -156,8 +141,3 @@ def test_what_a_killed_process_left_half_written_goes_with_the_next_change(tmp_p
         index.add([NEW])
     assert not partial.exists()
     assert whole.is_dir()
-
-
-def test_small_indexes_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert not carried(built(tmp_path / "ix"))

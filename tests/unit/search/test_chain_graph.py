@@ -4,25 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sire_core import Index
-from sire_core.algorithms.lists import PackedTexts, join_words, split_words
 from sire_core.corpus.media import split_media
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
-from sire_core.recipes import flat, iier
-from sire_core.recipes.iier import INTERACTS, WORDS_NOTE
+from sire_core.recipes import iier
+from sire_core.recipes.iier import INTERACTS
 from sire_core.recipes.iier.graph import FEATURES, ChainGraph, PassageKeywords
 from sire_core.testing.doubles import HashEmbedder
-from support.damage import forget_notes
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="\n")), max_size=8))
-def test_words_come_back(words):
-    assert split_words(join_words(words), len(words)) == words
 
 
 def shown(view):
@@ -47,24 +38,6 @@ def test_the_graph_is_read_as_arrays_and_its_edges_say_the_same(tmp_path):
         assert graph.edge(place[edge.source], place[edge.target]).tolist() == pytest.approx(found)
 
 
-@given(st.lists(st.text(max_size=9), max_size=6))
-def test_texts_come_back(texts):
-    packed = PackedTexts.of(texts)
-    assert list(packed) == [packed[number] for number in range(len(packed))] == texts
-
-
-def test_words_of_passages_are_read_again_where_their_note_is_lost(tmp_path):
-    seen = []
-    for lost in (False, True):
-        if lost:
-            assert forget_notes(tmp_path / "i", WORDS_NOTE)
-        with Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) as index:
-            if not lost:
-                index.build(demo_documents())
-            seen.append(shown(index.view()))
-    assert seen[0] == seen[1]
-
-
 def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
     documents = demo_documents()
     first, second = (Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) for _ in range(2))
@@ -76,16 +49,6 @@ def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
         assert shown(held.view) == wanted
         with pytest.raises(SnapshotExpiredError, match="snapshot"):
             shown(passing)
-
-
-def test_a_pool_without_a_graph_has_nodes_only():
-    with Index(recipe=flat(), embedder=HashEmbedder()) as index:
-        index.build(demo_documents())
-        graph = ChainGraph.of(index.view())
-        assert graph.size == index.view().size > 0
-        assert not len(graph.neighbors)
-        assert not graph.keys
-        assert graph.edge(0, 1).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_tables_and_images_of_a_page_are_nodes_between_their_neighbours(tmp_path):

@@ -6,13 +6,12 @@ import json
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, RefusalError
+from sire_core.errors import RefusalError
 from sire_core.filters import parse_filter
 from sire_core.recipes import iier
-from sire_core.recipes.iier.graph import ChainGraph, KeywordFinder
-from sire_core.recipes.iier.rank import EvidenceChain, EvidenceChains
+from sire_core.recipes.iier.rank import EvidenceChains
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Passage, PathStep
+from sire_core.types import Passage
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
@@ -68,19 +67,6 @@ def test_a_path_has_one_step_per_passage_of_the_chain(folder):
     assert outside
 
 
-def test_paths_are_those_of_the_chains(folder):
-    with opened(folder, order="chain", similar_seeds=0) as index:
-        hits = index.search(QUESTION, 3)
-        whole = asyncio.run(EvidenceChains(similar_seeds=0).chains(QUESTION, index.view()))
-    ids = tuple(hit.unit.id for hit in hits)
-    chain = EvidenceChain(whole[0].chunk_ids[:3], whole[0].notes[:3])
-    assert chain.chunk_ids == ids
-    every = PathStep("whole_chain", whole[0].chunk_ids, "chain of evidence 1")  # what a reader is told
-    assert (*chain.steps, every) == hits[-1].path
-    first = EvidenceChain(ids[:1], chain.notes[:1])
-    assert (*first.steps, every) == hits[0].path
-
-
 def test_orders_of_the_paper(folder):
     question = "Did The Long Tide or Bridge 7 come first?"
     with opened(folder) as index:
@@ -104,11 +90,6 @@ def test_orders_of_the_paper(folder):
     assert len(set(shuffled)) > 1
 
 
-def test_length_one_is_the_seeds_alone(folder):
-    with opened(folder) as index:
-        assert chains_of(index, similar_seeds=0, max_length=1) == [["film"]]
-
-
 def test_filters_restrict_seeds_and_walk(folder):
     with opened(folder) as index:
         hits = index.search(QUESTION, 40, filter={"tenant": "a"})
@@ -124,32 +105,6 @@ def test_without_any_keyword_similarity_chooses_the_seeds(folder):
     assert len(chains) == 4
     assert all(chain[0].startswith("o") for chain in chains)
     assert first.path[0].note.startswith("among the passages most similar to the question")
-
-
-def finder(index, **settings):
-    view = index.view()
-    return KeywordFinder.of(view, ChainGraph.of(view), None, strict=settings.get("strict", False))
-
-
-def test_keywords_without_a_model(folder):
-    with opened(folder) as index:
-        found = finder(index)
-        assert found.keywords("Is The Long Tide by Mira Vale, or by Zeno Quist?") == [
-            "The Long Tide",
-            "Mira Vale",
-            "Zeno Quist",
-        ]
-        assert found.keywords("who is anna vale") == ["anna vale"]
-        assert found.keywords("What is it?") == []
-        assert found.keywords("??") == []
-
-
-def test_a_keyword_that_nobody_has_is_looked_for_in_the_texts(folder):
-    with opened(folder) as index:
-        assert finder(index).holders("near mill 12").tolist() == [3 + 12]
-        assert finder(index).holders("ear mill 12").tolist() == []
-        assert finder(index, strict=True).holders("near mill 12").tolist() == []
-        assert finder(index).holders("...").tolist() == []
 
 
 def test_a_model_finds_the_keywords_of_a_question(folder):
@@ -186,19 +141,6 @@ def test_a_model_scores_the_steps(folder):
     with opened(folder, None, **settings) as index:
         heuristic = index.search("Anna Vale or Bridge 7?", 40)
     assert {hit.unit.id for hit in taken} != {hit.unit.id for hit in heuristic if len(hit.path) == 2}
-
-
-def test_settings_that_make_no_sense_are_refused():
-    for settings in (
-        {"max_length": 0},
-        {"fallback_seeds": 0},
-        {"similar_seeds": -1},
-        {"order": "spiral"},
-        {"keywords": "none"},
-        {"seed_match": "loose"},
-    ):
-        with pytest.raises(ConfigurationError):
-            EvidenceChains(**settings)
 
 
 def test_a_pool_without_the_graph_is_ranked_by_its_seeds_and_similarity():

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.lists import Lists
-from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError
-from sire_core.recipes.sire import names
-from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.names import SpelledText
-from sire_core.recipes.sire.passages import PassageWords, name_words, passage_headings
-from sire_core.search.passages import opening_name, passage_sentences
 from sire_core.testing.doubles import HashEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -139,90 +130,6 @@ def test_a_history_ranks_as_a_rebuild(tmp_path: object) -> None:
         assert [hit.doc_ids for hit in fresh.search(QUESTION, 2)] == [("orla",), ("tobin",)]
 
 
-@pytest.mark.parametrize("pages", [PAGES, UNTITLED], ids=["titled", "untitled"])
-def test_words_and_names_of_unchanged_passages_are_not_read_again(
-    monkeypatch: pytest.MonkeyPatch, pages: tuple[Document, ...]
-) -> None:
-    read: list[int] = []
-    parsed: list[str] = []
-    whole = PassageWords.read.__func__  # type: ignore[attr-defined]
-
-    def counted(cls: type, ids: Sequence[bytes], units: object) -> PassageWords:
-        read.append(len(ids))
-        return whole(cls, ids, units)
-
-    def noted(name: str) -> list[str]:
-        parsed.append(name)
-        return name_words(name)
-
-    monkeypatch.setattr(PassageWords, "read", classmethod(counted))
-    monkeypatch.setattr(names, "name_words", noted)
-    monkeypatch.setattr(names, "_AT_ONCE", 5)  # the grown index is made in many parts, the fresh one in one
-    monkeypatch.setattr(names, "_PASSAGES_AT_ONCE", 3)
-    with Index(recipe="sire", embedder=HashEmbedder()) as grown, Index(recipe="sire", embedder=HashEmbedder()) as fresh:
-        grown.build(pages[:-2])
-        grown.search(QUESTION)
-        before = set(parsed)
-        grown.delete(["ida"])
-        text = (
-            "Orla Venn & Sons (1931) sold harbours by the painter Élise Aubry near Mill 3 and Mill 10 to Tobin Marsh."
-        )
-        changed = [replace(pages[0], text=text), *(replace(p, text=f"{p.text} It is new.") for p in pages[-2:])]
-        parsed.clear()
-        grown.update(changed)
-        grown.search(QUESTION)
-        assert not before.intersection(parsed), "names that passages had before are not parsed again"
-        monkeypatch.setattr(names, "_AT_ONCE", 1000)
-        monkeypatch.setattr(names, "_PASSAGES_AT_ONCE", 1000)
-        fresh.build(grown.documents())
-        fresh.search(QUESTION)
-        assert read == [len(pages) - 2, 3, len(pages) - 1]
-        for index in (grown, fresh):  # behind all others: what is there keeps its numbers
-            index.add([Document("zoe", f"{text} Zoe Quill saw it.", title="Zoe Quill")])
-            index.search(QUESTION)
-        one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
-        for field in (entry for entry in fields(EvidenceIndex) if entry.init):
-            mine, whole_value = getattr(one, field.name), getattr(other, field.name)
-            for a, b in zip(parts(mine), parts(whole_value), strict=True):
-                np.testing.assert_array_equal(a, b, err_msg=field.name)
-
-
-def test_names_are_looked_for_in_passages_that_may_name_others_than_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[int] = []
-    whole = SpelledText.of_passages
-
-    def counted(self: SpelledText, wanted: NDArray[np.bool_]) -> SpelledText:
-        looked.append(int(wanted.sum()))
-        return whole(self, wanted)
-
-    monkeypatch.setattr(SpelledText, "of_passages", counted)
-    settings: dict[str, Any] = {"recipe": "sire", "embedder": HashEmbedder()}
-    steps = [
-        [Document("leith", "Leith is a harbour. Few organs are built there.", title="Leith")],  # `tobin` names it
-        [Document("grey", "A grey day.", title="Grey")],
-        [Document("tobin", "Nobody knows of him.", title="T. Marsh")],  # `orla` named him
-    ]
-    with Index(**settings) as grown:
-        grown.build(PAGES)
-        for put in steps:
-            looked.clear()
-            grown.update(put)
-            grown.search(QUESTION)
-            assert 0 < sum(looked) <= 3
-            with Index(**settings) as fresh:
-                fresh.build(grown.documents())
-                one, other = (EvidenceIndex.of(index.snapshot().view) for index in (grown, fresh))
-                for field in (entry for entry in fields(EvidenceIndex) if entry.init):
-                    both = (parts(getattr(index, field.name)) for index in (one, other))
-                    for a, b in zip(*both, strict=True):
-                        np.testing.assert_array_equal(a, b, err_msg=field.name)
-
-
-def parts(value: Lists | NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Arrays of a field."""
-    return (value.starts, value.values) if isinstance(value, Lists) else (np.asarray(value),)
-
-
 def test_one_document_and_strange_questions() -> None:
     with Index(recipe="sire") as index:
         index.build(PAGES[:1])
@@ -261,58 +168,6 @@ def test_everyday_phrases_do_not_lead() -> None:
     assert ranked(pages, "how many threads does the pool have by default?", k=1) == ["threads"]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("Aylwin is a 1920 film by Henry Edwards.", "Aylwin"),
-        ("The Lamp of Sorrow (1911) is a play.", "Lamp of Sorrow"),
-        ("She was born in Leith.", ""),
-        ("When it rains, close the lid.", ""),
-        ("", ""),
-    ],
-)
-def test_opening_names(text: str, name: str) -> None:
-    assert opening_name(text) == name
-
-
-def test_sentences_are_neither_tiny_nor_endless() -> None:
-    text = "Yes. " + "\n".join(f"- item number {i} of a long list" for i in range(100))
-    found = passage_sentences(text)
-    assert " ".join(" ".join(found).split()) == " ".join(text.split())
-    assert all(25 <= len(sentence) <= 450 for sentence in found)
-
-
-def test_lists() -> None:
-    lists = Lists.of_pairs(np.array([2, 0, 2, 2]), np.array([5, 1, 3, 5]), 4)
-    assert [lists.of(row).tolist() for row in range(len(lists))] == [[1], [], [3, 5], []]
-    places, values = lists.take(np.array([2, 1, 0]))
-    assert (places.tolist(), values.tolist()) == ([0, 0, 2], [3, 5, 1])
-    assert [lists.inverted(6).of(value).tolist() for value in range(6)] == [[], [0], [], [2], [], [2]]
-
-
-def test_settings_are_checked() -> None:
-    from sire_core.recipes import sire
-
-    with pytest.raises(ConfigurationError, match="rounds"):
-        sire(rounds=-1)
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "headings"),
-    [
-        ("", "Restoring a volume\n\nRun the command below.", ["Restoring a volume"]),
-        ("", "# Restoring a `volume`\nRun it.\n\n## Options\n\n* one", ["Restoring a volume", "Options"]),
-        ("", "See below.\n\n Known limits \n\nNone yet. Ask us.", ["Known limits"]),
-        ("Guide > Queue > Limits", "There are none.", ["Guide", "Queue", "Limits"]),
-        ("Aylwin (film)", "Aylwin is a 1920 film.", []),
-        ("", "One line alone", []),
-        ("", "It starts.\n\n1. Open the door\n\n* An item\n\nIt ends here.", []),
-    ],
-)
-def test_lines_that_stand_alone_are_headings(title: str, text: str, headings: list[str]) -> None:
-    assert passage_headings(title, text) == headings
-
-
 def test_a_heading_that_asks_the_question_comes_first() -> None:
     filler = "The volume is kept, the volume is copied, and restoring waits until a volume is free."
     pages = [
@@ -321,14 +176,6 @@ def test_a_heading_that_asks_the_question_comes_first() -> None:
         *(Document(f"o{i}", f"Release notes {i}\n\nMinor repairs of part {i} of the console.") for i in range(12)),
     ]
     assert ranked(tuple(pages), "How do I go about restoring a volume?", k=1) == ["asked"]
-
-
-def test_a_build_makes_what_the_first_search_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Index(tmp_path / "ix", recipe="sire", embedder=HashEmbedder()) as index:
-        index.build(demo_documents())
-    monkeypatch.setattr(EvidenceIndex, "_read", None)
-    with Index(tmp_path / "ix", embedder=HashEmbedder()) as index:
-        assert index.search("Who directed The Salt Lantern?", 3)
 
 
 def test_what_the_question_names_itself_is_not_explained_by_another_passage() -> None:

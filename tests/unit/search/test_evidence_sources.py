@@ -11,7 +11,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.recipes import REGISTRY
 from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.question import OWN, QueryFeatures, QuestionWords
+from sire_core.recipes.sire.question import OWN, QueryFeatures
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder
@@ -118,19 +118,6 @@ def test_paths_and_chains_rank_together() -> None:
     ) as index:
         index.build(cut("book"))
         assert index.search(QUESTION, 1)[0].doc_ids == ("0",)
-
-
-def test_words_that_mean_nearly_the_same_count_where_the_word_itself_is_missing() -> None:
-    texts = ("You can delete the report here.", "You can erase the report here.", "You can paint the whale here.")
-    with Index() as index:
-        index.build([Document(f"d{n}", text) for n, text in enumerate(texts)])
-        found = EvidenceIndex.of(index.view())
-        question = QuestionWords("How do I erase it?", found)
-        delete, erase, paint = question.alike(np.arange(3)).tolist()
-        assert delete > 0.3
-        assert erase == paint == 0.0
-        asked = QuestionWords("Where are files removed?", found)  # no passage has the word
-        assert asked.alike(np.arange(3))[0] > asked.alike(np.arange(3))[2]
 
 
 @pytest.mark.parametrize("filtered", [False, True])

@@ -1,5 +1,3 @@
-import asyncio
-
 import numpy as np
 import pytest
 
@@ -63,37 +61,6 @@ def test_token_vectors_are_made_once_and_only_so_many_are_kept(monkeypatch):
     assert index.search("Port Amber", 3) == first
     index.search("Port Amber", 3)
     assert embedder.texts > made + 3
-
-
-def test_token_vectors_that_were_used_last_are_kept(monkeypatch):
-    monkeypatch.setattr(late_interaction, "_KEPT", 2)
-    embedder = WordEmbedder()
-    view = built(embedder).view()
-
-    def made(query):
-        before = embedder.texts
-        asyncio.run(LateInteraction(1).rank(query, 1, view))
-        return embedder.texts - before - 1  # the question itself
-
-    first, second, third = CORPUS[0].text, CORPUS[1].text, CORPUS[2].text
-    assert [made(query) for query in (first, second, first, third, first)] == [1, 1, 0, 1, 0]
-
-
-def test_an_index_without_documents_ranks_nothing():
-    index = built(WordEmbedder())
-    index.delete([document.id for document in CORPUS])
-    ranking = asyncio.run(LateInteraction().rank("Port Amber", 5, index.view()))
-    assert not len(asyncio.run(ranking.top(5))[0])
-
-
-def test_units_behind_the_pool_follow_by_cosine():
-    index = built(WordEmbedder())
-    ranked = asyncio.run(LateInteraction(2).rank("Port Amber", 2, index.view()))
-    positions, scores = asyncio.run(ranked.top(15))
-    assert len(positions) == len(CORPUS)
-    assert (scores[:2] > -1).all()
-    assert (scores[2:] < -1).all()
-    assert (np.diff(scores) <= 0).all()
 
 
 def test_a_filter_holds():

@@ -1,7 +1,4 @@
-import pytest
-
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder
 
@@ -52,11 +49,3 @@ def test_without_graph_recall_the_order_is_that_of_the_passages_cosines():
 def test_priority_puts_passages_of_entities_first():
     index = built(fusion="priority", entities=1, relations=0, chunks=3, entity_hops=0)
     assert documents(index, 1) == ["film"]
-
-
-@pytest.mark.parametrize(
-    "settings", [{"vote": "loud"}, {"fusion": "hot"}, {"rerank": "maybe"}, {"rerank_pool": 0}, {"nothing": 1}]
-)
-def test_settings_that_do_not_exist_are_refused(settings):
-    with pytest.raises(ConfigurationError):
-        msrag(**settings)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, RefusalError
+from sire_core.errors import ConfigurationError
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.models.sync import run_sync
 from sire_core.recipes import msrag
-from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 CORPUS = [
@@ -44,11 +43,6 @@ def order(index, k=24, **more):
     return [hit.doc_ids[0] for hit in index.search(QUESTION, k, **more)]
 
 
-def test_search_settings_do_not_change_what_is_built(folder):
-    with opened(folder) as one, opened(folder, expand="ppr", extraction="llm") as other:
-        assert one.view().ids.tolist() == other.view().ids.tolist()
-
-
 def chain_index(tmp_path, **settings):
     """Ada - Bo - Cy - Di - Ed, a passage for each pair, and Xu - Yo apart."""
     names = ["Ada", "Bo", "Cy", "Di", "Ed"]
@@ -76,40 +70,6 @@ def test_oracle_M6_pagerank_replaces_the_expansion_only(tmp_path):
     assert without.search("Ada", 1)[0].score == pytest.approx(2.0, abs=1e-3)
 
 
-def test_pagerank_reaches_nothing_apart(tmp_path):
-    index = chain_index(tmp_path, expand="ppr", fanout=None)
-    assert {hit.doc_ids[0] for hit in index.search("Ada", 5) if hit.score > 0} == {"p1", "p2", "p3", "p4"}
-
-
-def test_pagerank_agrees_with_the_dense_solution(folder):
-    with opened(folder) as index:
-        view = index.view()
-        graph = RelationGraph.of(view)
-        walk = RelationWalk.of(view, graph)
-        seed = walk.entities[int(np.argmax(walk.frequency))]
-        entities, relations = walk.nearby([int(seed)], None, 0.5, None)
-        size = len(walk.entities)
-        weights = np.zeros((size, size))
-        for head, tail in walk.ends.tolist():
-            if head != tail:
-                weights[head, tail] += 1
-                weights[tail, head] += 1
-        for (head, tail), cosine in zip(walk.synonyms.tolist(), walk.synonym_weights.tolist(), strict=True):
-            weights[head, tail] += cosine
-            weights[tail, head] += cosine
-        start = np.zeros(size)
-        start[np.searchsorted(walk.entities, seed)] = 1
-        steps = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-        steps[weights.sum(axis=1) == 0] = start  # at a dead end the walker returns
-        mass = np.linalg.solve(np.eye(size) - 0.5 * steps.T, 0.5 * start)
-        stated = mass[walk.ends].sum(axis=1)
-        mass[np.searchsorted(walk.entities, seed)] = 0
-        assert np.all(np.diff(mass[np.searchsorted(walk.entities, entities)]) < 1e-4)
-        assert np.all(np.diff(stated[np.searchsorted(walk.relations, relations)]) < 1e-4)
-        assert set(entities) == set(walk.entities[mass > 1e-6].tolist())
-        assert set(relations) == set(walk.relations[stated > 1e-6].tolist())
-
-
 def test_pagerank_does_not_walk_through_what_a_filter_forbids(folder):
     with opened(folder, expand="ppr", entities=1) as index:
         found = order(index, filter={"tenant": "b"})
@@ -128,11 +88,6 @@ def test_what_the_question_names_is_recalled_though_nothing_else_is_similar(fold
         assert {"port", "film", "vale"} != {hit.doc_ids[0] for hit in index.search(asked, 3)}
 
 
-def test_none_leaves_the_neighbours_out(folder):
-    with opened(folder, expand="none") as one, opened(folder, entity_hops=0, relation_hops=0) as other:
-        assert order(one) == order(other)
-
-
 def test_a_model_names_what_is_recalled(folder):
     model = ScriptedModel(lambda call: '{"entities": ["Port Amber", " "], "relations": []}')
     settings = {"entities": 1, "relations": 0, "chunks": 0, "expand": "none", "rerank": "none", "extraction": "llm"}
@@ -142,14 +97,6 @@ def test_a_model_names_what_is_recalled(folder):
         assert "Who directed" not in model.log[0].instructions
     with opened(folder, None, **settings) as without:
         assert order(without, 1) == ["film"]  # the question's own vector decides
-
-
-@pytest.mark.parametrize("answer", ['{"entities": [], "relations": []}', RefusalError("no")])
-def test_a_model_that_finds_nothing_or_declines_leaves_it_to_the_vectors(folder, answer):
-    model = ScriptedModel([answer])
-    with opened(folder, model, extraction="llm", rerank="none") as one, opened(folder, rerank="none") as other:
-        assert order(one) == order(other)
-        assert len(model.log) == 1
 
 
 def test_a_model_that_answers_garbage_leaves_it_to_the_vectors_and_says_so(folder, caplog):
@@ -171,12 +118,6 @@ def test_what_the_question_names_is_worth_more_but_its_cosine_is_said_as_it_is(f
                 if said and len(step.ids) == 1:
                     true = float(view.vectors(step.ids)[0] @ run_sync(view.embed_query(QUESTION)))
                     assert float(said[1]) == pytest.approx(true, abs=6e-4)
-
-
-@pytest.mark.parametrize("settings", [{"extraction": "magic"}, {"expand": "sideways"}, {"rerank": "cross_encoder"}])
-def test_unknown_switches_are_refused(settings):
-    with pytest.raises(ConfigurationError):
-        msrag(**settings)
 
 
 def test_names_that_are_alike_are_merged_when_asked():

@@ -120,32 +120,6 @@ def test_scores_are_those_of_the_formula(view, checkpoint):
     assert np.allclose(asyncio.run(only.score(state, graph, view)), state.question.cosines[state.candidates])
 
 
-def test_a_title_among_the_keywords_is_told_from_its_reverse(view, checkpoint):
-    from sire_core.recipes.iier.neural import edge_features, title_keywords
-
-    state, graph = state_of(view)
-    edge = edge_features(state, graph, title_keywords(graph, view))
-    press = state.candidates.tolist().index(1)  # "Ada Holm" names Brackwater Press, not the other way round
-    assert edge[press, EDGE_FEATURES.index("names_candidate")] == 1.0
-    assert edge[press, EDGE_FEATURES.index("names_last")] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("about", "words"),
-    [
-        ({"dimension": 384, "embedder": "st:mini:1"}, ["st:mini:1", "384", "hash/1:64", "64"]),
-        ({"embedder": "st:other:2"}, ["st:other:2", "hash/1:64"]),
-    ],
-)
-def test_a_scorer_of_another_embedder_is_refused_with_both_names(tmp_path, view, about, words):
-    path = tmp_path / "other.safetensors"
-    write_checkpoint(path, weights(), card(**about))
-    state, graph = state_of(view)
-    with pytest.raises(EmbedderMismatchError) as caught:
-        asyncio.run(load_chain_scorer(path).score(state, graph, view))
-    assert all(word in str(caught.value) for word in words)
-
-
 def test_a_scorer_of_another_embedder_is_refused_before_anything_is_embedded_and_when_the_index_is_opened(tmp_path):
     path, folder = tmp_path / "chains.safetensors", tmp_path / "ix"
     write_checkpoint(path, weights(), card(embedder="st:other:2"))
@@ -214,11 +188,6 @@ def test_weights_or_features_that_do_not_fit(tmp_path):
     write_checkpoint(path, weights(), card(pair_features=["question"]))
     with pytest.raises(StorageError, match="other features"):
         load_chain_scorer(path)
-
-
-def test_a_place_that_cannot_be_written(tmp_path):
-    with pytest.raises(StorageError, match="cannot be written"):
-        write_checkpoint(tmp_path / "none" / "x", weights(), card())
 
 
 def test_without_safetensors_it_says_what_to_install(checkpoint, monkeypatch):

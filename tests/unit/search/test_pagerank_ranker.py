@@ -52,13 +52,6 @@ def test_filters_restrict_the_graph_that_is_walked(index):
     assert "Mira Vale was" not in repr(hits)
 
 
-def test_names_count_only_when_an_allowed_passage_spells_them_out(index):
-    graph = EntityGraph.of(index.view())
-    assert list(graph.link("who is anna vale").values()) == ["Anna Vale"]
-    nothing = np.zeros(len(graph.chunk_positions), dtype=bool)
-    assert graph.link("who is anna vale", nothing) == {}
-
-
 def test_questions_without_a_known_name_start_at_similar_passages(index):
     hits = index.search("bridge over a river near a mill", 5)
     assert all(hit.doc_ids[0].startswith("o") for hit in hits)

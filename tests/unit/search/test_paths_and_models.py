@@ -1,13 +1,11 @@
 """What paths and explanations say, and what a search does when its model fails."""
 
-import asyncio
 import time
 
 import pytest
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
-from sire_core.recipes.iier import scorers
 from sire_core.recipes.indexrag.recipe import indexrag
 from sire_core.recipes.pagerank.recipe import pagerank
 from sire_core.recipes.raptor.recipe import raptor
@@ -117,23 +115,3 @@ def test_paths_of_a_hub_cost_no_more_for_more_hits():
 
     few, many = (min(seconds(k) for _ in range(3)) for k in (5, 100))
     assert many < 10 * few + 0.02  # one by one it was 20 times as much
-
-
-def test_the_models_that_score_chains_stop_when_one_of_them_fails():
-    asked = []
-
-    async def one(number):
-        asked.append(number)
-        await asyncio.sleep(0.01 * number)
-        if number == 1:
-            raise ModelError("the server is down")
-        asked.append(-number)
-        return number
-
-    async def together():
-        with pytest.raises(ModelError):
-            await scorers._await_all([one(number) for number in (1, 2, 3)])
-        await asyncio.sleep(0.05)
-
-    asyncio.run(together())
-    assert asked == [1, 2, 3]

@@ -10,7 +10,7 @@ from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.recipes import flat, sirerag
 from sire_core.search.ranking import ScoredRanking, best_first
-from sire_core.search.vectors.flat import Flat, PQIndex, PQRanking, RowReader, pq_pays
+from sire_core.search.vectors.flat import Flat, PQIndex, PQRanking, RowReader
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.search.view import PoolView
 from sire_core.storage.derived import DerivedFiles
@@ -174,51 +174,12 @@ def test_many_rows_are_searched_in_few_cells(groups, tmp_path):
     assert found >= 0.98 * 300
 
 
-def test_vectors_without_cells_are_searched_whole(matrix, questions, tmp_path):
-    codes = PQIndex(stored_view(matrix, tmp_path), cells_from=ROWS)
-    assert not hasattr(faiss.read_index(str(tmp_path / "codes" / "codes.faiss")), "nlist")
-    exact = [set(best_first(matrix @ question, 10).tolist()) for question in questions]
-    found = [set(codes.best(question, 10)[0].tolist()) for question in questions]
-    assert sum(map(len, map(set.intersection, exact, found))) >= 0.999 * 300
-
-
 def test_a_question_whose_cells_hold_too_little_is_asked_of_all(groups):
     first = near(1, 6)
     crowd = np.concatenate([groups, np.repeat(first, 40 * 128, axis=0)])
     codes = PQIndex(PlainView(crowd, None), cells_from=ROWS)
     far = unit(np.random.default_rng(7).standard_normal((20, DIMENSION)))
     assert [len(codes.best(question, 100)[0]) for question in far] == [100] * 20
-
-
-def test_cells_are_kept_and_made_again_when_they_are_damaged(groups, tmp_path):
-    question, kept = near(1, 8)[0], tmp_path / "codes" / "codes.faiss"
-    wanted = PQIndex(stored_view(groups, tmp_path), cells_from=ROWS).best(question, 20)[0].tolist()
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
-    assert PQIndex(stored_view(groups, tmp_path), cells_from=ROWS).best(question, 20)[0].tolist() == wanted
-    assert kept.read_bytes() == whole
-
-
-def test_added_and_deleted_rows(groups, tmp_path):
-    added = unit(np.random.default_rng(9).standard_normal((1, DIMENSION)))
-    more = PQIndex(stored_view(np.concatenate([groups, added]), tmp_path / "more"), cells_from=ROWS)
-    assert more.best(added[0], 1)[0].tolist() == [ROWS]
-    fewer = PQIndex(stored_view(groups, tmp_path / "fewer"), cells_from=ROWS)
-    assert fewer.best(added[0], 1)[1][0] < 0.99
-
-
-def test_rows_are_read_from_their_file(groups, tmp_path):
-    np.save(tmp_path / "matrix.npy", groups)
-    mapped = np.load(tmp_path / "matrix.npy", mmap_mode="r")
-    places = np.array([0, ROWS - 1, 7, 7])
-    readers = [RowReader(rows) for rows in (groups, mapped, np.asarray(mapped), mapped[5:], mapped[:, ::2])]
-    (tmp_path / "matrix.npy").unlink()
-    readers.append(RowReader(mapped))
-    for reader in readers[:3] + readers[5:]:
-        assert reader.rows(places).tolist() == groups[places].tolist()
-    assert readers[3].rows(places[2:]).tolist() == groups[places[2:] + 5].tolist()
-    assert readers[4].rows(places).tolist() == groups[places, ::2].tolist()
-    assert readers[1].rows(places[:0]).shape == (0, DIMENSION)
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux tells which pages are mapped")
@@ -234,13 +195,6 @@ def test_reading_rows_maps_no_pages(tmp_path):
     assert mapped_kilobytes() == before
     assert (rows[np.arange(0, 20_000, 10)] == 1).all()
     assert mapped_kilobytes() > before
-
-
-def test_small_and_odd_pools_are_scanned():
-    assert pq_pays(10_000, 384)
-    assert not pq_pays(9_999, 384)
-    assert not pq_pays(20_000, 15)
-    assert not pq_pays(20_000, 33)
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "many"])

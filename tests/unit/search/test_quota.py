@@ -117,14 +117,6 @@ def select(kinds, k, quota, n=None, documents=None):
 MANY = ["bridge"] * 30 + ["aku"] * 4
 
 
-def test_ranking_is_read_until_the_context_is_full():
-    positions, ranking, pool = select(MANY, 5, Quota((("bridge", QuotaRange(high=2)),)))
-    assert positions == [0, 1, 30, 31, 32]
-    assert pool.read >= 33
-    assert [step.note for step in ranking.path(1)] == ["1", "bridge 2 of at most 2"]
-    assert [step.step for step in ranking.path(31)] == ["rank"]
-
-
 def test_depth_limits_the_candidates_and_short_contexts_are_filled_up_within_the_bands():
     quota = Quota((("bridge", QuotaRange(high=2)),), depth=20)
     assert select(MANY, 5, Quota(quota.ranges, 20, top_up=False))[0] == [0, 1]
@@ -187,15 +179,6 @@ def test_kinds_left_out_come_last_and_nothing_is_lost():
     for k in range(1, 7):
         assert select(kinds, k, quota)[0] == positions[:k]
         assert select(kinds, 2, quota, n=k)[0] == positions[:k]
-
-
-def test_token_quota_counts_the_words_of_the_units():
-    quota = Quota((("bridge", QuotaRange(max_tokens=4)),), top_up=False)
-    assert select(["bridge"] * 4, 4, quota)[0] == [0, 1]
-
-
-def test_empty_pool():
-    assert select([], 3, Quota((("bridge", QuotaRange(high=1)),)))[0] == []
 
 
 @pytest.mark.parametrize(

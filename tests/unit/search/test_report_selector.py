@@ -98,12 +98,6 @@ def test_oracle_E9_reports_above_the_entities_of_the_hits():
     assert set(names(view, 1, cap=None)) == {"p0", "a1", "r1", "b1", "b2", "r2"}
 
 
-def test_without_a_cap_the_hits_come_first_and_all_their_reports_follow():
-    view = oracle_view()
-    assert names(view, 2, cap=None)[:2] == ["p0", "p1"]
-    assert sorted(names(view, 2, cap=None)) == sorted(unit.id for unit in view.units_by_position)
-
-
 @pytest.mark.parametrize("k", range(1, 40))
 def test_at_most_every_third_of_the_first_k_is_a_report_whatever_k_is(k):
     view = trees([(f"e{i}", f"e{i + 1}") for i in range(60)])
@@ -144,17 +138,6 @@ def test_what_a_better_report_says_is_not_said_again():
     found = [name for name in names(view, 24) if not name.startswith("p")]
     texts = [view.units_by_position[view.ids.tolist().index(name.encode())].text for name in found]
     assert len(texts) == len(set(texts)) == 3
-
-
-def test_no_entity_in_the_hits_leaves_the_ranking_as_it_is():
-    view = trees([()] * 6 + [("e0",)] * 6, kappa=1)
-    assert names(view, 6) == [f"p{i}" for i in range(6)]
-
-
-def test_a_pool_without_reports_keeps_its_ranking():
-    view = View([("e0",)] * 3, [], [])
-    ranking = ScoredRanking(np.ones(3, dtype=np.float32), None, lambda _: ())
-    assert asyncio.run(ReportSelector().select("q", ranking, 3, view)) is ranking
 
 
 def test_hidden_reports_stay_hidden_and_the_places_go_to_hits():

@@ -8,9 +8,8 @@ import unicodedata
 import pytest
 
 from sire_core import Document, Index
-from sire_core.algorithms.text import count_tokens, find_words, phrase_words, word_pattern
+from sire_core.algorithms.text import count_tokens, find_words, word_pattern
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.models.lexical_embedder import split_words
 from sire_core.recipes import REGISTRY
 
 HINDI = [
@@ -130,19 +129,7 @@ def test_chunks_of_other_scripts_are_as_long_as_english_ones() -> None:
     assert len(thai) / 5 < count_tokens(thai) < len(thai) / 2
 
 
-def test_only_texts_of_other_scripts_are_cut_again() -> None:
-    chunker = SentenceChunker()
-    assert chunker.fingerprint_of("Plain caf\u00e9.") == chunker.fingerprint
-    assert chunker.fingerprint_of("\u4ed3\u5e93") != chunker.fingerprint
-
-
 def test_every_combining_sign_belongs_to_the_word_before_it() -> None:
     for sign in filter(lambda sign: unicodedata.category(sign)[0] == "M", map(chr, range(sys.maxunicode + 1))):
         assert word_pattern().findall(f"x{sign}y") == [f"x{sign}y"], hex(ord(sign))
         assert len(find_words(f"a{sign}b c")) == 2
-
-
-def test_points_and_invisible_letters_make_no_other_phrase() -> None:
-    assert phrase_words("Brenninger\u00adh\u00fctte") == phrase_words("Brenningerh\u00fctte")
-    assert split_words("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd") == split_words("\u05e9\u05dc\u05d5\u05dd")
-    assert split_words("हरि") != split_words("हर")

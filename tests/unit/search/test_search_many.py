@@ -1,15 +1,11 @@
 """Several questions at once: the hits of each asked alone, one request to the embedder, nothing shared afterwards."""
 
-import asyncio
-import threading
-
 import numpy as np
 import pytest
 
 from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
-from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.testing.doubles import HashEmbedder
 
 QUESTIONS = [
@@ -58,14 +54,3 @@ def test_search_many_filters_and_refuses():
             index.search_many("Bob?")
         kept = index.search_many(QUESTIONS, 3, filter={"nobody": "has"})
         assert kept == [[], [], []]
-
-
-async def test_large_batches_of_the_default_embedder_share_one_thread():
-    texts = [f"word{i} other{i % 7}" for i in range(40)]
-    embedder = LexicalEmbedder().fit(texts)
-    before = {thread.ident for thread in threading.enumerate() if thread.name.startswith("sire-embedding")}
-    found = await asyncio.gather(*(embedder.embed(texts) for _ in range(6)))
-    after = {thread.ident for thread in threading.enumerate() if thread.name.startswith("sire-embedding")}
-    assert len(after) == 1
-    assert before <= after
-    assert all((vectors == found[0]).all() for vectors in found)

@@ -13,7 +13,7 @@ from sire_core.index import Index
 from sire_core.recipes import sirerag
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.rankers.lexical import Lexical
-from sire_core.search.ranking import ScoredRanking, best_first
+from sire_core.search.ranking import best_first
 from sire_core.search.vectors.flat import Flat
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document, UnitKind
@@ -46,25 +46,6 @@ def test_best_first_equals_sorting(scores, n):
     values = np.array(scores, dtype=np.float32)
     expected = [i for i in sorted(range(len(values)), key=lambda i: (-values[i], i)) if np.isfinite(values[i])][:n]
     assert best_first(values, n).tolist() == expected
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 4000), st.integers(1, 60), st.sampled_from([2, 50, 10**6]))
-def test_the_best_of_many_are_those_of_a_stable_sort(seed, size, n, different):
-    rng = np.random.default_rng(seed)
-    values = rng.integers(0, different, size).astype(np.float32)
-    values[rng.random(size) < 0.2] = -np.inf
-    expected = np.argsort(-values, kind="stable")[:n]
-    assert best_first(values, n).tolist() == expected[np.isfinite(values[expected])].tolist()
-
-
-@given(SCORES, st.lists(st.integers(1, 50), max_size=5))
-def test_a_ranking_can_be_read_further_and_further(scores, sizes):
-    values = np.array(scores, dtype=np.float32)
-    ranking = ScoredRanking(values, None, lambda position: ())
-    for n in sizes:
-        positions, found = asyncio.run(ranking.top(n))
-        assert positions.tolist() == best_first(values, n).tolist()
-        assert found.tolist() == values[positions].tolist()
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)

@@ -59,22 +59,6 @@ def test_following_equals_deriving(steps):
         pools.updated = before
 
 
-def test_a_second_process_follows_the_files(tmp_path, monkeypatch):
-    def index():
-        return Index(tmp_path / "a", recipe=raptor(), embedder=HashEmbedder())
-
-    documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(20)]
-    with index() as first:
-        first.build(documents[:18])
-    made = []
-    monkeypatch.setattr(Pool, "make", lambda *_: made.append(1))
-    with index() as second:
-        second.add(documents[18:])
-        second.delete(["d3"])
-        assert {hit.doc_ids[0] for hit in second.search("Who met Alma 19?", 40)} == {d.id for d in documents} - {"d3"}
-    assert not made
-
-
 @pytest.mark.parametrize("damaged", ["", "matrix.npy", "rows.bin", "ids.npy"])
 def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, monkeypatch, damaged):
     for module in (derived, pools):

@@ -3,7 +3,6 @@
 import json
 import logging
 import sqlite3
-import time
 from contextlib import closing
 
 import pytest
@@ -12,9 +11,6 @@ from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
-from sire_core.storage.checksums import SUMS_SCHEMA, CheckedTable, CheckedWrites, check_table
-from sire_core.storage.database import Database
-from sire_core.storage.store import Verification
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 
@@ -181,38 +177,6 @@ def test_what_the_embedder_learned_is_made_again_from_the_documents(tmp_path):
     assert check_folder(tmp_path / "ix") == []
 
 
-@pytest.fixture
-def checks(monkeypatch):
-    """How often everything was read."""
-    calls = []
-    check = Verification.check
-    monkeypatch.setattr(Verification, "check", lambda self: calls.append(self) or check(self))
-    return calls
-
-
-def test_what_was_verified_is_not_read_again_by_the_next_process(folder, checks, monkeypatch):
-    def change(number):
-        with opened(folder) as index:
-            index.add([Document(f"new{number}", f"Boris Veld {number} was born in Izola.", f"Boris {number}")])
-            index.delete([f"new{number}"])
-        return len(checks)
-
-    assert [change(number) for number in range(3)] == [1, 1, 1]  # the folder was copied: its files are others
-    with opened(folder) as index:
-        index.search("Who founded the Drava mill?")
-    assert change(3) == 1
-    noted = folder / "verified.json"
-    noted.write_text(noted.read_text().replace("1", "2", 1))
-    assert change(4) == 2
-    now = time.time()
-    monkeypatch.setattr("sire_core.storage.store.time.time", lambda: now + 8 * 24 * 3600)
-    assert [change(5), change(6)] == [3, 3]
-    assert sql(folder / "index.sqlite", "UPDATE units SET text='x' WHERE id=(SELECT min(id) FROM units)")[0]
-    with pytest.raises(StorageError, match=r"index\.sqlite is damaged"):
-        change(7)
-    assert len(checks) == 4
-
-
 def test_what_was_changed_under_an_open_index_is_not_vouched_for(folder):
     with opened(folder) as index:
         index.add([LATE])
@@ -234,23 +198,6 @@ def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder
     assert sql(tmp_path / "ix" / "calls.sqlite", "DELETE FROM vectors") == [0]
     with closing(sqlite3.connect(tmp_path / "ix" / "calls.sqlite")) as calls:
         assert calls.execute("PRAGMA freelist_count").fetchone()[0] < 10
-
-
-def test_of_many_rows_with_one_key_the_last_stays(tmp_path):
-    database = Database(tmp_path / "x.sqlite", "CREATE TABLE IF NOT EXISTS t (a, checksum, b);" + SUMS_SCHEMA)
-    table = CheckedTable("t", ("a", "b"), "it")
-    with closing(database):
-        for number in range(2):
-            with database.transaction() as db:
-                writes = CheckedWrites(db)
-                writes.replace(table, ["a"], ((i % 3000, f"{number} {i}") for i in range(7000)))
-                writes.finish()
-            assert database.read("SELECT count(*), min(a), max(a) FROM t") == [(3000, 0, 2999)]
-            assert database.read("SELECT b FROM t WHERE a IN (999, 1000) ORDER BY a") == [
-                (f"{number} 6999",),
-                (f"{number} 4000",),
-            ]
-            assert list(check_table(database, table)) == []
 
 
 def test_answers_of_earlier_versions_get_checksums(tmp_path):

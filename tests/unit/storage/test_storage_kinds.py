@@ -1,11 +1,7 @@
 """A kind of unit that a later release inserts among the others: pools that lie in a folder are not misread."""
 
-import pytest
-
 from sire_core import Document, Index
-from sire_core.errors import StorageError
 from sire_core.storage import pool
-from sire_core.storage.folder import FORMAT
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import BUILT_IN_KINDS
 
@@ -33,16 +29,3 @@ def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_pa
     names = ("motto", *BUILT_IN_KINDS)
     monkeypatch.setattr(pool, "BUILT_IN_KINDS", names)
     assert kinds(tmp_path) == before
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_folder_of_another_format_is_refused_with_one_sentence_of_advice(tmp_path, version):
-    with Index(tmp_path, recipe="flat", embedder=HashEmbedder()) as index:
-        index.build(DOCUMENTS)
-    manifest = tmp_path / "manifest.json"
-    text = manifest.read_text(encoding="utf-8")
-    assert f'"format": {FORMAT}' in text
-    manifest.write_text(text.replace(f'"format": {FORMAT}', f'"format": {version}'), encoding="utf-8")
-    again = Index(tmp_path, recipe="flat", embedder=HashEmbedder())
-    with again, pytest.raises(StorageError, match=f"format {version}.*Build the index again"):
-        again.search("Port Amber")

@@ -129,22 +129,6 @@ def test_a_reader_that_comes_between_commit_and_publication(folder, opened, monk
         assert patient.search("Lotte", 3) != before
 
 
-def test_files_of_a_mapped_generation_may_disappear(folder, opened):
-    from sire_core.recipes import flat
-
-    with opened(folder, recipe="flat") as index:
-        index.build([Document(f"d{i}", f"Alma lives in Drava {i}.") for i in range(5)])
-    with opened(folder, recipe=flat(ranker="hybrid")) as index:
-        view, recipe = index._reader.latest()
-        with opened(folder, recipe="flat") as writer:
-            writer.add([Document("x", "More.")])
-        assert not view.pool.files.directory.exists()
-        ranking = asyncio.run(recipe.ranker.rank("Drava", 3, view))
-        positions, scores = asyncio.run(ranking.top(3))
-        assert len(view.hits(positions, scores, ranking)) == 3
-        assert not view.pool.files.directory.exists()
-
-
 def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -4,14 +4,12 @@ import asyncio
 import os
 import shutil
 import threading
-import time
 
 import pytest
 
 from sire_core.index import Index
 from sire_core.reader import Reader
-from sire_core.storage.index_files import IndexFiles
-from sire_core.storage.pool import Pool, Pools
+from sire_core.storage.pool import Pools
 from sire_core.storage.store import Store
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
@@ -142,27 +140,6 @@ def test_another_folder_that_this_process_puts_there_is_never_missed(preparing, 
     assert "other" in found(index)
 
 
-def test_another_thread_lets_go_of_the_replaced_folder_between_two_reads(folder, opened, run, monkeypatch):
-    with opened(folder) as index:
-        found(index)
-        files = IndexFiles(folder)
-        files.store.manifest()
-        shutil.copytree(folder, folder.with_name("copy"))
-        assert run(ADD, folder.with_name("copy"), "other").returncode == 0
-        folder.rename(folder.with_name("before"))
-        folder.with_name("copy").rename(folder)
-        read = Store.manifest
-
-        def followed_meanwhile(store):
-            committed = read(store)
-            files.follow()
-            return committed
-
-        monkeypatch.setattr(Store, "manifest", followed_meanwhile)
-        files.refresh()
-        assert files.refresh().generation == IndexFiles(folder).manifest().generation
-
-
 def test_a_snapshot_of_a_folder_that_is_replaced_by_one_of_the_same_generation(tmp_path, opened, monkeypatch):
     for name in ("index", "other"):
         with opened(tmp_path / name, recipe="pagerank") as index:
@@ -248,30 +225,3 @@ def test_what_a_writer_derives_is_on_disk_when_the_change_returns(folder, opened
     derived = list((folder / "derived").rglob("*"))
     assert len(derived) > 5
     assert {path.stat().st_ino for path in derived} <= synced
-
-
-def test_a_reader_waits_for_what_the_writer_is_deriving(folder, opened, monkeypatch):
-    committed, made, before = threading.Event(), [], []
-    publish, make = IndexFiles.publish, Pool.make.__func__
-
-    def late(library):
-        if library.store.manifest().get("generation") == 2:
-            committed.set()
-            time.sleep(0.5)
-            before.append(len(made))
-        publish(library)
-
-    def counted(cls, *given):
-        made.append(1)
-        return make(cls, *given)
-
-    with opened(folder) as writer:
-        monkeypatch.setattr(IndexFiles, "publish", late)
-        change = threading.Thread(target=lambda: writer.add([Document("late", "Lotte rules Zadar.")]))
-        change.start()
-        assert committed.wait(30)
-        monkeypatch.setattr(Pool, "make", classmethod(counted))
-        with opened(folder) as reader:
-            assert "late" in found(reader)
-        change.join()
-    assert before == [0]  # the reader has made none meanwhile
