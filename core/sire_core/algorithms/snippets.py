@@ -20,12 +20,13 @@ _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
 _CODE = r"(`[^`]{1,500}`)"
 _EMPHASIS = re.compile(rf"{_CODE}|(?<!\w)(?:\*\*|__|[*_])(?=\S)|(?<=\S)(?:\*\*|__|[*_])(?!\w)")
-_ELEMENTS = (
+ELEMENTS = (
     "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
     "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
     "section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr"
 )
-_OPEN_TAG = rf"</?(?:{_ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
+"""Names of the elements of HTML that Markdown holds for its looks, as alternatives of a pattern."""
+_OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
 _FINAL = (".", "!", "?", ":")

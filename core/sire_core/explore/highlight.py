@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
-from sire_core.algorithms.snippets import stem
+from sire_core.algorithms.snippets import readable_sentences, stem
 from sire_core.algorithms.text import bare_text, find_words, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
@@ -34,6 +34,17 @@ def question_words(question: str) -> list[str]:
     """Distinct content words of a question, as they are written."""
     words = (word for word in find_words(question) if word.lower() not in FUNCTION_WORDS)
     return list({word.lower(): word for word in words}.values())
+
+
+def shared_words(question: str, text: str) -> list[str]:
+    """Content words of a question that a text has, in any form; as the question writes them."""
+    found = {stem(word.lower()) for word in find_words(text)}
+    return [word for word in question_words(question) if stem(word.lower()) in found]
+
+
+def plain_text(text: str) -> str:
+    """A text on one line, without marks of Markdown and HTML."""
+    return " ".join(readable_sentences(text)).replace(" | ", ", ")
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sire_core.algorithms.snippets import ELEMENTS
 from sire_core.explore.highlight import escaped, marked, printable
 
 if TYPE_CHECKING:
@@ -17,13 +18,7 @@ _LONGEST = 200_000
 """Letters above which a text is shown as it is written."""
 _WRAPPED = 60
 """Width from which a line counts as wrapped: its break is a space. Breaks of shorter lines are kept."""
-_TAGS = frozenset(
-    "a abbr b big blockquote br center cite code dd del details div dl dt em figcaption figure font h1 h2 h3 h4 h5 h6 "
-    "hr i img ins kbd li mark ol p picture pre s samp section small source span strong sub summary sup table tbody td "
-    "tfoot th thead tr tt u ul var".split()
-)
-"""Tags of HTML that Markdown has for its looks; of these only the text is shown. Any other stays as it is written."""
-_TAG = re.compile(r"</?([A-Za-z][\w-]*).*>", re.DOTALL)
+_TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _DELIMITER = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?\s*)?\|?\s*")
@@ -127,7 +122,7 @@ def _tag(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _en
     name = tag.group(1).lower() if tag else ""
     if content.startswith("<!--"):
         return ""
-    if name not in _TAGS:
+    if not name:
         return escaped(content)
     alt = _ALT.search(content) if name == "img" else None
     return escaped(alt.group(1) or alt.group(2) or "") if alt else "<br>" if name == "br" else ""

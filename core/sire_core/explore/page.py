@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
@@ -17,7 +17,7 @@ from sire_core.explore.picture import WAYPOINT, Link, Node, Picture, kind_name, 
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sire_core.explore.paths import Reason
     from sire_core.explore.query_result import QueryResult, ResultHit
@@ -30,12 +30,16 @@ _BETWEEN = 18
 _MARGIN = 12
 _LINE = 15
 _PADDING = 9
-_LETTER, _BOLD, _SMALL, _SMALL_LINE = 6.6, 7.4, 6.0, 13
+_SIZE, _SMALL, _SMALL_LINE = 12, 11, 13
+_BOLD = 1.1
+"""How much wider bold letters are."""
+_LETTERS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
+"""Widths of letters in a wide font, in parts of its size: no text may leave its box, whichever font a page has."""
 _ABOVE = 6
 """Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
-_LEAST, _MOST = 0.75, 1.4
-"""Minimum scale of a picture in a narrow window; below it, the picture scrolls. Maximum scale in a wide one."""
+_MOST = 1.4
+"""Maximum scale of a picture in a wide window; in a narrow or low one all of it is shown."""
 
 _COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
 --askline:#2a5db0;--name:#fdf0d5;--nameline:#8f5f00;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
@@ -67,7 +71,8 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll svg{{display:block;width:100%;height:auto}}
+.sire-page .scroll svg{{display:block;width:100%;height:auto;max-height:78vh}}
+@media (max-width:600px){{.sire-page .moves svg{{min-height:220px}}}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
@@ -92,8 +97,8 @@ _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{
 
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)?")
-"""A link in Markdown, of which the text is shown."""
+_PART = re.compile(r"[^\x2d/_.:]+[\x2d/_.:]*|[\x2d/_.:]+")
+"""Part of a long word, such as a path, after which a line may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def drawing(
         _node(box, (links or {}).get(box.node.id, ""), expands) for box in boxes.values() if box.node.kind != WAYPOINT
     ]
     body = (f"<style>{STYLE}</style>" if style else "") + f"<title>{escaped(picture.title)}</title>"
-    scale = "" if style else f'style="min-width:{_LEAST * width:.0f}px;max-width:{_MOST * width:.0f}px" '
+    scale = "" if style else f'style="max-width:{_MOST * width:.0f}px" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sire" role="group" aria-label="{escaped(picture.title)}" '
         f'{scale}width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'
@@ -177,48 +182,63 @@ def _boxes(picture: Picture) -> tuple[list[list[_Box]], list[tuple[Link, list[st
 
 def _sized(node: Node) -> _Box:
     if node.kind == WAYPOINT:
-        text = _lines(node.label, int(_WIDTHS[WAYPOINT] / _SMALL), _TEXT_LINES)
-        width = max(map(_broad, text), default=0) * _SMALL
+        text = _lines(node.label, _WIDTHS[WAYPOINT] / _SMALL, _TEXT_LINES)
+        width = max(map(_width, text), default=0) * _SMALL
         return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _ABOVE, (), text)
     width = _WIDTHS.get(node.kind, _WIDTH)
-    room = width - 2 * _PADDING
-    label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, int(room / _BOLD), _LABEL_LINES)
-    text = _lines(node.text, int(room / _LETTER), _TEXT_LINES) if node.text and node.text != node.label else ()
+    room = (width - 2 * _PADDING) / _SIZE
+    label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, room / _BOLD, _LABEL_LINES)
+    text = _lines(node.text, room, _TEXT_LINES) if node.text and node.text != node.label else ()
     return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE + 2 * _PADDING - 2, label, text)
 
 
-def _lines(text: str, letters: int, max_lines: int) -> tuple[str, ...]:
-    """A text in lines of limited length; wide letters count twice, long words are cut."""
+def _lines(text: str, room: float, max_lines: int) -> tuple[str, ...]:
+    """A text in lines of limited width; long words end a line after a sign, or are cut if they have none."""
     lines: list[str] = []
     line = ""
-    for word in _RULE.sub(r"\1\1\1", _LINK.sub(r"\1", text)).split():
-        while True:
-            longer = f"{line} {word}" if line else word
-            if _broad(longer) <= letters:
+    for word in _RULE.sub(r"\1\1\1", text).split():
+        for number, part in enumerate(_parts(word, room)):
+            longer = f"{line} {part}" if line and not number else line + part
+            if _width(longer) <= room:
                 line = longer
-                break
-            if line:
-                lines.append(line)
-                line = ""
-            else:
-                head = _fitting(word, letters)
-                lines.append(head)
-                word = word[len(head) :]  # noqa: PLW2901 - what is left of it
+                continue
+            lines += [line] if line else []
+            line = part
             if len(lines) == max_lines:
-                return (*lines[:-1], f"{_fitting(lines[-1], letters - 1)}\u2026")
+                kept = _fitting(lines[-1], room - 1)
+                whole = kept if kept == lines[-1] else kept.rpartition(" ")[0] or kept
+                return (*lines[:-1], f"{whole}\u2026")
     return (*lines, line) if line else tuple(lines)
 
 
-def _broad(text: str) -> int:
-    return len(text) if text.isascii() else sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+def _parts(word: str, room: float) -> Iterator[str]:
+    """Parts of a word that fit on a line; a word that fits is one."""
+    for part in [word] if _width(word) <= room else _PART.findall(word):
+        rest = part
+        while _width(rest) > room:  # a text without spaces
+            head = _fitting(rest, room)
+            yield head
+            rest = rest[len(head) :]
+        yield rest
 
 
-def _fitting(text: str, letters: int) -> str:
-    end = 0
-    width = 0
+def _width(text: str) -> float:
+    """Width of a text in parts of the size of its font."""
+    return sum(map(_letter_width, text))
+
+
+@lru_cache(1 << 12)
+def _letter_width(letter: str) -> float:
+    known = next((width for letters, width in _LETTERS.items() if letter in letters), 0.0)
+    return known or (1.1 if east_asian_width(letter) in "WF" else 0.78 if letter.isupper() else 0.64)
+
+
+def _fitting(text: str, room: float) -> str:
+    """The letters of a text that fit, at least one."""
+    end, width = 0, 0.0
     for letter in text:
-        width += _broad(letter)
-        if width > letters and end:
+        width += _letter_width(letter)
+        if width > room and end:
             break
         end += 1
     return text[:end]
@@ -344,7 +364,7 @@ def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *,
         )
     )
     return (
-        f'<div class="picture">{buttons if moves else ""}'
+        f'<div class="picture{" moves" if moves else ""}">{buttons if moves else ""}'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div></div>'
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
+from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _LABEL = 80
 _TEXT = 200
+_READ = 2000
+"""Letters of a passage that are read for the text in its box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,8 @@ class Names:
         """The node of an id; None if it is unknown or hidden."""
         unit = self.unit(identifier)
         if unit is not None:
-            body = text_below_title(unit)
-            label = unit.title or (shorten(body, _LABEL) if body else unit.id)
+            body = plain_text(text_below_title(unit)[:_READ])
+            label = unit.title or body or unit.id
             return Node(identifier, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), rank)
         name = self.entity(identifier, passage)
         return Node(identifier, "entity", shorten(name, _LABEL)) if name else None
@@ -143,7 +146,7 @@ def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -
     drawing = _Drawing(Names.of(snapshot), PictureBuilder())
     drawing.builder.add(Node(QUESTION, "question", "Question", question))
     for rank, hit in enumerate(hits, 1):
-        drawing.hit(rank, hit)
+        drawing.hit(rank, hit, shared_words(question, f"{hit.unit.title}\n{hit.unit.text}"))
     titles = "; ".join(f"[{n}] {hit.unit.title or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1))
     return drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}")
 
@@ -153,8 +156,8 @@ class _Drawing:
     names: Names
     builder: PictureBuilder
 
-    def hit(self, rank: int, hit: Hit) -> None:
-        """Draw a hit and the steps to it."""
+    def hit(self, rank: int, hit: Hit, shared: Sequence[str]) -> None:
+        """Draw a hit, the steps to it, and the words that it shares with the question."""
         if not self._add(hit.unit.id, rank=rank):
             return
         aside: list[PathStep] = []
@@ -173,8 +176,14 @@ class _Drawing:
                 current = self._walk(current, step)
         if current != QUESTION:
             self._link(current, hit.unit.id)
+        self._shared(shared, hit)
         for step in aside:
             self._aside(step, hit)
+
+    def _shared(self, words: Sequence[str], hit: Hit) -> None:
+        """Draw the words that a hit shares with the question: several, or one where nothing else leads to it."""
+        if len(words) > 1 or (words and not self.builder.leads_to(hit.unit.id)):
+            self._link(QUESTION, hit.unit.id, f"shares {', '.join(words)}", f"shares {', '.join(words[:_MANY])}")
 
     def _add(self, name: str, *, passage: str = "", rank: int = 0) -> bool:
         node = self.names.node(name, passage=passage, rank=rank)

@@ -64,13 +64,46 @@ def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
         ("SS Northern Wren", "Aldous Brack"),
         ("Aldous Brack", "Aldous Brack"),
     }
-    [leading] = [link.label for link in asked.picture.links if "commanded" in link.label]
+    [shared, leading] = [link.label for link in asked.picture.links if "commanded" in link.label]
+    assert shared == "shares commanded, steamship, Northern, Wren, last, voyage"
     assert leading == "On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."
     assert "1893, she was" in document(asked.picture)
     assert "names Aldous Brack" in asked.hits[1].reasons[1].note
     assert [[node.kind for node in column] for column in columns(asked.picture)] == [
         ["question"], ["entity"], ["chunk"], ["entity"], ["chunk"],
     ]  # fmt: skip
+
+
+def test_what_a_hit_shares_with_the_question_leads_to_it():
+    index = Index(recipe="sire")
+    index.build(
+        [
+            Document("a", "The key is in the vault. A copy is on paper.", "Keys"),
+            Document("b", "A vault has a door.", "Door"),
+            Document("c", "Nothing of it.", "Else"),
+        ]
+    )
+    picture = index.show("Which vault has the paper copies?", k=3).picture
+    titles = {node.id: node.label for node in picture.nodes}
+    shared = {titles[link.target]: link.label for link in picture.links if link.label.startswith("shares")}
+    assert shared == {"Keys": "shares vault, paper, copies", "Door": "shares vault"}
+
+
+def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
+    body = (
+        "## Setup\n\nRun `npm ci` in **every** [folder](https://x.org/a) with a package-lock.json.\n\n| a | b |\n|---|---|\n"
+        "| one | two |"
+    )
+    index = Index(recipe="flat")
+    index.build([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")])
+    picture = index.show("npm folder", k=1).picture
+    assert picture.nodes[1].text == "Setup: Run npm ci in every folder with a package-lock.json. a, b one, two"
+    root = ET.fromstring(document(picture).encode())
+    [label] = [group for group in root.iter(f"{SVG}g") if group.get("class") == "chunk hit"]
+    lines = [text.text for text in label.iter(f"{SVG}text")]
+    assert lines[:2] == ["[1] bin/a-very-long-name-", "of-a-file/that_has_no_\u2026"]
+    words = set(picture.nodes[1].text.split())
+    assert all(set(line.rstrip("\u2026").split()) <= words for line in lines[2:])
 
 
 @pytest.mark.parametrize("recipe", ["sirerag", "msrag", "iier", "pagerank", "indexrag", "smart"])

@@ -9,29 +9,47 @@
   };
   window.addEventListener('popstate', () => { if (address() !== shown) location.reload(); });  // not for a mere #hit
 })();
+// The first picture as PNG: all of it, twice as large, without buttons; the browser hands it over as a file.
+window.sirePng = async style => {
+  const shown = document.querySelector('.sire-page svg.sire'), svg = shown.cloneNode(true);
+  const [width, height] = ['width', 'height'].map(side => Number(svg.getAttribute(side)));
+  svg.querySelectorAll('.more').forEach(button => button.remove());
+  svg.setAttribute('viewBox', `0 0 ${width} ${height}`); svg.removeAttribute('style');
+  const drawn = new XMLSerializer().serializeToString(svg).replace('>', `><style>${style}</style>`);
+  const image = new Image(), canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
+  image.src = `data:image/svg+xml,${encodeURIComponent(drawn)}`; await image.decode();
+  canvas.width = 2 * width; canvas.height = 2 * height;
+  pen.fillStyle = getComputedStyle(shown).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const file = document.createElement('a');
+  file.href = canvas.toDataURL('image/png'); file.download = 'question.png'; file.click();
+};
 // Pictures are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
 (() => {
   const box = svg => svg.viewBox.baseVal;
   const zoom = (svg, factor, x = 0.5, y = 0.5) => {
     const view = box(svg), [width, height] = [svg.width, svg.height].map(side => Number(side.baseVal.valueAsString));
-    if (!factor) return svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    if (!factor) { svg.style.touchAction = ''; return svg.setAttribute('viewBox', `0 0 ${width} ${height}`); }
     const wide = Math.max(width / 12, Math.min(width * 2, view.width / factor)), high = wide * height / width;
+    svg.style.touchAction = wide < width ? 'none' : '';  // what is seen in part is dragged by a finger, too
     svg.setAttribute('viewBox', `${view.x + (view.width - wide) * x} ${view.y + (view.height - high) * y} ${wide} ${high}`);
   };
   let held = null, moved = 0;
   document.addEventListener('wheel', event => {
     const svg = event.ctrlKey && event.target.closest('.picture svg');
     if (!svg) return;
-    const size = svg.getBoundingClientRect();
+    const shown = svg.getScreenCTM(), view = box(svg);
     event.preventDefault();
-    zoom(svg, Math.exp(-event.deltaY / 300), (event.clientX - size.left) / size.width, (event.clientY - size.top) / size.height);
+    zoom(svg, Math.exp(-event.deltaY / 300), ((event.clientX - shown.e) / shown.a - view.x) / view.width,
+      ((event.clientY - shown.f) / shown.d - view.y) / view.height);
   }, {passive: false});
   document.addEventListener('pointerdown', event => {
-    held = event.pointerType === 'mouse' ? event.target.closest('.picture svg') : null; moved = 0;
+    const svg = event.target.closest('.picture svg');
+    held = svg && (event.pointerType === 'mouse' || svg.style.touchAction) ? svg : null; moved = 0;
   });
   document.addEventListener('pointermove', event => {
     if (!held || !event.buttons) return;
-    const view = box(held), scale = view.width / held.getBoundingClientRect().width;
+    const view = box(held), scale = 1 / held.getScreenCTM().a;
     moved += Math.abs(event.movementX) + Math.abs(event.movementY);
     held.setAttribute('viewBox', `${view.x - event.movementX * scale} ${view.y - event.movementY * scale} ${view.width} ${view.height}`);
   });

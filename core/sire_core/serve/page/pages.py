@@ -47,18 +47,6 @@ if TYPE_CHECKING:
 _AT_ONCE = 0.08
 """Seconds after which a page is painted, complete or not."""
 _NONE = "(none)"
-# A picture as PNG: the browser draws the SVG, twice as large, and hands it over as a file.
-_PNG = """
-const svg = document.querySelector('.sire-page svg.sire'); const url = URL.createObjectURL(
-  new Blob([new XMLSerializer().serializeToString(svg).replace('>', '><style>' + %s + '</style>')],
-  {type: 'image/svg+xml'})); const image = new Image(); image.onload = () => {
-  const canvas = document.createElement('canvas'); canvas.width = 2 * svg.width.baseVal.value;
-  canvas.height = 2 * svg.height.baseVal.value; const pen = canvas.getContext('2d');
-  pen.fillStyle = getComputedStyle(svg).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height); const a = document.createElement('a');
-  a.href = canvas.toDataURL('image/png'); a.download = 'question.png'; a.click(); URL.revokeObjectURL(url); };
-image.src = url;
-"""
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
 .sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
@@ -363,7 +351,7 @@ class AskPage:
             return
         with ui.row():
             ui.button("Save picture as SVG", on_click=lambda: ui.download.content(results[0].svg(), "question.svg"))
-            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(_png()))
+            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
             ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         if other:
             show_html(views.comparison_html(*results))
@@ -405,10 +393,6 @@ class AskPage:
 
         wanted = question_field("Words of the passage", "", "Find it", find)
         matches, answer = ui.column(), ui.column().classes("sire-wide")
-
-
-def _png() -> str:
-    return _PNG % json.dumps(PAGE_STYLE)
 
 
 def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
