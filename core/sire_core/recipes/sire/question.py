@@ -242,24 +242,6 @@ def _confidence(words: list[str], capitals: list[bool], *, first: bool, lowered:
     return _LOWERED if proper or about else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class FewScores:
-    """A number for some passages and 0 for the others."""
-
-    passages: Ints  # ascending
-    values: Floats  # of each, and a 0 behind them
-
-    @classmethod
-    def of(cls, passages: Ints, values: Floats) -> FewScores:
-        """Of some passages, ascending."""
-        return cls(np.append(passages, np.iinfo(np.int64).max), np.append(values, 0.0))
-
-    def at(self, passages: Ints) -> Floats:
-        """The number of each of some passages."""
-        places = np.searchsorted(self.passages, passages)
-        return np.where(self.passages[places] == passages, self.values[places], 0.0)
-
-
 def near_scores(
     index: EvidenceIndex, passages: Ints, scores: Sequence[Score], allowed: BoolArray | None
 ) -> list[Floats]:
@@ -387,18 +369,15 @@ class QueryFeatures:
         self._titled, self._names, self._rarest = self._links()
         by_vectors = cosines.best(pool)[0] if allowed is None else self._best(cosines.all(), None, pool)
         by_words = self._best(self._words, 0.0, pool)
-        named = self._best_of(self._names, pool // 4), self._best_of(self._titled, pool)
+        named = self._best(self._names, 0.0, pool // 4), self._best(self._titled, 0.0, pool)
         self.candidates = np.unique(np.concatenate([by_vectors, by_words, *named]))
-        first = [order[:_DEPTH] for order in (by_vectors, by_words)]
-        fused = np.unique(np.concatenate(first))
-        ranks = np.zeros(len(fused))
-        for order in first:
-            ranks[np.searchsorted(fused, order)] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
-        self._fused = FewScores.of(fused, ranks)
-        sure = self._titled.at(self.candidates) * self._rarest.at(self.candidates)
+        self._fused = np.zeros(len(index.chunks))
+        for order in (by_vectors[:_DEPTH], by_words[:_DEPTH]):
+            self._fused[order] += _CONSTANT / (_CONSTANT + np.arange(len(order)))
+        sure = self._titled[self.candidates] * self._rarest[self.candidates]
         # 0..1: how unsure it is that the question names what a passage is about
         self.unsure = 1.0 - min(1.0, float(sure.max(initial=0.0)))
-        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest.at(self.candidates).max(initial=0.0))))
+        self.known = max(self.texts.known(allowed), min(1.0, float(self._rarest[self.candidates].max(initial=0.0))))
         self._mean, self._spread = _moments(self._cosine(self.candidates))
         self._mean_words, self._spread_words = _moments(self._words[self.candidates])
 
@@ -424,11 +403,11 @@ class QueryFeatures:
             *(score(passages) for score in scores),
             texts.share(texts.passages[passages]),
             texts.best_sentence(passages),
-            self._titled.at(passages),
-            self._names.at(passages),
-            self._rarest.at(passages),
+            self._titled[passages],
+            self._names[passages],
+            self._rarest[passages],
             texts.title_share(passages),
-            self._fused.at(passages),
+            self._fused[passages],
             *texts.headed(passages),
             texts.phrases(passages),
             *near_scores(self.index, passages, scores, self._allowed),
@@ -461,7 +440,7 @@ class QueryFeatures:
 
     def hybrid(self, passages: Ints) -> Floats:
         """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""
-        fused = self._fused.at(passages)
+        fused = self._fused[passages]
         places = np.arange(1, np.count_nonzero(fused) + 1)
         shares = np.full(len(passages), -np.inf)
         shares[best_first(fused.astype(np.float32), len(places))] = -np.log(places * (1.0 / places).sum())
@@ -568,28 +547,17 @@ class QueryFeatures:
         owners = np.arange(len(passages)).repeat(lengths)[best]
         return np.asarray(sentences[best[np.searchsorted(owners, np.arange(len(passages)))]], dtype=np.int64)
 
-    def _links(self) -> tuple[FewScores, FewScores, FewScores]:
+    def _links(self) -> tuple[Floats, Floats, Floats]:
         """By passage: how surely the question names what it is about; sum and largest rarity of named entities."""
         index, size = self.index, len(self.index.chunks)
-        held = {entity: (index.holders.of(entity), index.owners.of(entity)) for entity in self.linked}
-        either = [passages for both in held.values() for passages in both]
-        touched = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *either]))
-        titled, names, rarest = (np.zeros(len(touched)) for _ in range(3))
+        titled, names, rarest = (np.zeros(size) for _ in range(3))
         for entity, sure in self.linked.items():
-            holders, about = (np.searchsorted(touched, passages) for passages in held[entity])
+            holders, about = index.holders.of(entity), index.owners.of(entity)
             weight = sure * np.log1p(size / max(1, len(holders))) / self._rarity
             names[holders] += weight
             rarest[holders] = np.maximum(rarest[holders], weight)
             titled[about] = np.maximum(titled[about], sure)
-        return FewScores.of(touched, titled), FewScores.of(touched, names), FewScores.of(touched, rarest)
-
-    def _best_of(self, scores: FewScores, count: int) -> Ints:
-        """The best allowed passages of those that have a score."""
-        kept = scores.values > 0
-        if self._allowed is not None:
-            kept[:-1] &= self._allowed[scores.passages[:-1]]
-        inside = np.flatnonzero(kept)
-        return scores.passages[inside[best_first(scores.values[inside].astype(np.float32), count)]]
+        return titled, names, rarest
 
     def _best(self, scores: Floats | FloatArray, least: float | None, count: int) -> Ints:
         """The best allowed passages whose score is above `least`."""
