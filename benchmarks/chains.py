@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from sire_core import Index
+from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.evaluate.datasets import DataSet, load_dataset
 from sire_core.evaluate.retrieval import evidence_match
@@ -50,17 +51,14 @@ def random_graph(size: int, dimension: int, degree: int, rng: np.random.Generato
     sources, targets = np.concatenate([pairs, pairs[:, ::-1]]).T
     order = np.lexsort((targets, sources))
     weights = np.tile(np.stack([rng.random((3, len(pairs)))], axis=0)[0].T.astype(np.float32), (2, 1))
-    none = np.zeros(0, dtype=np.int64)
     return ChainGraph(
         positions=np.arange(size),
         vectors=unit_rows(rng.standard_normal((size, dimension), dtype=np.float32)),
         indptr=np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=size)))).astype(np.int64),
         neighbors=targets[order].astype(np.int64),
         features=weights[order],
-        keyword_indptr=np.zeros(size + 1, dtype=np.int64),
-        keyword_numbers=none,
-        posting_indptr=np.zeros(1, dtype=np.int64),
-        postings=none,
+        keywords=Lists.of_lengths([0] * size, ()),
+        postings=Lists.of_lengths((), ()),
         keyword_of={},
         keys=(),
     )

@@ -15,7 +15,7 @@ from sire_core.algorithms.pagerank import CSRGraph, personalized_pagerank
 from sire_core.extraction.titles import WORD, TitleLinker
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, NameLists, word_hashes
-from sire_core.search.ranking import LiftedRanking, ScoredRanking
+from sire_core.search.ranking import LiftedRanking, ScoredRanking, cosine_step
 from sire_core.types import PathStep, UnitKind, hash64
 
 if TYPE_CHECKING:
@@ -129,9 +129,7 @@ class WalkPaths:
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Return steps by entities and passages, then the cosine."""
-        kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
-        own = PathStep(f"vector:{kind}", (self._id(position),), note)
+        own = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0])
         passage = int(np.searchsorted(self.graph.chunk_positions, position))
         is_passage = passage < self._walk.passages and self.graph.chunk_positions[passage] == position
         return (*self._towards(passage), own) if is_passage else (own,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -361,8 +362,6 @@ class KnowledgeGraph(Derivation):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the graph after a change."""
-        import asyncio
-
         from sire_core.derive.engine import run_steps
         from sire_core.knowledge.edge_columns import updated_blocks
 

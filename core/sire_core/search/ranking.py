@@ -14,7 +14,7 @@ from sire_core.types import PathStep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, Ranking, Similarities, View
 
     Floats = NDArray[np.float64]
 
@@ -41,6 +41,12 @@ def best_first(scores: FloatArray, n: int) -> IntArray:
     order = np.argsort(-values, kind="stable")[:n]
     order = order[np.isfinite(values[order])]
     return np.asarray(candidates[order], dtype=np.int64)
+
+
+def cosine_step(view: View, position: int, cosine: float, more: str = "") -> PathStep:
+    """The step of a path that says how similar a unit is to the question."""
+    kind, name = view.kind_names[view.kinds[position]], str(view.ids[position].decode())
+    return PathStep(f"vector:{kind}", (name,), f"cosine {cosine:.3f} with the question{more}")
 
 
 def _at_least(scores: FloatArray, n: int) -> IntArray:

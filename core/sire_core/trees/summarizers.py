@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -44,8 +45,6 @@ class ExtractiveSummarizer:
 
     async def summarize(self, clusters: Sequence[Sequence[Unit]]) -> Sequence[tuple[str, tuple[str, ...]]]:
         """Summarise each cluster; see `Summarizer`."""
-        import asyncio
-
         progress = self.progress or _no_progress
         progress(0, len(clusters))
         summaries = await asyncio.to_thread(self._summarize, clusters)

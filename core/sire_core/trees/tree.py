@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -257,8 +258,6 @@ class LayerWriter:
         self, number: int, nodes: _Nodes, vectors: FloatArray, old: TreeLevel, replacements: Mapping[str, str]
     ) -> tuple[_OriginRows, Drift] | None:
         """Apply the old clusters to the nodes of today; None if they have drifted too far."""
-        import asyncio
-
         from sire_core.trees.clustering import place_rows
 
         row_by_id = {node_id: position for position, node_id in enumerate(nodes.ids)}
@@ -369,8 +368,6 @@ async def cluster_units(
     units: Sequence[Unit], vectors: FloatArray, settings: TreeSettings, rng: np.random.Generator, runner: Runner
 ) -> list[list[int]]:
     """Return clusters of units, as ascending positions, whose texts together stay within the token limit."""
-    import asyncio
-
     from sire_core.trees.clustering import clusters_within_limit, nearest_lists
 
     tokens = [count_tokens(unit.text) for unit in units]

@@ -85,8 +85,10 @@ def told(index):
     words = PassageKeywords(view, graph.positions)
     edges = {(e.kind, e.source, e.target): (e.weight, dict(e.metadata)) for e in view.edges()}
     arrays = {
-        name: getattr(graph, name).tolist() for name in ChainGraph.__slots__ if name not in ("keyword_of", "keys")
+        name: getattr(graph, name).tolist() for name in ("positions", "vectors", "indptr", "neighbors", "features")
     }
+    arrays |= {f"keywords of {node}": graph.keywords.of(node).tolist() for node in range(graph.size)}
+    arrays |= {f"holders of {key}": graph.postings.of(number).tolist() for number, key in enumerate(graph.keys)}
     found = {word: words.with_phrase(word).tolist() for word in (*WORDS, "old", "harbor mill")}
     titles = {title: words.titled(title).tolist() for title in ("Mill", "Mill (film)", "harbor")}
     return edges, arrays, list(graph.keys), dict(graph.keyword_of), found, titles

@@ -82,7 +82,7 @@ def test_keywords_of_many_passages_join_nothing_but_still_find_seeds():
         index.build(documents)
         graph = ChainGraph.of(index.view())
         assert not len(graph.neighbors)
-        assert graph.nodes_with(graph.keyword_of["harbor"]).tolist() == list(range(6))
+        assert graph.postings.of(graph.keyword_of["harbor"]).tolist() == list(range(6))
 
 
 def test_large_corpora_are_joined_approximately(tmp_path):

@@ -1,5 +1,7 @@
 """The graph that queries walk on."""
 
+import json
+from dataclasses import astuple
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +22,8 @@ def shown(view):
     graph = ChainGraph.of(view)
     words = PassageKeywords(view, graph.positions)
     arrays = {name: getattr(graph, name) for name in ChainGraph.__slots__}
-    arrays = {name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in arrays.items()}
+    arrays |= {name: astuple(arrays[name]) for name in ("keywords", "postings")}
+    arrays = {name: json.dumps(found, default=np.ndarray.tolist) for name, found in arrays.items()}
     return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()
 
 

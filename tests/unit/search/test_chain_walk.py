@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core.algorithms.lists import Lists
 from sire_core.errors import ConfigurationError
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.iier.rank import frontier, walk_chains
@@ -31,17 +32,14 @@ def graph_of(size, edges, vectors=None):
     """A graph from {(i, j): (structural, similarity, keywords)}."""
     both = sorted([(i, j, f) for (i, j), f in edges.items()] + [(j, i, f) for (i, j), f in edges.items()])
     counts = np.bincount([i for i, _, _ in both], minlength=size) if both else np.zeros(size, np.int64)
-    none = np.zeros(0, dtype=np.int64)
     return ChainGraph(
         positions=np.arange(size),
         vectors=np.zeros((size, 4), np.float32) if vectors is None else vectors,
         indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         neighbors=np.array([j for _, j, _ in both], dtype=np.int64),
         features=np.array([f for _, _, f in both], dtype=np.float32).reshape(-1, 3),
-        keyword_indptr=np.zeros(size + 1, np.int64),
-        keyword_numbers=none,
-        posting_indptr=np.zeros(1, np.int64),
-        postings=none,
+        keywords=Lists.of_lengths([0] * size, ()),
+        postings=Lists.of_lengths((), ()),
         keyword_of={},
         keys=(),
     )

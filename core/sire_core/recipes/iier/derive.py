@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -145,8 +146,6 @@ class InteractionGraph(OrganizerBase):
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Update the graph; only passages that the change touches are read."""
-        import asyncio
-
         # Without a changed chunk, too: equal passages whose metadata now differ become two.
         vectors = await view.vectors(view.chunk_units)
         return await asyncio.to_thread(self._delta, {chunk.id for chunk in change.added}, view, vectors)

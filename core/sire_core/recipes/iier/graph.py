@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges, row_pointers
+from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS
+from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.text import name_key, phrase_words, signs
 from sire_core.extraction.spans import find_spans, tidy
 from sire_core.protocols import Prompt
@@ -41,10 +42,8 @@ class ChainGraph:
     indptr: IntArray  # of edges, int64 `[n + 1]`; every edge is there from both ends
     neighbors: IntArray  # int64 `[edges]`, ascending within a node
     features: FloatArray  # weights of edges, float32 `[m, 3]`, see `FEATURES`
-    keyword_indptr: IntArray  # of the keywords of every node
-    keyword_numbers: IntArray  # keyword numbers, int64
-    posting_indptr: IntArray  # of the nodes of every keyword
-    postings: IntArray  # ascending within a keyword
+    keywords: Lists  # numbers of the keywords of every node
+    postings: Lists  # nodes of every keyword, ascending
     keyword_of: Mapping[str, int]  # by `name_key` of the phrase
     keys: Sequence[str]  # keys by number
 
@@ -71,14 +70,6 @@ class ChainGraph:
         exists = row < stop and self.neighbors[row] == right
         return self.features[row] if exists else np.zeros(len(FEATURES), dtype=np.float32)
 
-    def keywords(self, node: int) -> IntArray:
-        """Keyword numbers of a node."""
-        return self.keyword_numbers[self.keyword_indptr[node] : self.keyword_indptr[node + 1]]
-
-    def nodes_with(self, keyword: int) -> IntArray:
-        """Nodes that have a keyword."""
-        return self.postings[self.posting_indptr[keyword] : self.posting_indptr[keyword + 1]]
-
 
 def _read(view: View) -> ChainGraph:
     positions = np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).astype(np.int64)
@@ -87,17 +78,15 @@ def _read(view: View) -> ChainGraph:
     links = table.links if table else PassageLinks.of(size)
     keywords = table.keywords if table else KeywordTable.without_keywords(size)
     indptr, neighbors, features = _adjacency(links, size)
-    nodes = np.repeat(np.arange(size), np.diff(keywords.indptr))
+    lists = Lists(keywords.indptr, keywords.numbers.astype(np.int32))
     return ChainGraph(
         positions=positions,
         vectors=view.matrix if size == view.size else np.ascontiguousarray(view.matrix[positions]),
         indptr=indptr,
         neighbors=neighbors,
         features=features,
-        keyword_indptr=keywords.indptr,
-        keyword_numbers=keywords.numbers,
-        posting_indptr=row_pointers(keywords.numbers, len(keywords.keys)),
-        postings=nodes[np.argsort(keywords.numbers, kind="stable")],
+        keywords=lists,
+        postings=lists.inverted(len(keywords.keys)),
         keyword_of={key: number for number, key in enumerate(keywords.keys)},
         keys=tuple(keywords.keys),
     )
@@ -299,7 +288,7 @@ class KeywordFinder:
 
     def _nodes_of_phrase(self, phrase: str) -> IntArray:
         number = self.graph.keyword_of.get(name_key(phrase))
-        nodes = _NO_NODES if number is None else self.graph.nodes_with(number)
+        nodes = _NO_NODES if number is None else self.graph.postings.of(number)
         titled = _NO_NODES if self.strict else self.words.titled(phrase)
         if len(titled):
             nodes = np.union1d(nodes, titled) if len(nodes) else titled

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.text import name_key
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.extraction.headings import base_title
@@ -81,7 +81,7 @@ def edge_features(state: WalkState, graph: ChainGraph, titles: IntArray) -> Floa
     """Features of the edge from the last passage of a chain to a candidate, float32 `[c, len(EDGE_FEATURES)]`."""
     last, candidates = state.chains[state.owners, -1], state.candidates
     pairs, keywords = _shared_keywords(graph, last, candidates)
-    rarity = 1.0 / np.log2(1.0 + graph.posting_indptr[keywords + 1] - graph.posting_indptr[keywords])
+    rarity = 1.0 / np.log2(1.0 + graph.postings.lengths(keywords))
     rarest, names, is_named = np.zeros((3, len(candidates)))
     np.maximum.at(rarest, pairs, rarity)
     names[pairs[titles[candidates[pairs]] == keywords]] = 1.0
@@ -120,9 +120,8 @@ def _shared_keywords(graph: ChainGraph, left: IntArray, right: IntArray) -> tupl
 
 def _codes(graph: ChainGraph, nodes: IntArray, size: int) -> NDArray[np.int64]:
     """`row * size + keyword` for every keyword of every node."""
-    starts, counts = graph.keyword_indptr[nodes], graph.keyword_indptr[nodes + 1] - graph.keyword_indptr[nodes]
-    rows = np.repeat(np.arange(len(nodes)), counts)
-    return np.asarray(rows * size + graph.keyword_numbers[ranges(starts, counts)], dtype=np.int64)
+    rows, keywords = graph.keywords.take(nodes)
+    return np.asarray(rows * size + keywords, dtype=np.int64)
 
 
 _PAIRS, _EDGES = len(PAIR_FEATURES), len(EDGE_FEATURES)
@@ -251,8 +250,6 @@ class EncoderChainScorer:
 
     async def score(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:
         """Score all candidates: one pass of the encoder for the paths, one for passages that are not cached."""
-        import asyncio
-
         return await asyncio.to_thread(self._scores, state, graph, view)
 
     def _scores(self, state: WalkState, graph: ChainGraph, view: View) -> FloatArray:

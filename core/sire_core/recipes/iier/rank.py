@@ -6,6 +6,7 @@ ranking (`EvidenceChains`). Ours are `order="score"`, the seeds by similarity an
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import numpy as np
 
 from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines, ask_keywords
 from sire_core.recipes.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
-from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason
+from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason, cosine_step
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
@@ -224,8 +225,7 @@ class ChainReasons:
         if node < len(positions) and positions[node] == position and node in self._result.steps:
             number, step = self._result.steps[node]
             return (*self.chain(number, step + 1).steps, *(self._chain_steps(node) if self._with_whole_chains else ()))
-        kind = self._view.kind_names[self._view.kinds[position]]
-        return (PathStep(f"vector:{kind}", (self._id(position),), self._cosine(position)),)
+        return (cosine_step(self._view, position, self._result.cosines.at(np.array([position]))[0]),)
 
     def _chain_steps(self, node: int) -> Iterator[PathStep]:
         """Yield every chain that contains a passage."""
@@ -259,7 +259,7 @@ class ChainReasons:
         if similarity:
             parts.append(f"cosine {similarity:.3f} with the one before")
         if shared:
-            both = np.intersect1d(graph.keywords(left), graph.keywords(right)).tolist()
+            both = np.intersect1d(graph.keywords.of(left), graph.keywords.of(right)).tolist()
             parts.append(f"shares {_quoted([graph.keys[number] for number in both])}")
         return "; ".join(parts)
 
@@ -389,8 +389,6 @@ class EvidenceChains:
         return shares
 
     async def _walk(self, query: str, view: View, where: Filter | None) -> ChainResult:
-        import asyncio
-
         vector, allowed = await view.embed_query(query), view.allowed(where)
         model = view.language_model if self.keywords == "model" else None
         model_keywords, failure = None, ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, positions_in
-from sire_core.algorithms.lists import PackedTexts, Ragged, join_words, split_words
+from sire_core.algorithms.lists import Lists, PackedTexts, Ragged, join_words, split_words
 from sire_core.algorithms.neighbors import NeighborLists
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
@@ -284,13 +284,12 @@ class WordIndex:
     """Postings by hash of a word or phrase; the words themselves are not stored."""
 
     hashes: NDArray[np.uint64]  # hashes of the words, ascending, uint64 `[v]`
-    bounds: NDArray[np.int64]  # passages of word i are `nodes[bounds[i]:bounds[i + 1]]`, `[v + 1]`
-    nodes: NDArray[np.int32]  # rows of passages, ascending within a word
+    nodes: Lists  # rows of passages of every word, ascending
 
     @classmethod
     def empty(cls) -> WordIndex:
         """No passages."""
-        return cls(np.zeros(0, dtype=np.uint64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        return cls(np.zeros(0, dtype=np.uint64), Lists.of_lengths((), ()))
 
     def updated(self, new_rows: NDArray[np.int64], size: int, fresh: Iterable[tuple[int, Iterable[str]]]) -> WordIndex:
         """Return the index after a change: row after it by row before it, number of rows, words of new rows."""
@@ -303,19 +302,15 @@ class WordIndex:
         new = np.array([hash64(word) for word in number], dtype=np.uint64)
         hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
         hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
-        moved = new_rows[self.nodes]
-        ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.bounds))[moved >= 0]
+        moved = new_rows[self.nodes.values]
+        ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.nodes.starts))[moved >= 0]
         codes = np.concatenate(
             (ranks * size + moved[moved >= 0], np.searchsorted(hashes, new)[np.array(added)] * size + np.array(owners))
         )
         codes.sort(kind="stable")  # a long sorted run and a short one: cheap
         ranks, nodes = np.divmod(codes, max(size, 1))
         counts = np.bincount(ranks, minlength=len(hashes))
-        return WordIndex(
-            hashes=hashes[counts > 0],
-            bounds=np.concatenate(([0], np.cumsum(counts[counts > 0]))).astype(np.int64),
-            nodes=nodes.astype(np.int32),
-        )
+        return WordIndex(hashes[counts > 0], Lists.of_lengths(counts[counts > 0], nodes))
 
     def holders(self, word: str) -> NDArray[np.int64]:
         """Passages that contain a word, ascending; none for an empty word."""
@@ -325,16 +320,16 @@ class WordIndex:
         row = int(np.searchsorted(self.hashes, value))
         if row == len(self.hashes) or self.hashes[row] != value:
             return np.zeros(0, dtype=np.int64)
-        return self.nodes[self.bounds[row] : self.bounds[row + 1]].astype(np.int64)
+        return self.nodes.of(row)
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """Return all arrays, with names that begin with `name`."""
-        return {f"{name}_hashes": self.hashes, f"{name}_bounds": self.bounds, f"{name}_nodes": self.nodes}
+        return {f"{name}_hashes": self.hashes, f"{name}_bounds": self.nodes.starts, f"{name}_nodes": self.nodes.values}
 
     @classmethod
     def of_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> WordIndex:
         """Inverse of `arrays`."""
-        return cls(arrays[f"{name}_hashes"], arrays[f"{name}_bounds"], arrays[f"{name}_nodes"])
+        return cls(arrays[f"{name}_hashes"], Lists(arrays[f"{name}_bounds"], arrays[f"{name}_nodes"]))
 
 
 @dataclass(frozen=True, slots=True)

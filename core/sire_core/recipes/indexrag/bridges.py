@@ -5,6 +5,7 @@ The paper has a language model write them (`ModelBridges`); without one, complem
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -155,8 +156,6 @@ class JoinedFacts:
         self, evidence: Sequence[BridgeEvidence], progress: Callable[[int, int], None] | None = None
     ) -> list[tuple[BridgeFact, ...]]:
         """Write the bridging facts of each entity, most informative first."""
-        import asyncio
-
         words, content = PaddedWords(), _ContentWords()
         if progress:
             progress(0, len(evidence))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -333,8 +334,6 @@ class _Entities(Step):
 
     async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Return texts and chunks of the bridging facts of every entity with evidence."""
-        import asyncio
-
         view = context.view
         evidence = await asyncio.to_thread(self._evidence, groups, context)
         answers = await self._writer(view).write(list(evidence.values()), partial(view.progress, "bridging facts"))

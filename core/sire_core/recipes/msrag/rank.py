@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +15,7 @@ from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.prompt_format import count_votes
 from sire_core.protocols import Prompt
 from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk, nearby_entities, nearby_relations
-from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first
+from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first, cosine_step
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
@@ -122,8 +123,6 @@ class MixRecall:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter."""
-        import asyncio
-
         question = await view.embed_query(query)
         named, failure = await self._named(query, view) if view.size else (None, "")
         allowed = view.allowed(where)
@@ -291,6 +290,4 @@ class _Reasons:
             )
             note = f"vote of {what}, cosine {self._cosines[item]:.3f} with the question{named}{where}"
             steps.append(PathStep(f"vote:{kind}", (unit.id,), note))
-        kind = view.kind_names[view.kinds[position]]
-        note = f"cosine {self._cosines[position]:.3f} with the question"
-        return (*steps, PathStep(f"vector:{kind}", (str(view.ids[position].decode()),), note))
+        return (*steps, cosine_step(view, position, self._cosines[position]))

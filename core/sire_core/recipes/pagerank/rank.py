@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,8 +60,6 @@ class PageRank:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; the walk stays among them."""
-        import asyncio
-
         question, allowed = await view.embed_query(query), view.allowed(where)
         cosines = await view.similarities(query, question, where)
         return await asyncio.to_thread(self._rank, query, cosines, view, allowed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
 from sire_core.recipes.sire.weights import Weights
 from sire_core.search.passages import titled_sentences
-from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first
+from sire_core.search.ranking import ReachedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
@@ -57,13 +58,11 @@ class EvidenceReasons:
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """The step that led to a position with the one before, then what the passage says by itself."""
-        kind = self._view.kind_names[self._view.kinds[position]]
-        note = f"cosine {self._cosines.at(np.array([position]))[0]:.3f} with the question"
         chunks = self._index.chunks
         passage = int(np.searchsorted(chunks, position))
         inside = passage < len(chunks) and chunks[passage] == position
         shared = f"; {self._shared(passage)}" if inside else ""
-        own = PathStep(f"vector:{kind}", (self._id(position),), note + shared)
+        own = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0], shared)
         return (*self._steps(passage), own) if inside else (own,)
 
     def reading(self, positions: IntArray) -> tuple[Floats, list[str]]:
@@ -208,8 +207,6 @@ class EvidencePaths:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter; no other passage is looked at."""
-        import asyncio
-
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         allowed = view.allowed(where)

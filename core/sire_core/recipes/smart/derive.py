@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -146,8 +147,6 @@ class Perspectives(OrganizerBase):
         """Bring trees and reports up to date with the change."""
         if not change:
             return Delta()
-        import asyncio
-
         from sire_core.recipes.smart.network import NetworkChange, read_network
         from sire_core.recipes.smart.perspectives import StoredTrees, describe_trees
         from sire_core.recipes.smart.reports import ReportWriter
@@ -174,8 +173,6 @@ class Perspectives(OrganizerBase):
         self, network: EntityNetwork, table: NetworkTable, view: BuildView
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView], int | None]:
         """Return trees, their views, and how many entities are new since the trees were made (None: just now)."""
-        import asyncio
-
         from sire_core.recipes.smart.perspectives import StoredTrees
 
         if network.size < _MIN_ENTITIES or not len(network.graph.edges):
@@ -221,8 +218,6 @@ class Perspectives(OrganizerBase):
     async def _abstract(
         self, network: EntityNetwork, views: Mapping[str, EvidenceView], view: BuildView
     ) -> Sequence[Perspective]:
-        import asyncio
-
         from sire_core.recipes.smart.perspectives import RELATIONS, Perspective, abstract_greedy, information_share
 
         graph = network.graph

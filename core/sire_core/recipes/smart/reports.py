@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -337,7 +338,6 @@ class ReportWriter:
 
     async def write(self, perspectives: Sequence[Perspective], views: Sequence[EvidenceView]) -> ReportTable:
         """Write the reports on all communities of all trees."""
-        import asyncio
 
         def make_tree(number: int) -> TreeReports:
             return TreeReports(perspectives[number].tree, number, self._network, self._before, views[number])
@@ -386,8 +386,6 @@ class ReportWriter:
 
     async def _write_by_model(self, open_nodes: _OpenNodes, level: int) -> None:
         """Write the reports of one level: extracted, reused, or by the model."""
-        import asyncio
-
         model = self._view.language_model
         assert model is not None
         to_write = await asyncio.to_thread(self._to_write, open_nodes)

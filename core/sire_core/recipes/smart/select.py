@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, row_pointers, stable_order
+from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, stable_order
+from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
 from sire_core.recipes.smart import REPORTS
@@ -76,8 +78,6 @@ class ReportSelector:
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:
         """Return a ranking whose first `k` are the context; with `cap=None` it is longer."""
-        import asyncio
-
         trees = await asyncio.to_thread(ReportTrees.of, view)
         if not trees.trees:
             return ranking
@@ -328,8 +328,8 @@ class ReportTrees:
     trees: Mapping[int, str]  # name of the tree of every report, by its position, ascending
     ids: NDArray[Any]  # ids of the entities
     places: IntArray  # position of every entity that is a unit of its own, else -1
-    _named: tuple[IntArray, IntArray]
-    _above: tuple[IntArray, IntArray]
+    _named: Lists
+    _above: Lists
     _parents: Mapping[int, Sequence[int]]
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -354,7 +354,7 @@ class ReportTrees:
         Units are positions, entities their numbers in `ids`. Pairs `[n, 2]`: unit and an entity it names; report and an
         entity that it is the lowest report of; report and one right below it.
         """
-        has_entities = len(_positions_of_kind(view, UnitKind.ENTITY)) > 0
+        has_entities = (view.kinds == list(view.kind_names).index(UnitKind.ENTITY.value)).any()
         positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)
         own = np.flatnonzero(positions >= 0)
         named_entities = np.concatenate([named_entities, np.stack([positions[own], own], axis=1)])
@@ -362,21 +362,18 @@ class ReportTrees:
         for parent, child in sorted(children.tolist()):
             parents.setdefault(child, []).append(parent)
         mentions = mentions[stable_order(mentions[:, 0])]
-        above = _compressed_rows(mentions[:, ::-1], len(ids))
-        return cls(trees, ids, positions, _compressed_rows(named_entities, view.size), above, parents)
+        above = _lists_by_first(mentions[:, ::-1], len(ids))
+        return cls(trees, ids, positions, _lists_by_first(named_entities, view.size), above, parents)
 
     def named(self, position: int) -> list[int]:
         """Return the entities that a passage, a relation or an entity names, by their ids."""
-        starts, entities = self._named
-        names: list[int] = entities[starts[position] : starts[position + 1]].tolist()
-        return sorted(names, key=lambda entity: bytes(self.ids[entity]))
+        return sorted(self._named.of(position).tolist(), key=lambda entity: bytes(self.ids[entity]))
 
     def above(self, entity: int) -> tuple[int, ...]:
         """Return all reports above an entity, each once, lower ones first."""
         if entity in self._known:
             return self._known[entity]
-        starts, reports = self._above
-        reports_above = dict.fromkeys(reports[starts[entity] : starts[entity + 1]].tolist())
+        reports_above = dict.fromkeys(self._above.of(entity).tolist())
         queue = list(reports_above)
         for report in queue:  # grows while it is read
             for parent in self._parents.get(report, ()):
@@ -402,9 +399,8 @@ class ReportTrees:
 def _trees_from_notes(view: View) -> ReportTrees:
     """Read the organizer's notes."""
     network, table = NetworkTable.from_note(view.note(NETWORK)), ReportTable.from_note(view.note(REPORTS))
-    reports = _positions_of_kind(view, UnitKind.REPORT)
     passages = np.array(network.passages, dtype="S24")
-    positions, indexes = reports[np.argsort(view.ids[reports])], positions_in(view.ids, passages)
+    positions, indexes = (positions_in(view.ids, ids) for ids in (table.reports, passages))
     named_rows, unnamed = network.parts["named"], network.parts["unnamed"]
     relations = positions_in(view.ids, network.relations[:, 0])
     units = np.concatenate([indexes[named_rows.groups()], indexes[unnamed.groups()], relations])
@@ -425,12 +421,7 @@ def _trees_from_notes(view: View) -> ReportTrees:
     )
 
 
-def _positions_of_kind(view: View, kind: UnitKind) -> IntArray:
-    code = list(view.kind_names).index(kind.value)
-    return np.flatnonzero(view.kinds == code).astype(np.int64)
-
-
-def _compressed_rows(pairs: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Return second numbers by first ones, as compressed rows: starts and values."""
-    order = stable_order(pairs[:, 0])
-    return row_pointers(pairs[:, 0], size), pairs[order, 1]
+def _lists_by_first(pairs: IntArray, size: int) -> Lists:
+    """Return second numbers by first ones."""
+    first, second = pairs[stable_order(pairs[:, 0])].T
+    return Lists.of_runs(first, second, size)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.search.ranking import LiftedRanking, ScoredRanking, best_first
+from sire_core.search.ranking import LiftedRanking, ScoredRanking, best_first, cosine_step
 from sire_core.search.vectors.sq_index import SQIndex
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep
@@ -256,9 +256,7 @@ class Flat:
         matrix, allowed = view.matrix, view.allowed(where)
 
         def explain(position: int) -> tuple[PathStep, ...]:
-            kind = view.kind_names[view.kinds[position]]
-            note = f"cosine {np.dot(matrix[position], question):.3f} with the question"
-            return (PathStep(f"vector:{kind}", (view.ids[position].decode(),), note),)
+            return (cosine_step(view, position, np.dot(matrix[position], question)),)
 
         async def scan() -> ScoredRanking:
             return ScoredRanking(await view.cosines(query, question, where), allowed, explain)
