@@ -33,7 +33,7 @@ from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.runner import EvalConfig, evaluate
 from sire_core.models.embedders import resolve_embedder
 from sire_core.recipes import iier
-from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
+from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.iier.rank import walk_chains
 from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer
 from sire_core.recipes.published import ablations_of
@@ -73,7 +73,7 @@ async def cost(size: int, dimension: int, degree: int, questions: int) -> dict[s
     for number in range(questions + 1):
         vector = unit_rows(rng.standard_normal((1, dimension), dtype=np.float32))[0]
         start = time.process_time()
-        cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
+        cosines = KnownSimilarities(graph.vectors @ vector)
         scanned = time.process_time()
         question = ChainQuestion("question", vector, cosines, ("keyword",) * KEYWORDS, coverage)
         seeds = rng.integers(0, size, SEEDS).tolist()

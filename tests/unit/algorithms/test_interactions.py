@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sire_core.algorithms.neighbors import nearest_neighbors
 from sire_core.recipes.iier.derive import keyword_pairs, semantic_pairs, structural_pairs
 from sire_core.recipes.iier.rank import arrange_chains, greedy_cover
+from sire_core.search.vectors.sq_index import KnownSimilarities
 
 KEYWORDS = [
     {"mayan ruins", "guatemala", "tikal", "stela", "rain"},
@@ -67,18 +68,18 @@ def test_keyword_pairs_are_those_of_all_comparisons(keywords, min_shared, max_no
 
 
 def test_oracle_I2_greedy_cover():
-    seeds, covers = greedy_cover(holders("guatemala", "coffee", "rain", "mars"), SIMILARITY)
+    seeds, covers = greedy_cover(holders("guatemala", "coffee", "rain", "mars"), KnownSimilarities(SIMILARITY))
     assert seeds == [3, 2]
     assert covers == [(0, 2), (1,)]
-    assert greedy_cover(holders("mars"), SIMILARITY) == ([], [])
-    assert greedy_cover([], SIMILARITY) == ([], [])
+    assert greedy_cover(holders("mars"), KnownSimilarities(SIMILARITY)) == ([], [])
+    assert greedy_cover([], KnownSimilarities(SIMILARITY)) == ([], [])
 
 
 @settings(max_examples=50, deadline=None)
 @given(found=st.lists(st.sets(st.integers(0, 9)), max_size=6))
 def test_a_cover_covers_what_can_be_covered_and_no_seed_is_idle(found):
     nodes = [np.array(sorted(held), dtype=np.int64) for held in found]
-    seeds, covers = greedy_cover(nodes, np.zeros(10, dtype=np.float32))
+    seeds, covers = greedy_cover(nodes, KnownSimilarities(np.zeros(10, dtype=np.float32)))
     assert sorted(itertools.chain(*covers)) == [i for i, held in enumerate(found) if held]
     assert all(covers)
     assert len(set(seeds)) == len(seeds)

@@ -15,6 +15,7 @@ from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.iier.rank import frontier, walk_chains
 from sire_core.recipes.iier.recipe import make_scorer
 from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer, newly_covered
+from sire_core.search.vectors.sq_index import KnownSimilarities
 
 
 @dataclass
@@ -48,10 +49,14 @@ def graph_of(size, edges, vectors=None):
 def question_for(graph, rng=None, keywords=3):
     size = graph.size
     if rng is None:
-        return ChainQuestion("q", np.zeros(4, np.float32), np.zeros(size, np.float32), (), np.zeros(size, np.uint64))
+        return ChainQuestion(
+            "q", np.zeros(4, np.float32), KnownSimilarities(np.zeros(size, np.float32)), (), np.zeros(size, np.uint64)
+        )
     vector = rng.standard_normal(4).astype(np.float32)
     coverage = rng.integers(0, 2**keywords, size).astype(np.uint64)
-    return ChainQuestion("q", vector, (graph.vectors @ vector).astype(np.float32), ("k",) * keywords, coverage)
+    return ChainQuestion(
+        "q", vector, KnownSimilarities((graph.vectors @ vector).astype(np.float32)), ("k",) * keywords, coverage
+    )
 
 
 def walked(graph, question, seeds, scorer, length, allowed=None):
@@ -107,7 +112,7 @@ def test_the_heuristic_is_the_printed_sum():
     graph = graph_of(3, {(0, 1): (1, 0.6, 7), (0, 2): (0, 0, 2)}, vectors)
     vector = np.array([0, 0.8, 0.6, 0], np.float32)
     coverage = np.array([0b001, 0b011, 0b110], np.uint64)
-    question = ChainQuestion("q", vector, vectors @ vector, ("a", "b", "c"), coverage)
+    question = ChainQuestion("q", vector, KnownSimilarities(vectors @ vector), ("a", "b", "c"), coverage)
     state, alive = frontier(graph, question, np.array([[0]]))
     assert alive.tolist() == [0]
     assert newly_covered(state).tolist() == [0.5, 1.0]

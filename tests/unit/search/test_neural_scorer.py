@@ -20,6 +20,7 @@ from sire_core.recipes.iier.neural import (
 from sire_core.recipes.iier.rank import frontier
 from sire_core.recipes.iier.recipe import iier
 from sire_core.recipes.iier.scorers import ChainQuestion
+from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder
 
 safetensors = pytest.importorskip("safetensors.numpy", reason="the torch extra is missing")
@@ -78,7 +79,7 @@ def state_of(view):
     graph = ChainGraph.of(view)
     vector = asyncio.run(view.embed_query("Who founded the press?"))
     coverage = np.zeros(graph.size, dtype=np.uint64)
-    question = ChainQuestion("q", vector, graph.vectors @ vector, (), coverage)
+    question = ChainQuestion("q", vector, KnownSimilarities(graph.vectors @ vector), (), coverage)
     return frontier(graph, question, np.array([[0]], dtype=np.int64))[0], graph
 
 
@@ -117,7 +118,7 @@ def test_scores_are_those_of_the_formula(view, checkpoint):
     plain = {name: np.zeros_like(array) for name, array in weights().items()}
     plain["direct.weight"][0, PAIR_FEATURES.index("question")] = 1.0
     only = type(scorer)(plain, card())
-    assert np.allclose(asyncio.run(only.score(state, graph, view)), state.question.cosines[state.candidates])
+    assert np.allclose(asyncio.run(only.score(state, graph, view)), state.question.cosines.at(state.candidates))
 
 
 def test_a_scorer_of_another_embedder_is_refused_before_anything_is_embedded_and_when_the_index_is_opened(tmp_path):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,13 +18,11 @@ from sire_core.extraction.spans import find_spans, tidy
 from sire_core.protocols import Prompt
 from sire_core.recipes.iier import GRAPH_NOTE, WORDS_NOTE
 from sire_core.recipes.iier.table import InteractionTable, KeywordTable, PassageLinks, PassagePhrases
-from sire_core.search.ranking import best_first
-from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
-    from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, Similarities, View
+    from sire_core.protocols import BoolArray, FloatArray, IntArray, LanguageModel, View
     from sire_core.search.view import PoolView
 
 FEATURES = ("structural", "similarity", "keywords")
@@ -106,42 +104,6 @@ def _adjacency(links: PassageLinks, size: int) -> tuple[IntArray, IntArray, Floa
     neighbors[back], neighbors[forth] = left[order], right
     both[back], both[forth] = features[order], features
     return indptr, neighbors, both
-
-
-class NodeCosines:
-    """Cosines of a question with all nodes, read like an array: `cosines[nodes]`, `np.asarray(cosines)`."""
-
-    __slots__ = ("_similarities",)
-
-    def __init__(self, similarities: Similarities) -> None:
-        self._similarities = similarities
-
-    @classmethod
-    def of(cls, similarities: Similarities, positions: IntArray) -> NodeCosines:
-        """Select the cosines of nodes, the units at `positions`, from those of all units."""
-        if len(positions) == len(similarities):
-            return cls(similarities)
-        return cls(KnownSimilarities(similarities.all()[positions]))
-
-    def __len__(self) -> int:
-        return len(self._similarities)
-
-    def __getitem__(self, nodes: Any) -> Any:
-        """Return the cosine of one node, or those of several."""
-        numbers = np.asarray(nodes)
-        cosines = self._similarities.at(numbers.ravel()).reshape(numbers.shape)
-        return cosines if numbers.ndim else cosines[()]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        return np.asarray(self._similarities.all().astype(dtype or np.float32, copy=bool(copy)))
-
-    def best(self, n: int, allowed: BoolArray | None = None) -> IntArray:
-        """Return the `n` nearest `allowed` nodes (`[nodes]`; None for all), best first, ties by node."""
-        if n < 1:
-            return np.empty(0, dtype=np.int64)
-        if allowed is None:
-            return self._similarities.best(n)[0]
-        return best_first(np.where(allowed, self._similarities.all(), -np.inf).astype(np.float32), n)
 
 
 @dataclass(frozen=True, slots=True)

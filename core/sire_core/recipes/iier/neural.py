@@ -65,7 +65,7 @@ def pair_features(state: WalkState, graph: ChainGraph) -> FloatArray:
     covered = np.bitwise_or.reduce(question.coverage[state.chains], axis=1)
     keywords = max(1, len(question.keywords))
     columns = (
-        question.cosines[candidates],
+        question.cosines.at(candidates),
         near_chain,
         newly_covered(state),
         count_bits(question.coverage[candidates] & covered[owners]) / keywords,

@@ -13,14 +13,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain as concatenated
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines, ask_keywords
+from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, ask_keywords
 from sire_core.recipes.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
-from sire_core.search.ranking import LiftedRanking, NotedRanking, ScoredRanking, answer_or_reason, cosine_step
-from sire_core.search.vectors.sq_index import SQIndex
+from sire_core.search.ranking import (
+    LiftedRanking,
+    NotedRanking,
+    ScoredRanking,
+    answer_or_reason,
+    best_first,
+    cosine_step,
+)
+from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def greedy_cover(
-    holders: Sequence[NDArray[np.int64]], similarity: NDArray[Any] | NodeCosines
+    holders: Sequence[NDArray[np.int64]], similarity: Similarities
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """Cover keywords with few nodes: take the node with most open keywords until no keyword can be covered.
 
@@ -49,7 +56,7 @@ def greedy_cover(
     while open_:
         nodes, counts = np.unique(np.concatenate([holders[number] for number in open_]), return_counts=True)
         candidates = nodes[counts == counts.max()]
-        best = int(candidates[np.argmax(similarity[candidates])])
+        best = int(candidates[np.argmax(similarity.at(candidates))])
         covered = tuple(number for number in open_ if best in holders[number])
         seeds.append(best)
         covers.append(covered)
@@ -88,7 +95,7 @@ class Seeds:
 def find_seeds(
     query_keywords: Sequence[str],
     finder: KeywordFinder,
-    cosines: NodeCosines,
+    cosines: Similarities,
     allowed: BoolArray | None,
     fallback: int = 3,
     similar: int = 0,
@@ -103,9 +110,16 @@ def find_seeds(
         coverage[nodes] |= np.uint64(1 << number)
     seeds, covers = greedy_cover(holders, cosines)
     keywords = [tuple(query_keywords[number] for number in cover) for cover in covers]
-    nearest = cosines.best(similar if seeds else max(fallback, similar), allowed)
+    nearest = _nearest_nodes(cosines, similar if seeds else max(fallback, similar), allowed)
     extra = [node for node in nearest.tolist() if node not in seeds]
     return Seeds([*seeds, *extra], [*keywords, *(() for _ in extra)], query_keywords, coverage)
+
+
+def _nearest_nodes(cosines: Similarities, n: int, allowed: BoolArray | None) -> IntArray:
+    """Return the allowed nodes most similar to the question, best first, ties by node."""
+    if allowed is None:
+        return cosines.best(n)[0] if n else np.empty(0, dtype=np.int64)
+    return best_first(np.where(allowed, cosines.all(), -np.inf).astype(np.float32), n)
 
 
 _DECIMALS = 6
@@ -406,12 +420,13 @@ class EvidenceChains:
 
     def _prepare(
         self, query: str, model_keywords: Sequence[str], cosines: Similarities, view: View, allowed: BoolArray | None
-    ) -> tuple[ChainGraph, NodeCosines, Seeds, BoolArray | None]:
+    ) -> tuple[ChainGraph, Similarities, Seeds, BoolArray | None]:
         graph = ChainGraph.of(view)
         open_ = None if allowed is None else allowed[graph.positions]
         finder = KeywordFinder.of(view, graph, open_, strict=self.seed_match == "strict")
         keywords = list(dict.fromkeys(model_keywords or finder.keywords(query)))[:MAX_KEYWORDS]
-        node_cosines = NodeCosines.of(cosines, graph.positions)
+        every_unit = graph.size == len(cosines)
+        node_cosines = cosines if every_unit else KnownSimilarities(cosines.all()[graph.positions])
         seeds = find_seeds(keywords, finder, node_cosines, open_, self.fallback_seeds, self.similar_seeds)
         return graph, node_cosines, seeds, open_
 

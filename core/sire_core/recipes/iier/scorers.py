@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sire_core.protocols import FloatArray, IntArray, LanguageModel, View
-    from sire_core.recipes.iier.graph import ChainGraph, NodeCosines
+    from sire_core.protocols import FloatArray, IntArray, LanguageModel, Similarities, View
+    from sire_core.recipes.iier.graph import ChainGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ChainQuestion:
 
     query: str
     vector: FloatArray  # unit-length, float32 `[d]`
-    cosines: NodeCosines  # with all nodes
+    cosines: Similarities  # with all nodes
     keywords: Sequence[str]  # at most 64
     coverage: NDArray[np.uint64]  # `[n]`; bit j: the node has keyword j
 
@@ -103,7 +103,7 @@ class HeuristicScorer:
         """Score all candidates."""
         structural, similarity, shared = state.features.T.astype(np.float64)
         scores = (
-            self.question * state.question.cosines[state.candidates]
+            self.question * state.question.cosines.at(state.candidates)
             + self.chain * _near_chain(state, graph.vectors)
             + self.structural * structural
             + self.similarity * np.maximum(similarity, 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes.iier.derive import InteractionGraph
-from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder, NodeCosines
+from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, KeywordFinder
 from sire_core.recipes.iier.neural import (
     EDGE_FEATURES,
     PAIR_FEATURES,
@@ -160,10 +160,11 @@ async def known_questions(
         if not question.supporting:
             continue
         vector = await view.embed_query(question.question)
-        cosines = NodeCosines(KnownSimilarities(graph.vectors @ vector))
+        of_nodes = graph.vectors @ vector
+        cosines = KnownSimilarities(of_nodes)
         keywords = finder.keywords(question.question)[:MAX_KEYWORDS]
         seeds = find_seeds(keywords, finder, cosines, None, ranker.fallback_seeds, ranker.similar_seeds)
-        evidence = [max(group, key=lambda node: (cosines[node], -node)) for group in gold.groups(question) if group]
+        evidence = [max(group, key=lambda node: (of_nodes[node], -node)) for group in gold.groups(question) if group]
         known = ChainQuestion(question.question, vector, cosines, seeds.query_keywords, seeds.coverage)
         result.append(KnownQuestion(known, seeds.nodes, tuple(dict.fromkeys(evidence))))
     return tuple(result)
@@ -251,7 +252,7 @@ def text_steps(
     steps = []
     for known, decision in decisions:
         wrong = np.flatnonzero(~decision.positive)
-        nearest_wrong = wrong[np.argsort(-known.question.cosines[decision.candidates[wrong]], kind="stable")]
+        nearest_wrong = wrong[np.argsort(-known.question.cosines.at(decision.candidates[wrong]), kind="stable")]
         room = max(1, max_candidates - int(decision.positive.sum()))
         hard, rest = nearest_wrong[: (room + 1) // 2], nearest_wrong[(room + 1) // 2 :]
         drawn = rng.permutation(rest)[: room - len(hard)]

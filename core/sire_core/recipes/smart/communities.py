@@ -41,6 +41,7 @@ class MergeLevel:
     volumes: Floats  # sum of the degrees in each unit, `[n]`
     ceilings: Floats  # volume of the node above each unit, equal for units that share an edge, `[n]`
     total: float  # volume of the whole graph
+    inner: Floats | None = None  # twice the weight inside each unit that counts as its group's, `[n]`; None for 0
 
     @classmethod
     def of(cls, graph: UndirectedGraph) -> MergeLevel:
@@ -54,10 +55,17 @@ class MergeLevel:
         left, right = labels[self.graph.edges].T
         inside = left == right
         inner = np.bincount(left[inside], weights=2 * self.graph.weights[inside], minlength=count).astype(np.float64)
+        if self.inner is not None:
+            inner += np.bincount(labels, weights=self.inner, minlength=count)
         volumes = np.bincount(labels, weights=self.volumes, minlength=count).astype(np.float64)
         ceilings = np.zeros(count)
         ceilings[labels] = self.ceilings
         return inner, volumes, ceilings
+
+    def merged(self, labels: Ints) -> MergeLevel:
+        """Return the level whose units are the groups of this one."""
+        inner, volumes, ceilings = self.scores(labels)
+        return MergeLevel(self.graph.contracted(labels), volumes, ceilings, self.total, inner)
 
     def information(self, labels: Ints) -> float:
         """Return what a grouping `[n]` adds to the decoding information, in bits."""
@@ -74,61 +82,42 @@ def information_gain(inner: Floats, volumes: Floats, ceilings: Floats) -> Floats
 def merge_communities(level: MergeLevel, labels: Ints | None = None) -> Ints:
     """Merge adjacent groups as long as some merge has a positive gain, the best ones first."""
     groups = canonical_labels(np.arange(level.graph.size) if labels is None else labels)
-    state = _Groups(level.graph.contracted(groups), *level.scores(groups))
-    strictness = _NEARLY_BEST
+    state, strictness = level.merged(groups), _NEARLY_BEST
     while True:
-        merged = _merge_round(state, level.total, strictness)
+        merged = _merge_round(state, strictness)
         if merged is None:
             return groups
         merged = canonical_labels(merged)
         groups, before, state = merged[groups], state, state.merged(merged)
-        if state.between.size > _SLOW_ROUND * before.between.size:
+        if state.graph.size > _SLOW_ROUND * before.graph.size:
             strictness *= _NEARLY_BEST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
-    """Groups as vertices: weights between them, twice their inner weights, volumes, ceilings."""
-
-    between: UndirectedGraph
-    inner: Floats
-    volumes: Floats
-    ceilings: Floats
-
-    def merged(self, labels: Ints) -> _Groups:
-        between, volumes, ceilings = MergeLevel(self.between, self.volumes, self.ceilings, 0.0).scores(labels)
-        inner = np.bincount(labels, weights=self.inner).astype(np.float64) + between
-        return _Groups(self.between.contracted(labels), inner, volumes, ceilings)
-
-
-def _merge_round(state: _Groups, total: float, strictness: float) -> Ints | None:
+def _merge_round(state: MergeLevel, strictness: float) -> Ints | None:
     """Return the new number of every group after one round; None if no merge has a positive gain."""
-    gains = np.round(_gains(state) / max(total, 1e-300), _GAIN_DIGITS)
+    assert state.inner is not None
+    edges, weights = state.graph.edges, state.graph.weights
+    left, right = edges.T
+    before = information_gain(state.inner, state.volumes, state.ceilings)
+    joined = state.inner[left] + state.inner[right] + 2 * weights
+    after = information_gain(joined, state.volumes[left] + state.volumes[right], state.ceilings[left])
+    gains = np.round((after - before[left] - before[right]) / max(state.total, 1e-300), _GAIN_DIGITS)
     gaining = np.flatnonzero(gains > SMALLEST_GAIN)
     if not len(gaining):
         return None
-    ends, gains, weights = state.between.edges[gaining], gains[gaining], state.between.weights[gaining]
-    best = np.zeros(state.between.size)
+    ends, gains, weights = edges[gaining], gains[gaining], weights[gaining]
+    best = np.zeros(state.graph.size)
     np.maximum.at(best, ends.T.ravel(), np.tile(gains, 2))
     likely = np.flatnonzero(gains >= strictness * best[ends].max(axis=1))
     likely = likely[np.argsort(-gains[likely], kind="stable")]  # edges are in order already
-    touched = np.zeros(state.between.size, dtype=np.bool_)
+    touched = np.zeros(state.graph.size, dtype=np.bool_)
     touched[ends[likely]] = True
-    groups, labels = np.flatnonzero(touched), np.arange(state.between.size)
+    groups, labels = np.flatnonzero(touched), np.arange(state.graph.size)
     left, right = (np.cumsum(touched) - 1)[ends[likely]].T
     pairs = zip(*(column.tolist() for column in (left, right, gains[likely], weights[likely])), strict=True)
     parts = (state.inner[groups].tolist(), state.volumes[groups].tolist(), state.ceilings[groups].tolist())
-    labels[groups] = groups[_pair_up(pairs, *parts, strictness * total)]
+    labels[groups] = groups[_pair_up(pairs, *parts, strictness * state.total)]
     return labels
-
-
-def _gains(state: _Groups) -> Floats:
-    """Return what merging the ends of every edge adds to the information of the grouping."""
-    left, right = state.between.edges.T
-    before = information_gain(state.inner, state.volumes, state.ceilings)
-    joined = state.inner[left] + state.inner[right] + 2 * state.between.weights
-    after = information_gain(joined, state.volumes[left] + state.volumes[right], state.ceilings[left])
-    return np.asarray(after - before[left] - before[right], dtype=np.float64)
 
 
 def _pair_up(
