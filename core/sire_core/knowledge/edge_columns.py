@@ -281,8 +281,7 @@ class IdPositions:
     @classmethod
     def of(cls, view: View) -> IdPositions:
         """Return those of a pool, made once per snapshot."""
-        positions: IdPositions = view.derived("places of ids", lambda: cls(view.ids))
-        return positions
+        return view.derived("places of ids", lambda: cls(view.ids))
 
     def find(self, ids: NDArray[np.bytes_]) -> IntArray:
         """Return positions of ids; -1 for an unknown id."""

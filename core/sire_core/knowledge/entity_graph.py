@@ -227,8 +227,7 @@ class EntityGraph:
     @classmethod
     def of(cls, view: View) -> EntityGraph:
         """Return the graph of a pool, made once per snapshot."""
-        graph: EntityGraph = view.derived("entity graph", lambda: cls._read(view))
-        return graph
+        return view.derived("entity graph", lambda: cls._read(view))
 
     @classmethod
     def _read(cls, view: View) -> EntityGraph:

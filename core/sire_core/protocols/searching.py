@@ -171,7 +171,7 @@ class View(Protocol):
     def notes(self, prefix: str) -> Sequence[bytes]:
         """All notes of the pool's organizers whose keys begin with a text, by key; see `note`."""
 
-    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+    def derived(self, name: str, make: Callable[[], T]) -> T:
         """Return a structure derived from this snapshot (an index, a graph), made once and shared by queries."""
 
     def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:

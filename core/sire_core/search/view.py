@@ -66,16 +66,15 @@ class DerivedCache:
         """Names of the derived structures in memory."""
         return self._derived.keys()
 
-    def derived(self, name: str, make: Callable[[], Any]) -> Any:
+    def derived(self, name: str, make: Callable[[], T]) -> T:
         """Return a structure derived from this snapshot, made once and shared by queries."""
-        try:
-            return self._derived[name]
-        except KeyError:
+        if name not in self._derived:
             with self._lock:
                 if name not in self._derived:
                     with stored_values(name):
                         self._derived[name] = make()
-                return self._derived[name]
+        structure: T = self._derived[name]
+        return structure
 
     def cached_incremental(self, name: str, make: Callable[[T | None], T], files: CarriedFiles[T] | None = None) -> T:
         """Return a structure that is updated from that of the previous snapshot."""
@@ -107,8 +106,7 @@ class DerivedCache:
         self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
     ) -> T:
         """Return a structure derived from this snapshot, made once and stored in files for other processes."""
-        structure: T = self.derived(name, lambda: self._from_disk(name, make, save, load))
-        return structure
+        return self.derived(name, lambda: self._from_disk(name, make, save, load))
 
     def _from_disk(
         self, name: str, make: Callable[[], T], save: Callable[[T, Path], None], load: Callable[[Path], T]
@@ -253,8 +251,7 @@ class PoolView(DerivedCache):
 
     def passage_titles(self) -> list[str]:
         """The title of every chunk number that filters compare; empty where there is none."""
-        found: list[str] = self.derived("titles of passages", self.pool.filtered_titles)
-        return found
+        return self.derived("titles of passages", self.pool.filtered_titles)
 
     def _owners(self) -> list[str]:
         """Ids of the documents of all chunk numbers."""
@@ -334,8 +331,7 @@ class PoolView(DerivedCache):
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""
-        edges: Sequence[Edge] = self.derived("edges", self._load_edges)
-        return edges
+        return self.derived("edges", self._load_edges)
 
     def note(self, key: str) -> bytes | None:
         """A note that an organizer of the pool left for queries, of the generation that this snapshot shows."""

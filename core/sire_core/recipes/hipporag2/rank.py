@@ -72,15 +72,13 @@ class PhraseGraph:
             arrays = view.cached_on_disk(name, lambda: _arrays(view, mentions, synonym), _save, _load)
             return cls(mentions, name=name, **arrays)
 
-        graph: PhraseGraph = view.derived(f"{name} with mentions", make)
-        return graph
+        return view.derived(f"{name} with mentions", make)
 
     def walk(self, view: View, context_weight: float, allowed: BoolArray | None) -> Walk:
         """Return the undirected graph of passages and phrases; weight 0 leaves out the edges between them."""
         if allowed is not None:
             return self._walk(context_weight, allowed)
-        walk: Walk = view.derived(f"{self.name} walk {context_weight:g}", lambda: self._walk(context_weight, None))
-        return walk
+        return view.derived(f"{self.name} walk {context_weight:g}", lambda: self._walk(context_weight, None))
 
     def _walk(self, context_weight: float, allowed: BoolArray | None) -> Walk:
         graph, size = self.mentions, len(self.mentions.chunk_positions)

@@ -53,8 +53,7 @@ class ChainGraph:
     @classmethod
     def of(cls, view: View) -> ChainGraph:
         """Return the graph of a pool, made once per snapshot; without edges if the pool has no `InteractionGraph`."""
-        graph: ChainGraph = view.derived("chain graph", lambda: _read(view))
-        return graph
+        return view.derived("chain graph", lambda: _read(view))
 
     def around(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """All edges of nodes `[a]`, which may repeat, in their order."""
@@ -127,8 +126,7 @@ class GoldNodes:
                     nodes.setdefault(document, []).append(node)
             return cls(nodes, texts)
 
-        gold: GoldNodes = view.derived("gold nodes", read)
-        return gold
+        return view.derived("gold nodes", read)
 
     def groups(self, question: Question) -> list[Sequence[int]]:
         """Groups of nodes, one per piece of evidence; any node of a group is the evidence."""

@@ -107,8 +107,7 @@ def title_keywords(graph: ChainGraph, view: View) -> IntArray:
         titles = [name_key(base_title(unit.title)) for unit in view.units(graph.positions)]
         return np.array([graph.keyword_of.get(title, -1) for title in titles], dtype=np.int64)
 
-    keywords: IntArray = view.derived("title keywords", find)
-    return keywords
+    return view.derived("title keywords", find)
 
 
 def _shared_keywords(graph: ChainGraph, left: IntArray, right: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -50,8 +50,7 @@ class TriGraph:
     @classmethod
     def of(cls, view: View) -> TriGraph:
         """Return the graph of a pool; what is found by reading sentences is stored in files."""
-        graph: TriGraph = view.derived("tri-graph", lambda: cls._read(view))
-        return graph
+        return view.derived("tri-graph", lambda: cls._read(view))
 
     @classmethod
     def _read(cls, view: View) -> TriGraph:
@@ -72,8 +71,7 @@ class TriGraph:
         """Return the undirected graph of passages and entities, and of passages that follow each other."""
         if allowed is not None:
             return self._walk(view, allowed)
-        walk: Walk = view.derived("tri-graph walk", lambda: self._walk(view, None))
-        return walk
+        return view.derived("tri-graph walk", lambda: self._walk(view, None))
 
     def _walk(self, view: View, allowed: BoolArray | None) -> Walk:
         graph, size = self.mentions, len(self.mentions.chunk_positions)

@@ -124,8 +124,7 @@ class RelationGraph:
     @classmethod
     def of(cls, view: View) -> RelationGraph:
         """Return the graph of a pool, made once per snapshot."""
-        graph: RelationGraph = view.derived("relation graph", lambda: cls._read(view))
-        return graph
+        return view.derived("relation graph", lambda: cls._read(view))
 
     @classmethod
     def _read(cls, view: View) -> RelationGraph:
@@ -173,8 +172,7 @@ class RelationWalk:
     @classmethod
     def of(cls, view: View, graph: RelationGraph) -> RelationWalk:
         """Return the walk of a pool, made once per snapshot."""
-        walk: RelationWalk = view.derived("relation walk", lambda: cls._read(view, graph))
-        return walk
+        return view.derived("relation walk", lambda: cls._read(view, graph))
 
     @classmethod
     def _read(cls, view: View, graph: RelationGraph) -> RelationWalk:

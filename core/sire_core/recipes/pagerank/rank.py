@@ -82,8 +82,7 @@ class PageRank:
         if allowed is not None:
             return graph.walk(self.title_weight, self.rarity, allowed)
         name = f"entity walk {self.title_weight:g} {self.rarity:g}"
-        walk: Walk = view.derived(name, lambda: graph.walk(self.title_weight, self.rarity))
-        return walk
+        return view.derived(name, lambda: graph.walk(self.title_weight, self.rarity))
 
     def _mass(
         self, walk: Walk, named: Mapping[int, str], cosines: Similarities, allowed: BoolArray | None

@@ -336,8 +336,7 @@ class ReportTrees:
     @classmethod
     def of(cls, view: View) -> ReportTrees:
         """Return the trees of a pool, read once per snapshot."""
-        trees: ReportTrees = view.derived("report trees", lambda: _trees_from_notes(view))
-        return trees
+        return view.derived("report trees", lambda: _trees_from_notes(view))
 
     @classmethod
     def build(
