@@ -33,6 +33,7 @@ from sire_core.cli.output import note, reporting, say, say_json
 from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
+from sire_core.types import Failure
 from sire_core.version import __version__
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from sire_core.corpus.readers import LoadedDocuments
     from sire_core.protocols import LanguageModel
     from sire_core.storage.manifest import Manifest
-    from sire_core.types import BuildReport, Document, Failure
+    from sire_core.types import BuildReport, Document
 
 _SHOWN = 20
 _NAMED = 3
@@ -174,7 +175,7 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 
 def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFiles | None = None) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped."""
-    from sire_core.corpus.readers import read_documents
+    from sire_core.corpus.readers import read_documents, reading_warnings
 
     for source in sources:
         _refuse_inside(source, options.folder)
@@ -191,6 +192,9 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
     if options.folder is not None:
         _warn_of_taken(taken_names((document.id for document in corpus.documents), sources, options.folder))
     _list_skipped(corpus.failures)
+    signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
+    badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
+    _list_failures(badly_read, "document looks badly read", "documents look badly read")
     return _split_media(corpus, options) if options.media else corpus
 
 
@@ -213,7 +217,7 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
 
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
-    """Say what was read of each file, and warn of those that look badly read."""
+    """Say what was read of each file."""
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.readers import check_reading
 
@@ -230,8 +234,6 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
         headings = [*document.headings[:_SHOWN_HEADINGS], *([f"{more:,} more"] if more > 0 else [])]
         if headings:
             say("; ".join(headings), indent=4)
-        if document.warnings:
-            note(f"{document.id} looks badly read: {', '.join(document.warnings)}.", "yellow")
     note("Nothing was built (--dry-run).")
 
 

@@ -20,6 +20,8 @@ from sire_core.errors import CorpusError
 _LOCK = Lock()  # PDFium works in one thread at a time
 _HEADING_WORDS = 12
 _TITLE_WORDS = 30
+_LABEL_WORDS = 3
+"""Of a heading that ends with a colon; longer ones lead to what follows."""
 _QUOTES = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1"
 _LARGER = 1.12
 """So many times as large as the text are the letters of a heading that is not bold."""
@@ -34,7 +36,12 @@ _FREE = 500_000
 _BULLET = re.compile(r"[\u2022\u2023\u25aa\u25cf\u25e6\u2043\uf0b7\u25a0]\s*|[-\u2013]\s+(?=[^\W\d])")
 _ITEM = re.compile(r"(?:\d{1,2}|[a-z])[.)]\s")
 _NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[A-Z]\.?)\s+(?=\S)")
-_NO_HEADING = re.compile(r"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\W*$|[\d\W]*$", re.IGNORECASE)
+_MONTH = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*"
+_DATE = rf"(?:\d{{1,2}}\.?\s+)?{_MONTH}\.?\s+(?:\d{{1,2}},?\s+)?\d{{4}}$"
+_NO_HEADING = re.compile(
+    rf"arxiv:|(?:figure|fig\.|table|algorithm)\s*\d|https?:|\w{{0,10}}>\s|{_DATE}|\W*$|[\d\W]*$", re.IGNORECASE
+)
+"""Captions, addresses, prompts, dates, and what has no letters."""
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
@@ -59,6 +66,10 @@ _CUT = "\x02"
 """Stands for a hyphen at the end of a line, behind which PDFium goes on with the next one."""
 _HYPHENS = "\x02\ufffe\u00ad"
 _UNKNOWN = "\ufffd"
+_LIGATURES = dict(zip("\x1b\x1c\x1d\x1e\x1f\x0b\x0e\x0f", "ff fi fl ffi ffl ff ffi ffl".split(), strict=True))
+"""As old fonts number them, which PDFium gives as control characters."""
+_LIGATURE = re.compile(f"(?<=[A-Za-z])[{''.join(_LIGATURES)}]|[{''.join(_LIGATURES)}](?=[a-z])")
+_CONTROLS = re.compile("[\x00\x01\x03-\x08\x0b\x0e-\x1b]+")
 _NO_INK = 0.05
 """Points: a letter that is not higher is one that its font does not have."""
 
@@ -135,7 +146,9 @@ def _lines(page: Any) -> Iterator[_Line]:
     cells, last_cell = 1, 0
     for position in range(total + 1):
         code = pdfium.FPDFText_GetUnicode(handle, position) if position < total else 10
-        if code > 32 and pdfium.FPDFText_GetCharBox(handle, position, left, right, bottom, top):
+        if (code > 32 or chr(code) in _LIGATURES) and pdfium.FPDFText_GetCharBox(
+            handle, position, left, right, bottom, top
+        ):
             if top.value - bottom.value < _NO_INK and height > 4 + _NO_INK and chr(code).isalnum():
                 if letters and letters[-1] != _UNKNOWN:  # several letters stand for one that the font has not got
                     letters.append(_UNKNOWN)
@@ -154,7 +167,8 @@ def _lines(page: Any) -> Iterator[_Line]:
                 cells, last_cell = cells + 1, len(letters)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
-            words = _ACCENTED.sub(_composed, " ".join("".join(letters).split()))
+            spelled = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(letters))
+            words = _ACCENTED.sub(_composed, " ".join(_CONTROLS.sub(" ", spelled).split()))
             if words:
                 places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
                 line = _measure_line(handle, words, places)
@@ -360,7 +374,8 @@ def _is_heading(block: Sequence[_Line], body: float) -> bool:
     first, words = block[0], " ".join(line.text for line in block)
     if len(block) > 3 or len(words.split()) > _HEADING_WORDS or first.running or not first.upright or block[-1].refers:
         return False
-    if _NO_HEADING.match(words) or words[-1] in ".,;" or not any(map(str.isalpha, words)) or words[0].islower():
+    leads_on = words[-1] in ".,;" or (words[-1] == ":" and len(words.split()) > _LABEL_WORDS)
+    if _NO_HEADING.match(words) or leads_on or not any(map(str.isalpha, words)) or words[0].islower():
         return False
     begins = words[0].isalnum() or words[0] in _QUOTES
     if not begins or "\\" in words or words.count("(") != words.count(")"):  # samples of letters, code, formulas

@@ -510,6 +510,9 @@ class ReadDocument:
     warnings: tuple[str, ...]
 
 
+_SYMBOLS = re.compile("[\u2190-\u23ff\u2460-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
+
+
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
     """Describe a document as it was read, with warnings."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
@@ -521,11 +524,13 @@ def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDo
         headings=tuple(headings),
         characters=len(text),
         passages=len(chunk_document(document, chunker)),
-        warnings=tuple(_warnings(text[:_LOOKED_AT])),
+        warnings=tuple(reading_warnings(document)),
     )
 
 
-def _warnings(text: str) -> Sequence[str]:
+def reading_warnings(document: Document) -> Sequence[str]:
+    """Signs that a document was read badly, for people."""
+    text = (document.text or "\n\n".join(passage.text for passage in document.passages))[:_LOOKED_AT]
     dense = "".join(text.split())
     if len(dense) < _ENOUGH:
         return ()
@@ -535,6 +540,8 @@ def _warnings(text: str) -> Sequence[str]:
         warnings.append("characters that could not be decoded")
     if 2 * sum(map(len, words)) < len(dense) and 5 * sum(map(str.isalnum, dense)) < 3 * len(dense):
         warnings.append("few letters")
+    if 20 * len(_SYMBOLS.findall(dense)) > len(dense):
+        warnings.append("symbols in the place of letters")
     if 2 * sum(len(word) == 1 and word.isascii() for word in words) > len(words):
         warnings.append("most words broken into letters")
     elif 5 * sum(len(word) > 40 and word.isascii() for word in words) > len(words):

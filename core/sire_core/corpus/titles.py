@@ -22,7 +22,7 @@ _TITLE = re.compile(r"^Title:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _NO_TITLE = re.compile(
     r"word document|microsoft (?:word|excel|powerpoint)(?: - .*)?"
     r"|untitled(?:[ _-]?(?:document|presentation|spreadsheet))?[ _-]?\d*"
-    r"|powerpoint[ -]pr[eéä]sentation|(?:document|presentation)[ _-]?\d*"
+    r"|powerpoint[ -]pr[eéä]sentation|(?:document|presentation)[ _-]?\d*|r graphics output|cm(?:r|bx|ssbx|ss)\d+"
     r"|.*\.(?:pdf|docx?|docm|dotx?|odt|rtf|pptx?|odp|xlsx?|xlsm|ods|csv|tsv|txt|md|html?|tex|dvi|indd|qxd|wpd|eps|tmp)",
     re.IGNORECASE,
 )

@@ -242,7 +242,7 @@ def test_what_was_read_is_shown_before_and_after_the_build(tmp_path):
     listed = run("index", docs, "--to", folder, "--dry-run")
     assert "good.md  The queue (1 passage" in listed.stdout
     assert "The queue; Order" in listed.stdout
-    assert "bad.txt looks badly read: most words broken into letters" in listed.stderr
+    assert "1 document looks badly read:\n  bad.txt: most words broken into letters" in listed.stderr
     assert not folder.exists()
     found = json.loads(run("index", docs, "--to", folder, "--dry-run", "--json").stdout)
     assert [(each["id"], each["headings"]) for each in found] == [("bad.txt", []), ("good.md", ["The queue", "Order"])]

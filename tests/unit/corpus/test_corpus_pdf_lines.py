@@ -39,3 +39,11 @@ def test_a_page_printed_by_a_browser_keeps_its_words_and_its_heading(tmp_path):
     (document,) = read_documents(tmp_path / "a.pdf").documents
     assert document.title == "The cranes of the yard"
     assert document.text.split() == ["#", *document.title.split(), *PARAGRAPH.split(), *PARAGRAPH.split()]
+
+
+def test_ligatures_that_old_fonts_number_are_letters(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(
+        tagged_pdf(["The coe\x1ecients are de\x1cned, and the \x1crst of them is signi\x1ccant."])
+    )
+    (document,) = read_documents(tmp_path / "a.pdf").documents
+    assert document.text == "The coefficients are defined, and the first of them is significant."
