@@ -74,12 +74,21 @@ def query(
         return
     if not hits:
         note("No hits: nothing in the index passes the filter." if filter else "No hits: the index holds no documents.")
+    say_unanswered(question, hits)
     numbers = {hit.unit.id: number for number, hit in enumerate(hits, 1)}
     for number, hit in enumerate(hits, 1):
         say_hit(number, hit, question)
         for step in hit.path:
             if step.step == "entity" and step.ids[0] in numbers and step.ids[-1] == hit.unit.id:
                 say_link(numbers[step.ids[0]], number, step.note)
+
+
+def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
+    """Warn if the hits hardly share a word with the question."""
+    from sire_core.search.explanation import unanswered_note
+
+    if warning := unanswered_note(question, hits):
+        note(warning, "yellow")
 
 
 def say_hit(number: int, hit: Hit, question: str) -> None:
@@ -380,6 +389,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     from sire_core.explore.highlight import marked
     from sire_core.search.explanation import extract_sentences
 
+    say_unanswered(question, answer.hits)
     say(
         "\nExtracted, word for word:" if answer.text else "\nNo sentence of the evidence shares a word with it.", "bold"
     )

@@ -346,7 +346,8 @@ def parts(
     ]
     return (
         f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
-        f'<p class="meta">{escaped("; ".join(notes))}</p>{_extracts(result, name)}'
+        f'<p class="meta">{escaped("; ".join(notes))}</p>'
+        f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
         f"{region(result.picture, f'The paths to the hits of {result.search}', links, name, moves=address is not None)}"
         f"{hits_html(result, name, address, target)}</section>"
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import count_tokens
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
-from sire_core.search.explanation import Extract, extract_sentences, text_below_title
+from sire_core.search.explanation import Extract, extract_sentences, text_below_title, unanswered_note
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
@@ -61,6 +61,7 @@ class QueryResult:
         tokens: Tokens of the hits' texts together.
         extracts: The sentences of the hits that answer best.
         settings: Settings of the search that were given with the question, as `key=value` words.
+        note: A warning if the hits hardly share a word with the question; empty for none.
     """
 
     question: str
@@ -73,6 +74,7 @@ class QueryResult:
     tokens: int
     extracts: tuple[Extract, ...] = ()
     settings: str = ""
+    note: str = ""
 
     @property
     def search(self) -> str:
@@ -136,6 +138,7 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
         units=snapshot.size,
         tokens=sum(count_tokens(hit.unit.text) for hit in hits),
         extracts=tuple(extract_sentences(question, hits)),
+        note=unanswered_note(question, hits),
     )
 
 

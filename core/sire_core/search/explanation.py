@@ -13,7 +13,7 @@ from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import count, count_units
 from sire_core.algorithms.snippets import rate_sentences, readable_sentences, stems
-from sire_core.algorithms.text import find_words
+from sire_core.algorithms.text import find_words, is_plain
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
 from sire_core.types import Hit, PathStep, Unit, UnitKind
@@ -163,6 +163,23 @@ class _Candidate:
         alike = max((cosine * _COVERED ** covered[stem] for stem, cosine in self.alike.items()), default=0.0)
         total = self.rate * (new / every if every else 1.0) + _ALIKE * alike + self.bonus + _REACHED_BONUS * reached
         return total / (1 + _RANK_DECAY * (self.extract.hit - 1)) * _REPEATED**of_hit
+
+
+_SHARED = 3
+"""A question of this many words for each word that a passage shares is about something else."""
+
+
+def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
+    """A warning if hits are only the nearest passages: none shares more than a word with the question; else empty."""
+    asked = stems(question)
+    if not hits or not asked or not is_plain(question):  # scripts without spaces have no words to compare
+        return ""
+    shared = max((stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits), key=len)
+    if len(shared) > 1 or len(shared) * _SHARED > len(asked):
+        return ""
+    words = [word for word in find_words(question) if stems(word) & shared]
+    more = f"more than {words[0]!r}" if words else "a word"
+    return f"No passage shares {more} with the question; these are only the nearest."
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:

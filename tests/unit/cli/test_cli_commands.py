@@ -91,6 +91,12 @@ def test_query_for_people(index):
     assert result.stderr == ""
 
 
+def test_a_question_about_something_else_is_told_so(index):
+    for command in ("query", "ask"):
+        warned = run(command, index, "xyzzy qwfp")
+        assert "No passage shares a word with the question; these are only the nearest." in warned.stderr
+
+
 def test_explain_gives_reasons(index):
     result = run("query", index, "Where did Brackwater Press stand?", "-k", 2, "--explain")
     assert result.stdout.startswith("Question: Where did")

@@ -5,7 +5,7 @@ import pytest
 from sire_core import Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.reason import extract_answer
-from sire_core.search.explanation import extract_sentences
+from sire_core.search.explanation import extract_sentences, unanswered_note
 from sire_core.types import Hit, Unit, UnitKind
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -58,3 +58,26 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         index.build(demo_documents())
         question = list(demo_questions())[1].question  # asks for a mother; the passage speaks of sons
         assert "four sons of the botanist Hedda Sorrel" in extract_answer(question, index.search(question, 10)).text
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("When was the Arne Bridge opened?", ""),
+        ("Paint", ""),
+        ("xyzzy qwfp", "No passage shares a word with the question; these are only the nearest."),
+        (
+            "lemons on a painted meringue?",
+            "No passage shares more than 'painted' with the question; these are only the nearest.",
+        ),
+        ("Which lemons are painted?", ""),
+        ("\u6771\u4eac\u306f\u3069\u3053", ""),
+        ("where is it?", ""),
+    ],
+)
+def test_hits_that_share_hardly_a_word_with_the_question_are_only_the_nearest(question, note):
+    assert unanswered_note(question, [BRIDGE, PAINT]) == note
+
+
+def test_without_hits_there_is_nothing_to_warn_of():
+    assert unanswered_note("xyzzy", []) == ""
