@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import gc
 import logging
 import sys
@@ -27,6 +29,7 @@ from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.stored_corpus import StoredDocument
 from sire_core.derive.runners import resolve_runner
 from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchError
+from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
 from sire_core.models.embedders import fit_once, lacks_state, restore
 from sire_core.models.sync import run_shielded
@@ -110,8 +113,6 @@ def mapped_arrays(*, large: bool) -> Iterator[None]:
 
 def _mallopt(name: int, value: int) -> None:
     if sys.platform == "linux":
-        import ctypes
-
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(name, value)
 
@@ -123,8 +124,6 @@ def trim_memory() -> None:
     other threads, cannot use.
     """
     if sys.platform == "linux":
-        import ctypes
-
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
 
@@ -457,8 +456,6 @@ def _check_deltas(
 
 async def apply_plan(files: IndexFiles, plan: Plan, configuration: Configuration) -> BuildReport:
     """Change the corpus and everything derived from it."""
-    import asyncio
-
     manifest = files.refresh()
     recipe, embedder = configuration.built_by(manifest)
     runner = resolve_runner(configuration.runner)
@@ -502,7 +499,6 @@ def _build_models(
     """Build the model, the usage meter, the extractor and the factory of summarizers; without a model, of rules."""
     model = configuration.language_model
     if model is None:
-        from sire_core.extraction.rules import RulesExtractor
         from sire_core.trees.summarizers import ExtractiveSummarizer
 
         return (

@@ -9,14 +9,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.text import count_tokens
 from sire_core.corpus.changes import plan_build
 from sire_core.corpus.stored_corpus import StoredCorpus
 from sire_core.errors import ModelError
+from sire_core.extraction.answers import ExtractionAnswer
+from sire_core.extraction.merged import model_extractor
+from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import missing_chunks
+from sire_core.models.answers import strict_json_schema
 from sire_core.models.base import ModelBase
-from sire_core.models.prices import CostRange
+from sire_core.models.prices import CostRange, load_prices, price_of
+from sire_core.models.prompt_format import render
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import Completion, ModelRequest
+from sire_core.recipes.registry import recipe_as_built
 from sire_core.storage.manifest import Manifest
 from sire_core.types import Document, Passage
 
@@ -98,9 +105,6 @@ async def estimate_build(
     files: IndexFiles | None, documents: Sequence[Document], configuration: Configuration, price: Price | None
 ) -> Estimate:
     """Estimate what `build(documents)` would ask of the model. Asks it nothing."""
-    from sire_core.extraction.merged import model_extractor
-    from sire_core.models.prices import load_prices, price_of
-
     recipe, _ = configuration.built_by(files.manifest() if files else Manifest())
     recipe.check_installed()
     with files.store.snapshot() if files else nullcontext():
@@ -139,10 +143,6 @@ def estimate_extraction(
     Prompt tokens range from a server that does not count the JSON schema to one that does. Of native extraction only
     the first step is exact; the later ones hold its answer, and may be half or twice as long.
     """
-    from sire_core.extraction.answers import ExtractionAnswer
-    from sire_core.models.answers import strict_json_schema
-    from sire_core.models.prompt_format import render
-
     todo = {item.chunk.hash: item for item in items if item.chunk.hash not in known and item.chunk.text.strip()}
     schema = estimate_tokens(json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":")))
     fixed: dict[str, int] = {}
@@ -184,8 +184,6 @@ async def _summaries(
     old: Sequence[Chunk], new: Sequence[Chunk], files: IndexFiles | None, configuration: Configuration, recipe: Recipe
 ) -> CostRange:
     """Try the change with a model that costs nothing, and count what a real one would be asked."""
-    from sire_core.build.estimate import dry_run, known_recipes
-
     known = known_recipes(files.manifest(), configuration, recipe) if files else []
     trial = await dry_run(old, new, known, configuration, recipe)
     cost = CostRange()
@@ -247,8 +245,6 @@ def known_recipes(manifest: Manifest, configuration: Configuration, recipe: Reci
 
     Empty if the recipe to build is not among them: then it is built from all passages.
     """
-    from sire_core.recipes.registry import recipe_as_built
-
     model = configuration.language_model.fingerprint if configuration.language_model else ""
     known = [built for built in manifest.recipes if built.language_model == model]
     if not any(built.builds_like(recipe) for built in known):
@@ -260,8 +256,6 @@ async def dry_run(
     old: Sequence[Chunk], new: Sequence[Chunk], known: Sequence[Recipe], configuration: Configuration, recipe: Recipe
 ) -> DryRun | None:
     """Build the old passages in memory, change them, and record the model calls of the change; None without any."""
-    from sire_core.build.estimate import DryRunModel
-    from sire_core.extraction.rules import RulesExtractor
     from sire_core.models.lexical_embedder import LexicalEmbedder
     from sire_core.storage.index_files import IndexFiles
 
@@ -304,8 +298,6 @@ async def _build(files: IndexFiles, documents: Sequence[Document], configuration
 
 def _tokens_below(files: IndexFiles) -> dict[str, tuple[str, int]]:
     """Return kind and number of input tokens of every summary of a tree, by id."""
-    from sire_core.algorithms.text import count_tokens
-
     owners = files.store.owners()
     units = {unit.id: unit for owner in owners for unit in files.store.units(owner)}
     below: dict[str, int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
@@ -33,8 +34,6 @@ _logger = logging.getLogger(__name__)
 
 async def push(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> int:
     """Bring a vector store up to date with a recipe's pool; call it while `writing`."""
-    import asyncio
-
     plan, table = await _look(files, built, mirror, full=full), _owned(mirror)
     outbox, token = files.store.outbox(mirror.name), f"{plan.index} {secrets.token_hex(8)}"
     # Whichever of the two stands in the table after a crash: what was not sent is written down here.
@@ -125,8 +124,6 @@ class _Plan:
 
 async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *, full: bool = False) -> _Plan:
     """Compare a store with what was written down of it."""
-    import asyncio
-
     outbox = files.store.outbox(mirror.name)
     known = await asyncio.to_thread(outbox.followed)
     there = {owner for one in files.manifest().recipes for owner in one.owners}
@@ -148,16 +145,12 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
 
 async def _is_behind(files: IndexFiles, built: BuiltRecipe, mirror: Mirror) -> bool:
     """Whether a vector store is behind the pool."""
-    import asyncio
-
     plan = await _look(files, built, mirror)
     return plan.again or plan.follows or bool(await asyncio.to_thread(files.store.outbox(mirror.name).pending))
 
 
 async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sent: Sequence[str]) -> bool:
     """Whether a store that can be asked lost what was sent; one unit is asked for."""
-    import asyncio
-
     holds = getattr(mirror, "holds", None)
     if holds is None:
         return False
@@ -167,8 +160,6 @@ async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sen
 
 async def _send_first(outbox: Outbox, mirror: Any, reader: _Reader) -> int:
     """Send what waits to a store that may be filled already, and say so; gives how many units were sent."""
-    import asyncio
-
     waiting = await asyncio.to_thread(outbox.pending)
     units = await asyncio.to_thread(reader.read, waiting[:1], ())
     failed = False
@@ -207,8 +198,6 @@ def _warn_of_others(outbox: Outbox, mirror: Mirror, found: Sequence[str], waitin
 
 async def _send_all(outbox: Outbox, mirror: Mirror, reader: _Reader) -> int:
     """Send what waits, batch by batch; returns how many units were sent."""
-    import asyncio
-
     waiting = await asyncio.to_thread(outbox.pending)
     flush = getattr(mirror, "flush", None)
     sent, put, dropped = 0, list[str](), list[str]()
@@ -236,8 +225,6 @@ async def _send(
     outbox: Outbox, mirror: Mirror, reader: _Reader, batch: Sequence[str], refused: dict[str, Exception]
 ) -> tuple[list[str], list[str], int]:
     """Send one batch; returns what was put, what is gone, and how many units were sent; adds to `refused`."""
-    import asyncio
-
     held = await asyncio.to_thread(outbox.held, batch)
     units = await asyncio.to_thread(reader.read, batch, held)
     there = {found.unit.id for found in units}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
@@ -257,8 +258,6 @@ class Job:
 
 def fingerprint_of(organizer: Organizer, extractor: str, summarizer: str, required: Sequence[str] = ()) -> str:
     """Digest of everything that decides what an organizer builds from a corpus."""
-    import json
-
     return digest(
         organizer.name,
         json.dumps(dict(organizer.settings()), sort_keys=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,8 +104,6 @@ class PlainDerivation:
 
     async def organize(self, change: Change, view: BuildView) -> Delta:
         """Derive everything again and compare."""
-        import asyncio
-
         # Also what changes no id of a chunk, as metadata do: the function is given whole passages.
         return await asyncio.to_thread(self._organize, view) if change or view.touched(change) else Delta()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -77,8 +78,6 @@ class Result:
 
 async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> Result:
     """Bring the steps of an organizer up to date with a change of the corpus."""
-    import asyncio
-
     stored = view.tables()
     is_new = not any(step.name in stored for step in steps)
     again = is_new or view.state().get("extractor") != view.fingerprints[1]
@@ -107,8 +106,6 @@ async def derive(
     forced: Collection[str] = (),
 ) -> Result:
     """Run steps one after the other over passages that changed."""
-    import asyncio
-
     tables: dict[str, Table] = {}
     changed: dict[str, Sequence[OutputChange]] = {}
     forced_items: dict[str, Collection[str]] = {PASSAGES: forced}
@@ -272,8 +269,6 @@ class UnitWriter:
 
 async def reduce_all(step: Step, table: Table, context: Context, units: UnitWriter) -> Sequence[OutputChange]:
     """Reduce all keys of a table that was empty; nothing is compared, and outputs are objects only while made."""
-    import asyncio
-
     groups = await asyncio.to_thread(_all_groups, step, table, context)
     places = groups.first_places()
     async with aclosing(step.reduce_parts(groups, context)) as parts:
@@ -286,8 +281,6 @@ async def reduce_dirty(
     step: Step, table: Table, dirty: set[str], context: Context, units: UnitWriter
 ) -> Sequence[OutputChange]:
     """Reduce the keys that need it and compare with what is stored."""
-    import asyncio
-
     groups = await asyncio.to_thread(_dirty_groups, step, table, dirty, context)
     outputs = [output async for part in step.reduce_parts(groups, context) for output in part]
     return await asyncio.to_thread(_compare, table, dirty, groups, outputs, units)

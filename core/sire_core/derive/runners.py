@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,8 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sire_core.errors import BuildError, ConfigurationError
 
 if TYPE_CHECKING:
-    import asyncio
-
     from sire_core.protocols import Runner
 
 S = TypeVar("S")
@@ -36,8 +36,6 @@ class LocalRunner:
         self, function: Callable[[S, P], R], shared: S, parts: Sequence[P]
     ) -> AsyncGenerator[tuple[int, R], None]:
         """See `sire_core.protocols.Runner`."""
-        import asyncio
-
         for number in range(len(parts)):
             # A part may be read only when it is asked for: not on the event loop, and not before its turn.
             yield number, await asyncio.to_thread(_one, function, shared, parts, number)
@@ -122,8 +120,6 @@ class RayRunner:
         """See `sire_core.protocols.Runner`."""
         if not parts:
             return
-        import asyncio
-
         ray = await asyncio.to_thread(self._connected)
         task = ray.remote(max_retries=_TRIES)(_work)
         held = await asyncio.to_thread(ray.put, shared)
@@ -169,8 +165,6 @@ class RayRunner:
 
 def _reach(address: str) -> None:
     """Raise when nobody listens at `[ray://]HOST:PORT`: Ray itself tries for minutes."""
-    import socket
-
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

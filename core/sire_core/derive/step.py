@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -70,8 +71,6 @@ class Step:
 
     async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """As `reduce`, where a model is asked; without one, off the event loop."""
-        import asyncio
-
         return await asyncio.to_thread(self.reduce, groups, context)
 
     async def reduce_parts(

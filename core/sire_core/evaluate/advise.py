@@ -22,8 +22,11 @@ from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.spans import has_unspaced_script, language_of
 from sire_core.extraction.titles import TitleLinker
+from sire_core.index import Index
 from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.models.sync import run_sync
 from sire_core.progress import ProgressLike, progress_of
+from sire_core.recipes import recipe_by_name
 from sire_core.search.passages import opening_name, passage_sentences
 
 if TYPE_CHECKING:
@@ -463,8 +466,6 @@ class Advice:
 
 def advise(documents: Sequence[Document], **settings: Any) -> Advice:
     """See `aadvise`."""
-    from sire_core.models.sync import run_sync
-
     return run_sync(aadvise(documents, **settings))
 
 
@@ -523,9 +524,6 @@ async def _built(
     progress: Progress,
 ) -> tuple[SearchSnapshot, float]:
     """The snapshot of a recipe, and the CPU seconds of its build; recipes share a folder and what was extracted."""
-    from sire_core.index import Index
-    from sire_core.recipes import recipe_by_name
-
     recipe = recipe_by_name(candidate.recipe, **dict(candidate.settings))
     index = opened.enter_context(Index(folder, recipe=recipe, embedder=embedder, progress=progress))
     started = time.process_time()

@@ -25,19 +25,25 @@ from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.models.base import ModelBase
+from sire_core.models.prices import CostRange
+from sire_core.models.usage import estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.protocols import Completion, ModelRequest
+from sire_core.reason import collect, reason
+from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
+from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
 from sire_core.reason.reader import ReaderConfig
-from sire_core.types import UnitKind
+from sire_core.reason.steps import Answer, ReasoningUsage
+from sire_core.reason.strategies import settings_of
+from sire_core.types import Hit, Unit, UnitKind
 
 if TYPE_CHECKING:
     from sire_core.corpus.benchmarks import Question
     from sire_core.evaluate.datasets import DataSet
     from sire_core.index import Index
-    from sire_core.models.prices import CostRange
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.steps import Answer, StopReason
-    from sire_core.types import Document, Hit
+    from sire_core.reason.steps import StopReason
+    from sire_core.types import Document
 
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
@@ -172,8 +178,6 @@ async def task_scores(text: str, question: Question, model: LanguageModel | None
 
 async def _read(text: str, pair: Mapping[str, Any], model: LanguageModel) -> float | None:
     """F1 of what a model reads from a long answer for one reading of the question; None when it failed."""
-    from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
-
     follow_up = prompt(READ_FOLLOW_UP, pair["question"], passage=text)
     try:
         reply = (await model.complete(follow_up, max_tokens=60)).text.strip()
@@ -276,9 +280,6 @@ _PASSAGE = 512
 
 def answer_cost(dataset: DataSet, questions: int, rows: int, config: AnswerConfig) -> CostRange:
     """Estimate what answering questions in some rows asks of the model: calls, tokens; asks it nothing."""
-    from sire_core.models.prices import CostRange
-    from sire_core.models.usage import estimate_tokens
-
     calls = (rows * questions, rows * questions * _MOST_CALLS.get(config.via, 1))
     texts = [passage.text for document in dataset.documents for passage in document.passages]
     texts = texts or [document.text for document in dataset.documents]
@@ -347,9 +348,6 @@ def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str,
 
 
 async def _reasoned(index: Index, question: Question, reader: ReaderConfig, config: AnswerConfig) -> Answer:
-    from sire_core.reason import collect, reason
-    from sire_core.reason.strategies import settings_of
-
     thinking = reason(
         config.via,
         index,
@@ -440,9 +438,7 @@ async def read_alone(
     question: Question, passages: Sequence[Hit], reader: ReaderConfig, model: LanguageModel | None
 ) -> Answer:
     """The answer of a model that searches nothing: it sees no passage, or gold ones (SiReRAG T9, IIER T1)."""
-    from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
     from sire_core.reason.reader import ReadAnswer, read
-    from sire_core.reason.steps import Answer, ReasoningUsage
 
     if model is None:
         raise ConfigurationError("Reading needs a language model: AnswerConfig(model=...).")
@@ -464,8 +460,6 @@ async def read_alone(
 
 def gold_passages(question: Question, documents: Mapping[str, Document]) -> list[Hit]:
     """The gold passages, in the question's order."""
-    from sire_core.types import Hit, Unit, UnitKind
-
     if question.needs:
         quotes = [need[0] for need in question.needs]
         return [Hit(Unit(doc, UnitKind.CHUNK, text, (doc,)), 1.0, (doc,)) for doc, text in quotes]

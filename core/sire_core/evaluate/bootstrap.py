@@ -8,11 +8,13 @@ from itertools import zip_longest
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sire_core.algorithms.grouping import tper
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.rows import EvalRow
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -31,8 +33,6 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
 
     Rows stay as they are where RAPTOR is not among them, or questions were not timed.
     """
-    from sire_core.algorithms.grouping import tper
-
     result = list(rows)
     base = next((row for row in result if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
     if base is None:
@@ -128,15 +128,11 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
             f"{len(ours)} and '{baseline.setup.recipe}' {len(theirs)}, {len(ours.keys() & theirs.keys())} in common. "
             "Evaluate both with the same data set, limit and seed."
         )
-    import numpy as np
-
     return _interval(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]), samples, seed)
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
     """A mean of rates (0..1) in points, and its 95 % interval over the questions."""
-    import numpy as np
-
     if not rates:
         raise ConfigurationError("An interval needs at least one question.")
     return _interval(100.0 * np.array(rates), samples, 0)
@@ -158,8 +154,6 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
 
 def _interval(values: NDArray[np.float64], samples: int, seed: int) -> Interval:
     """The mean of values and the 2.5 % and 97.5 % quantiles of the means of draws with replacement."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     n = len(values)
     # In batches: 10,000 draws of 1,000 questions at once would be 80 MB.

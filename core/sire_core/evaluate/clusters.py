@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.text import count_tokens
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.base import concurrency_of
+from sire_core.protocols import Prompt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,8 +119,6 @@ async def evaluate_clusters(
     method: str = "leiden",
 ) -> ClusterReport:
     """Cluster passages by their vectors, and by the vectors of their topics, as the trees do."""
-    import asyncio
-
     row = {document.id: i for i, document in enumerate(dataset.documents)}
     supporting = [[row[doc_id] for doc_id in question.supporting] for question in dataset.questions]
     if not any(len(set(group)) > 1 for group in supporting):
@@ -141,8 +145,6 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from sire_core.algorithms.lexicon import FUNCTION_WORDS
-
     # The library's own list takes "mill", "fire" and "system" for function words.
     stop = sorted(word for word in FUNCTION_WORDS if word.isalpha() and len(word) > 1)
     vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words=stop, token_pattern=_WORD)
@@ -161,12 +163,6 @@ def tfidf_topics(texts: Sequence[str], words: int = 5) -> list[str]:
 
 async def model_topics(dataset: DataSet, model: LanguageModel, progress: Progress | None = None) -> list[str]:
     """The topic of every passage in a model's words, one call each; empty where it fails, with a warning."""
-    from functools import partial
-
-    from sire_core.algorithms.worker_pool import map_all
-    from sire_core.errors import ModelError
-    from sire_core.protocols import Prompt
-
     texts = list(dataset.texts.values())
 
     async def one(number: int) -> str:
@@ -184,12 +180,9 @@ async def _clustered(
     embedder: Embedder, texts: Sequence[str], passages: Sequence[str], seed: int, method: str
 ) -> Clusters:
     """Clusters of passages by the vectors of what is given for them; the token limit counts the passages."""
-    import asyncio
-
     import numpy as np
 
     from sire_core.algorithms.neighbors import unit_rows
-    from sire_core.algorithms.text import count_tokens
     from sire_core.trees.clustering import clusters_within_limit
 
     vectors = unit_rows(np.asarray(await embedder.embed(texts, "document"), dtype=np.float32))

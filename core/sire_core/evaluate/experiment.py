@@ -20,21 +20,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.pluralize import count
+from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
+from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.rows import BASELINES, Setup
 from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.index import Index
+from sire_core.models.embedders import resolve_embedder
+from sire_core.models.sync import run_sync
+from sire_core.models.usage import UsageReport
 from sire_core.progress import progress_of
+from sire_core.recipes.published import Ablation, ablations_of, presets_of, published_of
+from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
+from sire_core.storage.manifest import Manifest
 
 if TYPE_CHECKING:
     from sire_core.evaluate.answer_eval import AnsweredQuestion
     from sire_core.evaluate.datasets import DataSet
     from sire_core.evaluate.rows import EvalRow
-    from sire_core.index import Index
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Progress, Recipe, WrapModel
-    from sire_core.recipes.published import Ablation
     from sire_core.search.view import PoolView
-    from sire_core.storage.manifest import Manifest
 
 
 _TEMPORARY = "sire-eval-"
@@ -116,8 +123,6 @@ class Experiment:
 
     def run(self) -> list[EvalRow]:
         """See `arun`."""
-        from sire_core.models.sync import run_sync
-
         return run_sync(self.arun())
 
     async def arun(self) -> list[EvalRow]:
@@ -132,8 +137,6 @@ class Experiment:
 
 
 async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
-    from sire_core.evaluate.bootstrap import with_spread
-
     if experiment.ablations or experiment.index is not None:
         raise ConfigurationError("repeats is for recipes that are built, not for ablations or an index.")
     runs: list[list[EvalRow]] = []
@@ -152,8 +155,6 @@ async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
 
 async def _run_builds(experiment: Experiment) -> list[EvalRow]:
     """Build and ask every planned row."""
-    from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_tper
-
     plan = plan_rows(
         experiment.recipes,
         experiment.settings,
@@ -184,10 +185,6 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
 
 async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
     """Ask a copy of an index: the baselines need the recipe `flat`, which may be missing and costs nothing."""
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.evaluate.bootstrap import with_intervals
-    from sire_core.index import Index
-
     if experiment.ablations:
         raise ConfigurationError("An index is only read: leave ablations out.")
     manifest = _manifest(path)
@@ -205,9 +202,6 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
 
 
 def _open(experiment: Experiment, recipe: Recipe | str, folder: Path, progress: Progress | None = None) -> Index:
-    from sire_core.corpus.chunker import SentenceChunker
-    from sire_core.index import Index
-
     chunker: SentenceChunker | str | None = "sentences" if experiment.dataset.whole else None
     if experiment.chunk_tokens is not None:
         chunker = SentenceChunker(experiment.chunk_tokens, overlap_tokens=experiment.chunk_tokens // 8)  # as 64 of 512
@@ -228,8 +222,6 @@ def _open(experiment: Experiment, recipe: Recipe | str, folder: Path, progress: 
 
 
 async def _build(experiment: Experiment, row: PlannedRow, folder: Path) -> Setup:
-    from sire_core.models.usage import UsageReport
-
     name = _name(row.recipe)
     with _open(experiment, row.recipe, folder, progress_of(experiment.progress)) as index:
         start = time.perf_counter()
@@ -259,7 +251,6 @@ async def _build(experiment: Experiment, row: PlannedRow, folder: Path) -> Setup
 async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Path) -> EvalRow:
     """Ask a recipe that is built the questions, and have them answered where the configuration says so."""
     from sire_core.evaluate.answer_eval import answer_scores
-    from sire_core.evaluate.retrieval import evidence_match
     from sire_core.models.usage_meter import UsageMeter, with_meter
 
     config, progress = _config_of(experiment, row), progress_of(experiment.progress)
@@ -368,9 +359,6 @@ def plan_rows(
     log: Callable[[str], None] = _logger.warning,
 ) -> list[PlannedRow]:
     """Decide on every row before the first is built."""
-    from sire_core.recipes.published import published_of
-    from sire_core.recipes.registry import recipe_by_name, split_settings
-
     own = split_settings([name for name in recipes if isinstance(name, str)], settings)
     made_recipes = {name: recipe_by_name(name, **settings_of_recipe) for name, settings_of_recipe in own.items()}
     if ablations:
@@ -388,8 +376,6 @@ def plan_rows(
 def _plan_ablations(
     recipes: Sequence[str], settings: Mapping[str, Any], log: Callable[[str], None]
 ) -> list[PlannedRow]:
-    from sire_core.recipes.published import Ablation, ablations_of, published_of
-
     def plan(name: str, ablation: Ablation) -> PlannedRow | None:
         try:
             return replace(_plan_ablation(ablation, settings), k=published_of(name).context)
@@ -405,9 +391,6 @@ def _plan_ablations(
 
 def _plan_ablation(ablation: Ablation, settings: Mapping[str, Any]) -> PlannedRow:
     """A paper's row beside the given settings; an error where they do not go together."""
-    from sire_core.recipes.published import presets_of
-    from sire_core.recipes.registry import recipe_by_name, recipe_with
-
     known = recipe_by_name(ablation.recipe).config
     others = {key: value for key, value in settings.items() if key in known and key not in ablation.settings}
     if others.get("preset") not in presets_of(ablation.recipe):
@@ -427,8 +410,6 @@ def _plan_of_index(
     baselines: Sequence[str],
 ) -> list[PlannedRow]:
     """Rows of recipes that an index holds; none named means all but `flat`, which is a baseline."""
-    from sire_core.recipes.registry import recipe_by_name, recipe_with, split_settings
-
     recipe_names = list(dict.fromkeys(built.name for built in manifest.recipes))
     missing = [_name(recipe) for recipe in recipes if _name(recipe) not in recipe_names]
     if missing:
@@ -457,8 +438,6 @@ def _name(recipe: Recipe | str) -> str:
 
 def _changed(recipe: Recipe) -> dict[str, Any]:
     """Settings of a recipe that are not the defaults of its name."""
-    from sire_core.recipes.registry import factory_of
-
     make = factory_of(recipe.name)
     defaults = make().config if make else {}
     return {key: value for key, value in recipe.config.items() if key not in defaults or defaults[key] != value}
@@ -504,8 +483,6 @@ async def _analysis(
 
 def _embedder(embedder: Embedder | str | None, folder: Path) -> Embedder:
     """The embedder that is given, else the one that the folder was built with, else the default."""
-    from sire_core.models.embedders import resolve_embedder
-
     return resolve_embedder(embedder or _manifest(folder).embedder_spec or None)
 
 
@@ -513,7 +490,6 @@ def _manifest(folder: Path) -> Manifest:
     """The manifest of a folder; an empty one when there is no index."""
     from sire_core.storage.folder import Folder
     from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.manifest import Manifest
 
     if not Folder(folder).exists():
         return Manifest()

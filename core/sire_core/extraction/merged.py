@@ -7,6 +7,7 @@ the names and asked for facts and relations alone: one call of a third of the le
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -59,8 +60,6 @@ class MergedExtractor:
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield the model's records, each merged with that of the rules."""
-        import asyncio
-
         by_hash = {item.chunk.hash: item.chunk for item in chunks}
         async with aclosing(self.asked.extract(chunks)) as batches:  # type: ignore[type-var] # it is an async generator
             async for batch in batches:

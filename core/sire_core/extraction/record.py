@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -329,8 +330,6 @@ class RecordedExtractor:
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; failed ones for documents that are not in the file."""
-        import asyncio
-
         for start in range(0, len(chunks), _BATCH):
             batch = [item.chunk for item in chunks[start : start + _BATCH]]
             yield await asyncio.to_thread(self.records, batch)

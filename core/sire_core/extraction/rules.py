@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
@@ -244,8 +245,6 @@ class RulesExtractor:
 
     async def extract(self, chunks: Sequence[ChunkInContext]) -> AsyncIterator[Sequence[ExtractionRecord]]:
         """Yield one record per chunk, 256 at a time; the work runs in a thread."""
-        import asyncio
-
         for start in range(0, len(chunks), _BATCH):
             batch = [item.chunk for item in chunks[start : start + _BATCH]]
             yield await asyncio.to_thread(self.records, batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
@@ -9,12 +10,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import BuildError
+from sire_core.extraction.titles import (
+    PassageTexts,
+    TitleIndex,
+    TitleLinker,
+    changed_surface_forms,
+    first_word,
+    title_of,
+    touched_records,
+    words_of_records,
+)
 from sire_core.protocols import ChunkInContext
 from sire_core.types import Failure
 
 if TYPE_CHECKING:
     from sire_core.corpus.stored_corpus import CorpusUpdate
-    from sire_core.extraction.titles import TitleLinker
     from sire_core.protocols import Extractor, Progress, Runner
     from sire_core.types import Chunk, ExtractionRecord
 
@@ -88,7 +98,6 @@ async def _batches(
 
 def _extracted(extractor: Extractor, part: Sequence[ChunkInContext]) -> list[ExtractionRecord]:
     """Records of a part, on a worker."""
-    import asyncio
 
     async def all_of_them() -> list[ExtractionRecord]:
         return [record async for batch in extractor.extract(part) for record in batch]
@@ -122,8 +131,6 @@ class RecordReader:
         self, records: Mapping[str, ExtractionRecord], wanted: Sequence[Chunk]
     ) -> Mapping[str, ExtractionRecord]:
         """Link titles: all of them for many records, those within reach for a few."""
-        from sire_core.extraction.titles import TitleIndex, TitleLinker, words_of_records
-
         self._asked += len(wanted)
         corpus = self._update.after
         if self._asked > len(corpus.chunks) // 32 or not self._update.before.chunks:
@@ -133,8 +140,6 @@ class RecordReader:
 
     @cached_property
     def _linker(self) -> TitleLinker:
-        from sire_core.extraction.titles import TitleLinker, title_of
-
         return TitleLinker(list(map(title_of, self._update.after.chunks)))
 
 
@@ -143,15 +148,6 @@ def chunks_with_stale_links(update: CorpusUpdate, extractor: Extractor, store: R
     before, after = update.before, update.after
     if not extractor.links_titles or not before.chunks:  # none is old
         return frozenset()
-    from sire_core.extraction.titles import (
-        PassageTexts,
-        TitleIndex,
-        changed_surface_forms,
-        first_word,
-        title_of,
-        touched_records,
-    )
-
     was, now = update.following(TitleIndex)
     touched = {title_of(chunk) for chunk in (*update.old_chunks, *update.new_chunks)}
     words = {first_word(title) for title in touched if (title in was.chunks) != (title in now.chunks)}

@@ -17,6 +17,10 @@ import numpy as np
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.embedding import check_vectors
+from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_embedder
+from sire_core.models.precomputed import PrecomputedEmbedder
+from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
 from sire_core.models.sync import run_sync
 from sire_core.settings import is_elsewhere, is_from_folder
 
@@ -72,12 +76,8 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
 
 def _by_name(spec: str) -> Embedder:
     if spec == "lexical":
-        from sire_core.models.lexical_embedder import LexicalEmbedder
-
         return LexicalEmbedder()
     if spec == "semantic":
-        from sire_core.models.onnx_embedder import semantic_embedder
-
         return semantic_embedder()
     theirs = is_from_folder(spec)
     form, _, rest = spec.partition(":")
@@ -96,19 +96,13 @@ def _by_name(spec: str) -> Embedder:
 def _named(form: str, rest: str, theirs: bool) -> Embedder:
     """Create an embedder from the rest of a spec; `theirs` where only an index folder names it."""
     if form == "onnx":
-        from sire_core.models.onnx_embedder import OnnxEmbedder
-
         return OnnxEmbedder.from_spec(rest, careful=theirs)
     if form == "openai":
         from sire_core.models.openai.embedder import OpenAIEmbedder
 
         return OpenAIEmbedder(rest)
     if form == "file":
-        from sire_core.models.precomputed import PrecomputedEmbedder
-
         return PrecomputedEmbedder(rest)
-    from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
-
     name, mark, prompt = rest.partition("?query_prompt=")
     return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None, careful=theirs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import threading
 import weakref
@@ -267,7 +268,6 @@ def _smaller(piece: range, error: Exception) -> list[range]:
 
 def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:
     """Vectors of a part, wherever this runs."""
-    import asyncio
 
     async def all_of_them() -> FloatArray:
         return await embedder.embed(texts, "document")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,8 +123,6 @@ class PrecomputedEmbedder:
 
 
 def _read(path: Path) -> tuple[NDArray[np.bytes_], FloatArray, str]:
-    import zipfile
-
     try:
         # Without pickle: arrays of objects are refused, so reading a file runs nothing.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

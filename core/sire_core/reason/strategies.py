@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError
+from sire_core.models.sync import run_sync
 from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.runner import HITS, ReasoningOptions, Run, Strategy, run_strategy
 from sire_core.reason.self_ask import SelfAskConfig, self_ask
@@ -86,7 +87,6 @@ async def collect(steps: AsyncIterator[ReasoningStep]) -> Trace:
 
 def iterate_sync(steps: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Iterate over an async generator from sync code; leaving the loop early closes the generator."""
-    from sire_core.models.sync import run_sync
 
     async def following() -> tuple[T, ...]:
         try:

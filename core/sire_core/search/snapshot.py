@@ -15,7 +15,9 @@ import numpy as np
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.errors import QueryError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions
+from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns, passage_hits
+from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.validity import current_first, latest_versions
 from sire_core.telemetry import TraceSpan, records_content, start
@@ -252,8 +254,6 @@ class SearchSnapshot:
     @property
     def lexical(self) -> bool:
         """Whether the recipe ranks by words alone."""
-        from sire_core.search.rankers.lexical import Lexical
-
         return isinstance(self.recipe.ranker, Lexical)
 
     @property
@@ -340,8 +340,6 @@ class SearchSnapshot:
             QueryError: Empty question or k below one.
             ConfigurationError: `returns` is neither "passages" nor "units".
         """
-        from sire_core.models.sync import run_sync
-
         return run_sync(self.asearch(query, k, returns=returns))
 
     async def asearch(self, query: str, k: int = 10, *, returns: str = "passages") -> list[Hit]:

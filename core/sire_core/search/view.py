@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +17,8 @@ from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.filters.conditions import DOCUMENT_KEYS, FIELDS, PASSAGE_KEYS, TITLE, conditions, passes
-from sire_core.search.vectors.sq_index import sq_pays
+from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities, sq_pays
+from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
 from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
@@ -424,21 +426,15 @@ class PoolView(DerivedCache):
     async def cosines(self, query: str, question: FloatArray, where: Filter | None = None) -> FloatArray:
         """Similarity of a question with every unit, `[size]`: exact cosines, or what the user's store makes of them."""
         if self._vectors is not None and self.size:
-            from sire_core.search.vectors.vector_store import store_scores
-
             return await store_scores(self._vectors, query, question, self, where)
         if self._questions.get(query) is question:
             return await self._cosines_of_all(query)
         if self.matrix.size > _INLINE:
-            import asyncio
-
             return np.asarray(await asyncio.to_thread(np.dot, self.matrix, question), dtype=np.float32)
         return np.asarray(np.dot(self.matrix, question) if self.size else np.zeros(0), dtype=np.float32)
 
     async def similarities(self, query: str, question: FloatArray, where: Filter | None = None) -> Similarities:
         """As `cosines`, but those of a large pool are computed as far as they are read. For one question only."""
-        from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilarities
-
         alone = self._questions.get(query) is not question
         if where is None and alone and self.scans and sq_pays(*self.matrix.shape):
             return ReadSimilarities(self, question)
@@ -446,8 +442,6 @@ class PoolView(DerivedCache):
 
     async def _cosines_of_all(self, query: str) -> FloatArray:
         """Of a question that is asked with others: the product is made for the first of them, if any wants it."""
-        import asyncio
-
         if not self._cosines:
             questions = np.stack(list(self._questions.values()))
             product = await asyncio.to_thread(np.dot, questions, self.matrix.T)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.transport_security import TransportSecuritySettings
+
 from sire_core.algorithms.text import clean_value
 from sire_core.errors import SireError
 from sire_core.serve.page.server import listen
@@ -156,8 +158,6 @@ async def serve_http(
 def _app(server: Server, host: str, allowed_hosts: Sequence[str]) -> Any:
     """The application, with a check of hosts and origins."""
     if allowed_hosts:
-        from mcp.server.transport_security import TransportSecuritySettings
-
         names = [f"{name}{port}" for name in allowed_hosts for port in ("", ":*")]
         origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
         security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins)

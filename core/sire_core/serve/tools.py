@@ -13,8 +13,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from sire_core.algorithms.pluralize import count, shorten
 from sire_core.algorithms.text import clean_value
+from sire_core.corpus.chunker import SentenceChunker, joined
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.models.usage import limits_of
+from sire_core.reason import PassageSource, extract_answer, reason, settings_of
+from sire_core.reason.calls import ReasoningLimits
+from sire_core.reason.steps import Answer
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,
@@ -35,8 +39,7 @@ if TYPE_CHECKING:
     from sire_core import filters
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
-    from sire_core.reason.calls import ReasoningLimits
-    from sire_core.reason.steps import Answer, ReasoningStep
+    from sire_core.reason.steps import ReasoningStep
     from sire_core.types import Document, Unit
 
 Tell = Callable[[str], Awaitable[None]]
@@ -44,9 +47,6 @@ Tell = Callable[[str], Awaitable[None]]
 
 _USUAL = 10
 """Default number of hits."""
-
-_KEYS = 30
-"""Maximum metadata keys in the instructions."""
 
 _OUTLINE = 200
 """Maximum passages in an outline."""
@@ -269,8 +269,6 @@ class IndexTools:
         limits: ReasoningLimits | Mapping[str, Any] | None = None,
         cite_key: str = "",
     ) -> None:
-        from sire_core.reason.calls import ReasoningLimits
-
         self._index = index
         self._model = language_model
         self._limits = limits_of(limits, ReasoningLimits)
@@ -378,9 +376,6 @@ class IndexTools:
 
     async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
         query = read_arguments(AskArguments, arguments)
-        from sire_core.reason import PassageSource, extract_answer, reason, settings_of
-        from sire_core.reason.steps import Answer
-
         settings = settings_of(query.via, query.flavor)
         run = reason(
             query.via if self._model else "single",
@@ -411,8 +406,6 @@ class IndexTools:
         )
 
     async def _fetch(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:  # noqa: ARG002 - as above
-        from sire_core.corpus.chunker import SentenceChunker, joined
-
         query = read_arguments(FetchArguments, arguments)
         documents = self._index.documents([query.doc_id]) or self._cited_as(query.doc_id)
         if not documents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -300,8 +301,6 @@ def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step; whether the system can."""
     if sys.platform != "linux":
         return False
-    import ctypes
-
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     paths = os.fsencode(one), os.fsencode(other)
     return rename is not None and rename(_CURRENT_FOLDER, paths[0], _CURRENT_FOLDER, paths[1], _SWAP) == 0

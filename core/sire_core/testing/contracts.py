@@ -19,13 +19,15 @@ from typing import Any
 from sire_core.algorithms.text import tokenize
 from sire_core.data import demo_documents
 from sire_core.errors import QueryError
+from sire_core.extraction.rules import RulesExtractor
 from sire_core.index import Index
 from sire_core.knowledge import KEYWORD, MENTIONS
 from sire_core.protocols import Recipe
+from sire_core.recipes import REGISTRY
 from sire_core.recipes.smart.select import BESIDE
 from sire_core.storage.index_files import IndexFiles
 from sire_core.storage.store import CORPUS
-from sire_core.testing.doubles import HashEmbedder, PlainExtractor
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.types import Chunk, Document, Edge, Hit, Unit, UnitKind
 
 
@@ -95,8 +97,6 @@ _VERBATIM = (UnitKind.SIM_SUMMARY, UnitKind.REL_SUMMARY, UnitKind.AGGREGATE, Uni
 
 def check_description(make: RecipeFactory) -> None:
     """The recipe says what it builds, and its config makes it again."""
-    from sire_core.recipes import REGISTRY
-
     recipe = make()
     assert recipe.name in recipe.describe()
     assert recipe.summary
@@ -217,9 +217,6 @@ def index_for(make: RecipeFactory, path: Path | None = None, **settings: Any) ->
 
 def check_filters(make: RecipeFactory) -> None:
     """Nothing of another tenant is in the hits, in their paths, in the explanation or in a prompt."""
-    from sire_core.extraction.rules import RulesExtractor
-    from sire_core.testing.doubles import ScriptedModel
-
     with tempfile.TemporaryDirectory() as place:
         for number, extractor in enumerate((PlainExtractor(), RulesExtractor())):
             path = Path(place, str(number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,8 +48,6 @@ class Lexical:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
-        import asyncio
-
         scores = await asyncio.to_thread(self.scores, query, view)
 
         def explain(position: int) -> tuple[PathStep, ...]:
@@ -138,8 +137,6 @@ class TfIdf:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:  # noqa: ARG002 - every unit gets a score anyway
         """Rank the units that pass the filter. Units that share no word with the question come last, by position."""
-        import asyncio
-
         if not view.size:
             return ScoredRanking(np.zeros(0, dtype=np.float32), None, lambda _: ())
         words, rows = await asyncio.to_thread(view.derived, "tf-idf", lambda: _tf_idf(view))

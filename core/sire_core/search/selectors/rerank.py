@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -158,8 +159,6 @@ class CrossEncoderRerank:
 
     async def select(self, query: str, ranking: Ranking, k: int, view: View) -> Ranking:  # noqa: ARG002 - what the model reads does not depend on k
         """Score the head in a worker thread; equal scores keep their order."""
-        import asyncio
-
         refuse_untrusted("cross_encoder", self.model)
         positions, scores = await ranking.top(self.pool)
         if len(positions) < 2:

@@ -5,6 +5,7 @@ Large pools are searched through small codes of faiss; what these find is ranked
 
 from __future__ import annotations
 
+import asyncio
 import os
 import weakref
 from dataclasses import dataclass
@@ -110,8 +111,6 @@ class PQRanking:
                 self._exact = await self._scan()
             return await self._exact.top(n)
         if self._first is None:
-            import asyncio
-
             self._first = await asyncio.to_thread(self._codes.best, self._question, _REACH)
         return self._first[0][:n], self._first[1][:n]
 
@@ -262,8 +261,6 @@ class Flat:
             return ScoredRanking(await view.cosines(query, question, where), allowed, explain)
 
         if allowed is None and view.scans and self._through_codes(matrix):
-            import asyncio
-
             codes = await asyncio.to_thread(view.derived, "coded rows", lambda: PQIndex(view))
             return PQRanking(codes, question, scan, explain)
         if allowed is None and view.scans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -101,8 +102,6 @@ async def store_scores(
         view: The pool.
         where: The store is told, and asked for more until enough of what it lists passes.
     """
-    import asyncio
-
     allowed = view.allowed(where)
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
     if waits.all():
@@ -177,8 +176,6 @@ class VectorStoreRanker:
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
         """Rank the units that pass the filter."""
-        import asyncio
-
         if self.adds_waiting:
             waits = await asyncio.to_thread(view.waiting)  # before the store is asked: it may get them meanwhile
         else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sire_core.explore.query_result import QueryResult, query_result
+from sire_core.explore.why_not import find_passages, why_not
 
 if TYPE_CHECKING:
     from sire_core.explore.why_not import WhyNot
@@ -76,14 +77,10 @@ class Explorer:
 
     async def find(self, text: str) -> list[Unit]:
         """Find passages by words, for `why_not`."""
-        from sire_core.explore.why_not import find_passages
-
         return await find_passages(await self.snapshot(), text)
 
     async def why_not(self, query: ExplorerQuery, passage: str) -> WhyNot:
         """Why a passage is not among the hits."""
-        from sire_core.explore.why_not import why_not
-
         snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
         return await why_not(snapshot, query.question, passage, query.k)
 

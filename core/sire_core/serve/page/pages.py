@@ -23,6 +23,7 @@ from sire_core.explore.page import PAGE_STYLE, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
+from sire_core.reason import STRATEGIES
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import sufficiency
@@ -91,8 +92,6 @@ page_of = partial(ui.page, response_timeout=60.0)
 
 def reason_panel(explorer: Explorer) -> None:
     """Draw the panel of reasoning: its steps as they come; without a model the evidence."""
-    from sire_core.reason import STRATEGIES
-
     if explorer.model is None:
         ui.label("No language model was given (--llm): answers are sentences of the documents, word for word.")
     running: list[asyncio.Task[Any]] = []
