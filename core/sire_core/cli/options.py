@@ -169,17 +169,9 @@ def is_index(path: str | Path) -> bool:
 
 def manifest_of(folder: Path | None) -> Manifest:
     """The manifest of an index folder; an empty one when there is no index."""
-    from sire_core.storage.folder import Folder
-    from sire_core.storage.index_files import IndexFiles
-    from sire_core.storage.manifest import Manifest
+    from sire_core.storage.index_files import read_manifest
 
-    if folder is None or not Folder(folder).exists():
-        return Manifest()
-    files = IndexFiles(folder)
-    try:
-        return files.manifest()
-    finally:
-        files.close()
+    return read_manifest(folder)
 
 
 def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.pluralize import count
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError, ModelError, StorageError
 from sire_core.evaluate.bootstrap import mark_same, with_intervals, with_spread, with_tper
 from sire_core.evaluate.retrieval import evidence_match
 from sire_core.evaluate.rows import BASELINES, Setup
@@ -33,6 +33,8 @@ from sire_core.models.usage import UsageReport
 from sire_core.progress import progress_of
 from sire_core.recipes.published import Ablation, ablations_of, presets_of, published_of
 from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
+from sire_core.storage.folder import file_lock
+from sire_core.storage.index_files import IndexFiles, read_manifest
 from sire_core.storage.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -187,7 +189,7 @@ async def _run_existing(experiment: Experiment, path: Path) -> list[EvalRow]:
     """Ask a copy of an index: the baselines need the recipe `flat`, which may be missing and costs nothing."""
     if experiment.ablations:
         raise ConfigurationError("An index is only read: leave ablations out.")
-    manifest = _manifest(path)
+    manifest = read_manifest(path)
     plan = _plan_of_index(path, manifest, experiment.recipes, experiment.settings, experiment.baselines)
     with temporary_folder(None) as copy:
         with Index(path, embedder=experiment.embedder) as index:
@@ -483,25 +485,12 @@ async def _analysis(
 
 def _embedder(embedder: Embedder | str | None, folder: Path) -> Embedder:
     """The embedder that is given, else the one that the folder was built with, else the default."""
-    return resolve_embedder(embedder or _manifest(folder).embedder_spec or None)
-
-
-def _manifest(folder: Path) -> Manifest:
-    """The manifest of a folder; an empty one when there is no index."""
-    from sire_core.storage.folder import Folder
-    from sire_core.storage.index_files import IndexFiles
-
-    if not Folder(folder).exists():
-        return Manifest()
-    with closing(IndexFiles(folder)) as files:
-        return files.manifest()
+    return resolve_embedder(embedder or read_manifest(folder).embedder_spec or None)
 
 
 def _refuse_other_corpus(dataset: DataSet, folder: Path) -> None:
     """Refuse a folder with documents of another corpus: the build would remove them."""
-    from sire_core.storage.index_files import IndexFiles
-
-    if not _manifest(folder).generation:
+    if not read_manifest(folder).generation:
         return
     with closing(IndexFiles(folder)) as files:
         others = set(files.store.documents()) - {document.id for document in dataset.documents}
@@ -522,27 +511,14 @@ def temporary_folder(wanted: Path | None) -> Iterator[Path]:
     # An interrupted build may still be writing when the folder goes.
     with (
         tempfile.TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder,
-        _locked(Path(folder)),
+        file_lock(Path(folder), _LOCK),
     ):
         yield Path(folder) / "index"
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a temporary folder; the operating system frees it when the process dies."""
-    import sqlite3
-
-    with closing(sqlite3.connect(str(folder / _LOCK), timeout=0, isolation_level=None)) as connection:
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            raise OSError(f"{folder} is in use") from error
-        yield
-
-
 def _remove_left_behind(folder: Path) -> None:
     for lock in folder.glob(f"{_TEMPORARY}*/{_LOCK}"):
-        with suppress(OSError):
+        with suppress(OSError, StorageError):  # it is in use, or gone
             if time.time() - lock.stat().st_mtime > _JUST_MADE:
-                with _locked(lock.parent):
+                with file_lock(lock.parent, _LOCK):
                     shutil.rmtree(lock.parent, ignore_errors=True)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -290,6 +290,14 @@ class IndexFiles:
             noted = [known.at, *known.stamp]
             if noted != self.folder.verified():
                 self.folder.note_verified(noted)
+
+
+def read_manifest(folder: Path | None) -> Manifest:
+    """Return the manifest of an index folder; an empty one if there is no index."""
+    if folder is None or not Folder(folder).exists():
+        return Manifest()
+    with closing(IndexFiles(folder)) as files:
+        return files.manifest()
 
 
 def require_built(files: IndexFiles) -> None:
