@@ -48,8 +48,8 @@ from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumen
 from sire_core.filters import Condition, FilterGroup
 from sire_core.index import Index
 from sire_core.models.embedders import check_length
-from sire_core.models.prices import warn_of_first_cost
 from sire_core.models.sync import run_sync
+from sire_core.models.usage import warn_of_first_cost
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day
 from sire_core.types import to_uuid

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sire_core.build.estimate import Estimate
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.explore.query_result import QueryResult
-    from sire_core.models.prices import Price
-    from sire_core.models.usage import UsageLimits
+    from sire_core.models.usage import Price, UsageLimits
     from sire_core.progress import ProgressLike
     from sire_core.protocols import Embedder, Extractor, LanguageModel, Mirror, Recipe, Runner, UnitStore, WrapModel
     from sire_core.search.snapshot import SearchSnapshot

@@ -19,9 +19,8 @@ from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import missing_chunks
 from sire_core.models.answers import strict_json_schema
 from sire_core.models.base import ModelBase
-from sire_core.models.prices import CostRange, load_prices, price_of
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage import CostRange, estimate_tokens, load_prices, price_of
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.recipes.registry import recipe_as_built
 from sire_core.storage.manifest import Manifest
@@ -30,8 +29,7 @@ from sire_core.types import Document, Passage
 if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.extraction.model import ModelExtractor
-    from sire_core.models.prices import Price
-    from sire_core.models.usage import StageUsage
+    from sire_core.models.usage import Price, StageUsage
     from sire_core.protocols import ChunkInContext, Recipe
     from sire_core.storage.index_files import IndexFiles
     from sire_core.types import Chunk

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.corpus.changes import CorpusChange
     from sire_core.corpus.stored_corpus import StoredDocument
-    from sire_core.models.prices import Price
+    from sire_core.models.usage import Price
     from sire_core.protocols import Embedder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest

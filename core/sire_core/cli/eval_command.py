@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sire_core.evaluate.experiment import Experiment
     from sire_core.evaluate.rows import EvalRow
     from sire_core.evaluate.runner import EvalConfig
-    from sire_core.models.prices import Price
+    from sire_core.models.usage import Price
     from sire_core.protocols import LanguageModel, Progress
 
 

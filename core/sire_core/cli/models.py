@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.models.caching import AnswerStore
     from sire_core.models.openai.client import OpenAIChat
-    from sire_core.models.prices import Price
+    from sire_core.models.usage import Price
     from sire_core.models.usage_meter import UsageMeter
     from sire_core.protocols import LanguageModel, WrapModel
     from sire_core.reason.calls import ReasoningLimits
@@ -55,7 +55,7 @@ class ModelOptions:
 
     def price(self) -> Price | None:
         """The model's price, from a table of the user's or the packaged one; None if it is in neither."""
-        from sire_core.models.prices import load_prices, price_of
+        from sire_core.models.usage import load_prices, price_of
 
         if self.llm is None:
             return None
@@ -181,7 +181,7 @@ def find_price(llm: str, prices: Path | None) -> Price | None:
     """The model's price from a table of the user's; None without one, which means the packaged table."""
     if prices is None:
         return None
-    from sire_core.models.prices import load_prices, price_of
+    from sire_core.models.usage import load_prices, price_of
 
     price = price_of(llm, load_prices(prices))
     if price is None:

@@ -25,8 +25,7 @@ from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.models.base import ModelBase
-from sire_core.models.prices import CostRange
-from sire_core.models.usage import estimate_tokens
+from sire_core.models.usage import CostRange, estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.reason import collect, reason

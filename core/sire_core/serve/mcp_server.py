@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.transport_security import TransportSecuritySettings
-
 from sire_core.algorithms.text import clean_value
 from sire_core.errors import SireError
 from sire_core.serve.page.server import listen
@@ -20,6 +18,7 @@ try:
     from mcp import types
     from mcp.server import Server
     from mcp.server.stdio import stdio_server
+    from mcp.server.transport_security import TransportSecuritySettings
 
     types.CallToolResult.model_fields["is_error"]  # version 1 spelled it otherwise
 except (ModuleNotFoundError, KeyError) as error:

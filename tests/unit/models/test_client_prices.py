@@ -7,7 +7,7 @@ import pytest
 from sire_core.build.estimate import estimate_extraction
 from sire_core.errors import ConfigurationError
 from sire_core.extraction.model import ModelExtractor
-from sire_core.models.prices import CostRange, Price, load_prices, price_of
+from sire_core.models.usage import CostRange, Price, load_prices, price_of
 from sire_core.protocols import ChunkInContext
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Chunk
