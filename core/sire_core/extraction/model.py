@@ -237,9 +237,13 @@ class Way:
 
     name: str  # In fingerprints of records
     calls: int  # Per passage, or per document
-    first: Callable[[ExtractionPrompts, Sequence[ChunkInContext]], Prompt]  # Its first prompt
+    first: str  # Its first prompt: a field of `ExtractionPrompts`
     ask: Ask  # All of its calls
     whole: bool = False  # Whether the passages of a document are asked about together
+
+    def prompt(self, prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+        """The first prompt about some passages."""
+        return Prompt(getattr(prompts, self.first), document_data(items) if self.whole else passage_data(items[0]))
 
 
 async def _sirerag(
@@ -247,7 +251,7 @@ async def _sirerag(
 ) -> Sequence[NativeAnswer]:
     """Rewrite, entities, facts (SiReRAG section 4.2)."""
     (item,) = items
-    passage = (await model.complete(_rewrite(prompts, items), max_tokens=room)).text.strip()
+    passage = (await model.complete(Prompt(prompts.rewrite, passage_data(items[0])), max_tokens=room)).text.strip()
     data = passage_data(item, passage=passage)
     named_entities = await model.complete(Prompt(prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
     entities: list[EntityAnswer] = named_entities.parsed.entities
@@ -261,7 +265,7 @@ async def _msrag(
 ) -> Sequence[NativeAnswer]:
     """Names, triples, aliases (MS-RAG section 3.2, appendix N)."""
     (item,) = items
-    reply = await model.complete(_names(prompts, items), schema=NamesAnswer, max_tokens=room)
+    reply = await model.complete(Prompt(prompts.names, passage_data(items[0])), schema=NamesAnswer, max_tokens=room)
     names = _distinct(reply.parsed.names)
     data = passage_data(item, entities=tuple(names.values()))
     stated = await model.complete(Prompt(prompts.triples, data), schema=TriplesAnswer, max_tokens=room)
@@ -280,7 +284,7 @@ async def _smart(
 ) -> Sequence[NativeAnswer]:
     """Typed entities with descriptions, then relations with strengths (SMART algorithm 2, table 6)."""
     (item,) = items
-    reply = await model.complete(_typed(prompts, items), schema=EntitiesAnswer, max_tokens=room)
+    reply = await model.complete(Prompt(prompts.typed, passage_data(items[0])), schema=EntitiesAnswer, max_tokens=room)
     entities: list[EntityAnswer] = reply.parsed.entities
     if len(entities) < 2:
         return [NativeAnswer(entities, _stated(item, entities, ()))]
@@ -307,7 +311,9 @@ async def _iier(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
 ) -> Sequence[NativeAnswer]:
     """Five keywords (IIER section 3.1)."""
-    answer = await model.complete(_keywords(prompts, items), schema=KeywordsAnswer, max_tokens=room)
+    answer = await model.complete(
+        Prompt(prompts.keywords, passage_data(items[0])), schema=KeywordsAnswer, max_tokens=room
+    )
     return [NativeAnswer(keywords=answer.parsed.keywords)]
 
 
@@ -315,7 +321,9 @@ async def _indexrag(
     model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
 ) -> Sequence[NativeAnswer]:
     """Statements of a document as question-answer pairs, and its entities (IndexRAG section 3.2.1)."""
-    answer = await model.complete(_document(prompts, items), schema=DocumentAnswer, max_tokens=room)
+    answer = await model.complete(
+        Prompt(prompts.document, document_data(items)), schema=DocumentAnswer, max_tokens=room
+    )
     names = _distinct(answer.parsed.entities)
     entities = [EntityAnswer(id=f"n{number}", name=name) for number, name in enumerate(names.values(), 1)]
     stated: list[list[FactAnswer]] = [[] for _ in items]
@@ -339,32 +347,12 @@ async def _indexrag(
     ]
 
 
-def _rewrite(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
-    return Prompt(prompts.rewrite, passage_data(items[0]))
-
-
-def _names(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
-    return Prompt(prompts.names, passage_data(items[0]))
-
-
-def _typed(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
-    return Prompt(prompts.typed, passage_data(items[0]))
-
-
-def _keywords(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
-    return Prompt(prompts.keywords, passage_data(items[0]))
-
-
-def _document(prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
-    return Prompt(prompts.document, document_data(items))
-
-
 NATIVE: Mapping[str, Way] = {
-    "rewrite": Way("native", 3, _rewrite, _sirerag),
-    "triples": Way("native-msrag", 3, _names, _msrag),
-    "strengths": Way("native-smart", 2, _typed, _smart),
-    "keywords": Way("native-iier", 1, _keywords, _iier),
-    "questions": Way("native-indexrag", 1, _document, _indexrag, whole=True),
+    "rewrite": Way("native", 3, "rewrite", _sirerag),
+    "triples": Way("native-msrag", 3, "names", _msrag),
+    "strengths": Way("native-smart", 2, "typed", _smart),
+    "keywords": Way("native-iier", 1, "keywords", _iier),
+    "questions": Way("native-indexrag", 1, "document", _indexrag, whole=True),
 }
 """Prompts of papers, by the name in `Recipe.native`."""
 
@@ -486,7 +474,7 @@ class ModelExtractor:
             names = tuple(entity.name for entity in self._given(item.chunk))[:_MOST_NAMES]
             return Prompt(self._prompts.facts, passage_data(_bounded(item), entities=names))
         if self._way is not None:
-            return self._way.first(self._prompts, [_bounded(item), *others])
+            return self._way.prompt(self._prompts, [_bounded(item), *others])
         return Prompt(self._prompts.joint, passage_data(_bounded(item)))
 
     def answer_room(self, item: ChunkInContext, *others: ChunkInContext) -> int:

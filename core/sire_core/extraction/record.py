@@ -37,19 +37,15 @@ def to_json(record: ExtractionRecord) -> str:
         "model": record.model,
         "prompt": record.prompt,
         "status": record.status,
+        **_given(
+            entities=[_entity_out(entity) for entity in record.entities],
+            facts=[_fact_out(fact) for fact in record.facts],
+            keywords=record.keywords,
+            topic=record.topic,
+            abstractiveness="" if record.abstractiveness == "low" else record.abstractiveness,
+            reason=record.reason,
+        ),
     }
-    if record.entities:
-        data["entities"] = [_entity_out(entity) for entity in record.entities]
-    if record.facts:
-        data["facts"] = [_fact_out(fact) for fact in record.facts]
-    if record.keywords:
-        data["keywords"] = list(record.keywords)
-    if record.topic:
-        data["topic"] = record.topic
-    if record.abstractiveness != "low":
-        data["abstractiveness"] = record.abstractiveness
-    if record.reason:
-        data["reason"] = record.reason
     text = _encode(data)
     try:
         text.encode("utf-8")
@@ -58,28 +54,24 @@ def to_json(record: ExtractionRecord) -> str:
     return text
 
 
+def _given(**values: Any) -> dict[str, Any]:
+    """The values that are not empty."""
+    return {name: value for name, value in values.items() if value}
+
+
 def _entity_out(entity: Entity) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": entity.id, "name": entity.name}
-    if entity.type:
-        data["type"] = entity.type
-    if entity.aliases:
-        data["aliases"] = list(entity.aliases)
-    if entity.description:
-        data["description"] = entity.description
-    return data
+    others = _given(type=entity.type, aliases=entity.aliases, description=entity.description)
+    return {"id": entity.id, "name": entity.name, **others}
 
 
 def _fact_out(fact: Fact) -> dict[str, Any]:
-    data: dict[str, Any] = {"id": fact.id, "text": fact.text}
-    if fact.entities:
-        data["entities"] = list(fact.entities)
-    if fact.question:
-        data["question"] = fact.question
-    if fact.answer != fact.text:
-        data["answer"] = fact.answer
-    if fact.triples:
-        data["triples"] = [_triple_out(triple) for triple in fact.triples]
-    return data
+    return {
+        "id": fact.id,
+        "text": fact.text,
+        **_given(entities=fact.entities, question=fact.question),
+        **({} if fact.answer == fact.text else {"answer": fact.answer}),
+        **_given(triples=[_triple_out(triple) for triple in fact.triples]),
+    }
 
 
 def _triple_out(triple: Triple) -> dict[str, Any]:
