@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from html.parser import HTMLParser
+from statistics import median
 
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
@@ -28,6 +29,8 @@ _LAYOUTS = frozenset(
 _TAGS = frozenset("div ul ol a section header p aside".split())
 HIDDEN_ROLES = ("navigation", "banner", "contentinfo", "search")
 _PART = re.compile(r"[_-]+")
+_LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
+"""Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
 _RANKS = {"main": 3, "article": 2, "h1": 1}
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
 _CODE_OR_COMMENT = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)|<!--")
@@ -317,11 +320,16 @@ class _Reader(LinearParser):
         self._code: list[str] | None = None
         self._row: list[str] | None = None
         self._rows = 0
+        self._header = self._columns = 0  # line of the header of the open table, and its width
         self._cells: set[str] = set()  # what the cells with text in this row are
         self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
         self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
+        self._level = 0  # of the last heading
+        # Of each open list of definitions the level of the heading above, and line and text of its terms.
+        self._definitions: list[tuple[int, list[tuple[int, str]]]] = []
+        self._term: int | None = None  # line behind which the open one begins
 
     def finished(self) -> tuple[str, str]:
         """Title and Markdown."""
@@ -395,6 +403,7 @@ class _Reader(LinearParser):
                 self._prefix = self._label() if tag == "li" else "#" * _HEADINGS[tag] + " "
         elif tag in _BLOCKS:
             self._break()
+            self._begin_definitions(tag)
         if tag in _STEP_BLOCKS and self._row is None:
             self._blocks.append((len(self._open), len(self._lines), len(self._links)))
 
@@ -458,6 +467,31 @@ class _Reader(LinearParser):
             self._prefix = ""  # an empty one marks nothing behind it
         elif tag in _BLOCKS:
             self._break()
+            self._end_definitions(tag)
+
+    def _begin_definitions(self, tag: str) -> None:
+        if tag == "dl":
+            self._definitions.append((self._level, []))
+        elif tag == "dt" and self._row is None:
+            self._term = len(self._lines)
+
+    def _end_definitions(self, tag: str) -> None:
+        """Terms of a list whose definitions are long are headings, as in the reference of a program's settings."""
+        if tag == "dt" and self._term is not None and self._definitions:
+            lines = [line for line in self._lines[self._term :] if line]
+            if len(lines) == 1 and len(lines[0]) <= _LONGEST_TERM:
+                self._definitions[-1][1].append((len(self._lines) - 1, lines[0]))
+            self._term = None
+        elif tag == "dl" and self._definitions:
+            level, terms = self._definitions.pop()
+            if self._definitions or len(terms) < _FEWEST_TERMS:
+                return
+            ends = [*(place for place, _ in terms[1:]), len(self._lines)]
+            spans = [self._lines[place + 1 : end] for (place, _), end in zip(terms, ends, strict=True)]
+            if median(sum(map(len, lines)) for lines in spans) >= _LONG_DEFINITION:
+                for place, text in terms:
+                    if self._lines[place : place + 1] == [text]:  # else it was links to other pages
+                        self._lines[place] = f"{'#' * min(level + 1, 6)} {text}"
 
     def handle_data(self, data: str) -> None:
         """Add text."""
@@ -510,6 +544,8 @@ class _Reader(LinearParser):
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")
             self._lines.append(self._prefix + text)
+            if self._prefix.startswith("#"):
+                self._level = len(self._prefix) - 1
             self._prefix = ""
 
     def _leave_out_steps(self, tag: str, first_line: int, first_link: int) -> None:
@@ -530,7 +566,12 @@ class _Reader(LinearParser):
             return
         line, rule = f"| {' | '.join(row)} |", f"|{' --- |' * len(row)}"
         if self._rows:
+            more = max(0, len(row) - self._columns)  # the header is as wide as the widest row
+            self._lines[self._header] += "  |" * more
+            self._lines[self._header + 1] += " --- |" * more
+            self._columns += more
             self._lines.append(line)
         else:  # Markdown has no table without a header: a first row of data is below an empty one
+            self._header, self._columns = len(self._lines) + 1, len(row)
             self._lines += ["", line, rule] if is_header else ["", f"|{'  |' * len(row)}", rule, line]
         self._rows += 1

@@ -35,6 +35,28 @@ THEMES = {
 }
 
 
+def test_terms_with_long_definitions_are_headings_and_others_are_not():
+    long = (
+        "The limit is counted for each client apart, and it is read again whenever the server is told to reload. " * 3
+    )
+    entries = "".join(f"<dt><b>limit_{n}</b> (default: {n})<dd>{long}<p>Since 2.{n}." for n in range(3))
+    page = read(f"<h1>Settings</h1><h2>Limits</h2><dl>{entries}</dl><h2>Words</h2><dl><dt>a<dd>one<dt>b<dd>two</dl>")
+    assert [line for line in page.split("\n") if line.startswith("#")] == [
+        "# Settings",
+        "## Limits",
+        "### limit_0 (default: 0)",
+        "### limit_1 (default: 1)",
+        "### limit_2 (default: 2)",
+        "## Words",
+    ]
+    assert page.count(" ".join(long.split())) == 3
+
+
+def test_a_table_is_as_wide_as_its_widest_row():
+    table = read("<table><tr><td>options</td></tr><tr><td>a</td><td>b</td><td>c</td></tr></table>")
+    assert table == "|  |  |  |\n| --- | --- | --- |\n| options |\n| a | b | c |"
+
+
 def test_a_link_without_text_before_any_text_is_nothing():
     assert read('<html><body><div><a href="#"></a></div><p>Some words.</p></body></html>') == "Some words."
 
