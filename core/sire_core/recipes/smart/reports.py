@@ -88,13 +88,19 @@ def _pick_statements(
 
 def central_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> str:
     """Join the names of the members with the largest weights, as the given statements' passages spell them."""
+    names = _spelled_names(weights, statements)
+    central = sorted(names, key=lambda vertex: -weights[vertex])[:_MAX_TITLE_NAMES]  # of equals who is named first
+    return ", ".join(dict.fromkeys(names[vertex] for vertex in central))
+
+
+def _spelled_names(weights: Mapping[int, float], statements: Iterable[NetworkStatement]) -> dict[int, str]:
+    """Return the first name of each weighted vertex that statements name."""
     names: dict[int, str] = {}
     for statement in statements:
         for vertex, name in statement.names.items():
             if vertex in weights:
                 names.setdefault(vertex, name)
-    central = sorted(names, key=lambda vertex: -weights[vertex])[:_MAX_TITLE_NAMES]  # of equals who is named first
-    return ", ".join(dict.fromkeys(names[vertex] for vertex in central))
+    return names
 
 
 def strongest(
@@ -102,58 +108,40 @@ def strongest(
 ) -> list[int]:
     """Choose the statements that say most about weighted vertices, within a length; in the order of choice."""
     rows = np.array(candidates, dtype=np.int64)
-    lengths, words = statements.tokens[rows].tolist(), statements.words[rows].tolist()
-    gains = _Gains(weights, statements, rows)
+    columns = statements.tokens[rows], statements.words[rows], statements.passages[rows]
+    lengths, words, passages = (column.tolist() for column in columns)
+    covered: set[int] = set()
+    quoted: set[int] = set()
     used_words: set[int] = set()
+
+    def members(at: int) -> list[int]:
+        return [vertex for vertex in statements.named(int(rows[at])) if vertex in weights]
+
+    def gain_of(at: int) -> float:
+        gain = sum((_SEEN_ENTITY if vertex in covered else 1.0) * weights[vertex] for vertex in members(at))
+        return round(gain * (_SEEN_PASSAGE if passages[at] in quoted else 1.0) * _SCALE) / _SCALE
+
+    sizes = statements.ends[rows + 1] - statements.ends[rows]
+    sums = _sums(weights, statements.vertices[ranges(statements.ends[rows], sizes)], sizes)
+    gains = -np.rint(sums * _SCALE) / _SCALE
+    order = np.argsort(gains, kind="stable")
+    pending = list(zip(gains[order].tolist(), order.tolist(), strict=True))
     chosen: list[int] = []
     budget = max_tokens
-    pending = gains.first()
     # What is chosen makes others worth less, never more: the first with an up-to-date gain is the best.
     while pending:
         known, best = heappop(pending)
         if words[best] in used_words or (chosen and lengths[best] > budget):
             continue
-        if (gain := -gains.of(best)) != known:
+        if (gain := -gain_of(best)) != known:
             heappush(pending, (gain, best))
             continue
-        gains.take(best)
+        covered.update(members(best))
+        quoted.add(passages[best])
         used_words.add(words[best])
         chosen.append(int(rows[best]))
         budget -= lengths[best]
     return chosen
-
-
-class _Gains:
-    """What each statement adds to those that were taken."""
-
-    def __init__(self, weights: Mapping[int, float], statements: Statements, rows: NDArray[np.int64]) -> None:
-        self._weights = weights
-        self._sizes = statements.ends[rows + 1] - statements.ends[rows]
-        self._vertices = statements.vertices[ranges(statements.ends[rows], self._sizes)]
-        self._ends = np.cumsum(self._sizes)
-        self._passages = statements.passages[rows]
-        self._covered: set[int] = set()
-        self._quoted: set[int] = set()
-
-    def first(self) -> list[tuple[float, int]]:
-        """Return a heap of (minus gain, statement) while none is taken."""
-        gains = -np.rint(_sums(self._weights, self._vertices, self._sizes) * _SCALE) / _SCALE
-        order = np.argsort(gains, kind="stable")
-        return list(zip(gains[order].tolist(), order.tolist(), strict=True))
-
-    def of(self, at: int) -> float:
-        """Return the gain of a statement now."""
-        gain = sum((_SEEN_ENTITY if v in self._covered else 1.0) * self._weights[v] for v in self._named_vertices(at))
-        return round(gain * (_SEEN_PASSAGE if int(self._passages[at]) in self._quoted else 1.0) * _SCALE) / _SCALE
-
-    def take(self, at: int) -> None:
-        """Take a statement."""
-        self._covered.update(self._named_vertices(at))
-        self._quoted.add(int(self._passages[at]))
-
-    def _named_vertices(self, at: int) -> list[int]:
-        vertices: list[int] = self._vertices[self._ends[at] - self._sizes[at] : self._ends[at]].tolist()
-        return [vertex for vertex in vertices if vertex in self._weights]
 
 
 def _sums(weights: Mapping[int, float], vertices: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -247,11 +235,7 @@ def _entities(
     budget: _TokenBudget,
 ) -> list[dict[str, str]]:
     """Return the entities that the shown statements name, by weight, with descriptions from shown passages."""
-    names: dict[int, str] = {}
-    for statement in stated:
-        for vertex, name in statement.names.items():
-            if vertex in node.relevance:
-                names.setdefault(vertex, name)
+    names = _spelled_names(node.relevance, stated)
     descriptions = network.descriptions(names)
     entries = []
     for vertex in sorted(names, key=lambda vertex: -node.relevance[vertex]):  # of equals who is named first

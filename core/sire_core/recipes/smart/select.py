@@ -84,8 +84,7 @@ class ReportSelector:
         used_trees = frozenset(trees.trees.values())
         if self.perspective:
             used_trees = await asyncio.to_thread(_trees_of_perspective, str(self.perspective), trees, view)
-        reports = _ReportChooser(await view.embed_query(query), ranking, view, trees, self, used_trees)
-        selected = _SelectedRanking(self, ranking, k, view, reports, len(used_trees))
+        selected = _SelectedRanking(self, ranking, k, view, trees, used_trees, await view.embed_query(query))
         await selected.top(k)
         return selected
 
@@ -102,38 +101,126 @@ def _trees_of_perspective(perspective: str, trees: ReportTrees, view: View) -> f
     return matching
 
 
-class _ReportChooser:
-    """Chooses among the reports above the hits seen so far."""
+class _SelectedRanking:
+    """Hits and reports as far as they were read; the order only grows."""
 
     def __init__(
         self,
-        question: FloatArray,
+        settings: ReportSelector,
         ranking: Ranking,
+        k: int,
         view: View,
         trees: ReportTrees,
-        settings: ReportSelector,
         used_trees: frozenset[str],
+        question: FloatArray,
     ) -> None:
-        self._question = question
+        self._settings = settings
         self._ranking = ranking
+        self._k = k
         self._view = view
         self._trees = trees
-        self._overlap = settings.overlap
-        self._tokens_left = settings.cap_tokens
         self._used_trees = used_trees
-        self._entities: dict[int, None] = {}
+        self._question = question
+        self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
+        self._order: list[int] = []
+        self._scores: list[float] = []
+        self._passages: list[tuple[int, float]] = []
+        self._read_limit = 2 * max(k, 4)
+        self._hits = 0
+        self._block, *self._later_blocks = _BLOCKS
+        self._hits_left = self._block[0]
+        self._leftover: set[int] = set()
+        self._reports_after: dict[int, list[int]] = {}
+        self._ended = False
+        self._tokens_left = settings.cap_tokens
+        self._entities: dict[int, None] = {}  # that the hits so far name
         self._per_tree: Counter[str] = Counter()
         self._texts: set[str] = set()
-        self.notes: dict[int, PathStep] = {}
+        self._notes: dict[int, PathStep] = {}  # by chosen report
 
-    def add_hit(self, position: int) -> None:
-        """Count the entities that a hit names from now on."""
-        self._entities.update(dict.fromkeys(self._trees.named(position)))
+    @property
+    def of_passages(self) -> Ranking:
+        """The ranking for a search of passages."""
+        return self if self._settings.bring else _WithoutReports(self)
 
-    def choose(self, max_reports: int, per_tree: int | None) -> list[int]:
+    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
+        """Return the best `n` positions, and all reports with `cap=None`; a report has its hit's score."""
+        while len(self._order) < self._context_size(n) and not self._ended:
+            await self._grow()
+        end = self._context_size(n)
+        return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
+
+    def scores_at(self, positions: IntArray) -> FloatArray:
+        """Return the ranker's scores."""
+        return self._ranking.scores_at(positions)
+
+    def path(self, position: int) -> tuple[PathStep, ...]:
+        """Explain why the ranker chose a hit, or which entities a report was chosen for."""
+        if position in self._notes:
+            return (self._notes[position],)
+        steps = self._ranking.path(position)
+        if position in self._leftover:
+            return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
+        return steps
+
+    async def hits(self, n: int) -> list[tuple[int, float]]:
+        """Return the best `n` units that are no reports."""
+        while self._hits < n and not self._ended:
+            await self._grow()
+        return self._passages[: min(n, self._hits)]
+
+    def beside(self, hit: int) -> tuple[PathStep, ...]:
+        """Return one step per report behind a hit."""
+        reports = self._reports_after.get(hit, [])
+        ids = [unit.id for unit in self._view.units(reports)]
+        return tuple(PathStep(BESIDE, (report,), self._notes[at].note) for report, at in zip(ids, reports, strict=True))
+
+    def _context_size(self, n: int) -> int:
+        return n + len(self._notes) if self._settings.cap is None else n
+
+    async def _grow(self) -> None:
+        """Add the next hit, and the reports that follow it."""
+        hit = await self._next_hit()
+        if hit is None:
+            await self._end()
+            return
+        self._order.append(hit[0])
+        self._scores.append(hit[1])
+        self._entities.update(dict.fromkeys(self._trees.named(hit[0])))
+        self._hits += 1
+        self._hits_left -= 1
+        if self._settings.cap is None:
+            if self._hits == self._k:
+                self._append(len(self._is_report), None)
+        elif not self._hits_left:
+            max_reports = self._block[1]
+            if isinstance(self._settings.cap, int):
+                max_reports = min(max_reports, self._settings.cap - len(self._notes))
+            self._append(max_reports, ceil((len(self._notes) + max_reports) / len(self._used_trees)))
+            self._block = self._later_blocks.pop(0) if self._later_blocks else (3 * self._block[0], 3 * self._block[1])
+            self._hits_left = self._block[0]
+
+    async def _next_hit(self) -> tuple[int, float] | None:
+        """Return the ranking's next unit that is no report."""
+        while self._hits >= len(self._passages):
+            positions, scores = await self._ranking.top(self._read_limit)
+            keep = ~self._is_report[positions]
+            self._passages = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
+            if len(positions) < self._read_limit:
+                break
+            self._read_limit *= 2
+        return self._passages[self._hits] if self._hits < len(self._passages) else None
+
+    def _append(self, max_reports: int, per_tree: int | None) -> None:
+        chosen = self._choose(max_reports, per_tree)
+        self._reports_after[self._order[-1]] = chosen
+        self._order += chosen
+        self._scores += [self._scores[-1]] * len(chosen)
+
+    def _choose(self, max_reports: int, per_tree: int | None) -> list[int]:
         """Return the best reports that were not chosen before."""
         counts = self._trees.counts(self._entities)
-        usable = (at for at in counts if at not in self.notes and self._trees.trees[at] in self._used_trees)
+        usable = (at for at in counts if at not in self._notes and self._trees.trees[at] in self._used_trees)
         candidates = np.fromiter(usable, dtype=np.int64)
         if max_reports < 1 or not len(candidates):
             return []
@@ -142,7 +229,7 @@ class _ReportChooser:
         cosines = self._view.matrix[candidates] @ self._question
         shares = np.array([counts[at] for at in candidates.tolist()]) / len(self._entities)
         chosen: list[int] = []
-        for at in np.argsort(-(cosines + self._overlap * shares), kind="stable").tolist():
+        for at in np.argsort(-(cosines + self._settings.overlap * shares), kind="stable").tolist():
             report = int(candidates[at])
             if len(chosen) == max_reports:
                 break
@@ -160,7 +247,7 @@ class _ReportChooser:
             chosen.append(report)
             share = f"above {counts[report]} of the {len(self._entities)} entities that the hits before it name"
             note = f"{tree}: {share}, cosine {cosines[at]:.3f} with the question"
-            self.notes[report] = PathStep("perspective", self._below(report), note)
+            self._notes[report] = PathStep("perspective", self._below(report), note)
         return chosen
 
     def _below(self, report: int) -> tuple[str, ...]:
@@ -171,122 +258,14 @@ class _ReportChooser:
         hidden = units[self._ranking.scores_at(indexes[units]) == -np.inf].tolist() if len(units) else []
         return tuple(self._trees.name(entity) for at, entity in enumerate(covered) if at not in hidden)
 
-
-class _SelectedRanking:
-    """Hits and reports as far as they were read; the order only grows."""
-
-    def __init__(
-        self, settings: ReportSelector, ranking: Ranking, k: int, view: View, reports: _ReportChooser, trees: int
-    ) -> None:
-        self._cap, self._bring = settings.cap, settings.bring
-        self._ranking = ranking
-        self._view = view
-        self._k = k
-        self._reports = reports
-        self._trees = trees
-        self._is_report = view.kinds == list(view.kind_names).index(UnitKind.REPORT.value)
-        self._order: list[int] = []
-        self._scores: list[float] = []
-        self._passages: list[tuple[int, float]] = []
-        self._read_limit = 2 * max(k, 4)
-        self._hits = 0
-        self._report_count = 0
-        self._block, *self._later_blocks = _BLOCKS
-        self._hits_left = self._block[0]
-        self._leftover: set[int] = set()
-        self._reports_after: dict[int, list[int]] = {}
-        self._ended = False
-
-    @property
-    def of_passages(self) -> Ranking:
-        """The ranking for a search of passages."""
-        return self if self._bring else _WithoutReports(self)
-
-    async def top(self, n: int) -> tuple[IntArray, FloatArray]:
-        """Return the best `n` positions, and all reports with `cap=None`; a report has its hit's score."""
-        while len(self._order) < self._context_size(n) and not self._ended:
-            await self._grow()
-        end = self._context_size(n)
-        return np.asarray(self._order[:end], dtype=np.int64), np.asarray(self._scores[:end], dtype=np.float32)
-
-    def scores_at(self, positions: IntArray) -> FloatArray:
-        """Return the ranker's scores."""
-        return self._ranking.scores_at(positions)
-
-    def path(self, position: int) -> tuple[PathStep, ...]:
-        """Explain why the ranker chose a hit, or which entities a report was chosen for."""
-        if position in self._reports.notes:
-            return (self._reports.notes[position],)
-        steps = self._ranking.path(position)
-        if position in self._leftover:
-            return (*steps, PathStep("top_up", (), "a report that no hit led to, behind everything else"))
-        return steps
-
-    async def hits(self, n: int) -> list[tuple[int, float]]:
-        """Return the best `n` units that are no reports."""
-        while self._hits < n and not self._ended:
-            await self._grow()
-        return self._passages[: min(n, self._hits)]
-
-    def beside(self, hit: int) -> tuple[PathStep, ...]:
-        """Return one step per report behind a hit."""
-        reports = self._reports_after.get(hit, [])
-        ids = [unit.id for unit in self._view.units(reports)]
-        return tuple(
-            PathStep(BESIDE, (report,), self._reports.notes[at].note) for report, at in zip(ids, reports, strict=True)
-        )
-
-    def _context_size(self, n: int) -> int:
-        return n + self._report_count if self._cap is None else n
-
-    async def _grow(self) -> None:
-        """Add the next hit, and the reports that follow it."""
-        hit = await self._next_hit()
-        if hit is None:
-            await self._end()
-            return
-        self._order.append(hit[0])
-        self._scores.append(hit[1])
-        self._reports.add_hit(hit[0])
-        self._hits += 1
-        self._hits_left -= 1
-        if self._cap is None:
-            if self._hits == self._k:
-                self._append(len(self._is_report), None)
-        elif not self._hits_left:
-            max_reports = self._block[1]
-            if isinstance(self._cap, int):
-                max_reports = min(max_reports, self._cap - self._report_count)
-            self._append(max_reports, ceil((self._report_count + max_reports) / self._trees))
-            self._block = self._later_blocks.pop(0) if self._later_blocks else (3 * self._block[0], 3 * self._block[1])
-            self._hits_left = self._block[0]
-
-    async def _next_hit(self) -> tuple[int, float] | None:
-        """Return the ranking's next unit that is no report."""
-        while self._hits >= len(self._passages):
-            positions, scores = await self._ranking.top(self._read_limit)
-            keep = ~self._is_report[positions]
-            self._passages = list(zip(positions[keep].tolist(), scores[keep].tolist(), strict=True))
-            if len(positions) < self._read_limit:
-                break
-            self._read_limit *= 2
-        return self._passages[self._hits] if self._hits < len(self._passages) else None
-
-    def _append(self, max_reports: int, per_tree: int | None) -> None:
-        chosen = self._reports.choose(max_reports, per_tree)
-        self._reports_after[self._order[-1]] = chosen
-        self._report_count += len(chosen)
-        self._order += chosen
-        self._scores += [self._scores[-1]] * len(chosen)
-
     async def _end(self) -> None:
         """Add the reports that were not taken, in the ranking's order."""
         self._ended = True
-        if self._cap is None and self._order and self._hits < self._k:
+        if self._settings.cap is None and self._order and self._hits < self._k:
             self._append(len(self._is_report), None)
         positions, scores = await self._ranking.top(len(self._is_report))
         for position, score in zip(positions.tolist(), scores.tolist(), strict=True):
-            if self._is_report[position] and position not in self._reports.notes:
+            if self._is_report[position] and position not in self._notes:
                 self._leftover.add(position)
                 self._order.append(position)
                 self._scores.append(score)
