@@ -11,6 +11,7 @@ import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
 from sire_core.explore.paths import Names
+from sire_core.explore.titles import short_title
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.types import UnitKind
@@ -139,7 +140,7 @@ def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | N
         selected = selected[np.isin(selected, _of_tree(snapshot, kind, tree))]
     rows = []
     for unit in snapshot.view.units(selected[start : start + PAGE]):
-        label = unit.title or shorten(unit.text, 100)
+        label = short_title(snapshot, unit.title) or shorten(unit.text, 100)
         rows.append(TableRow(unit.id, label, f"{len(unit.chunk_ids):,}"))
     return Page(tuple(rows), len(selected))
 
@@ -272,7 +273,7 @@ def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[
 
 def _titled(snapshot: SearchSnapshot, position: int) -> tuple[str, str]:
     [unit] = snapshot.view.units([position])
-    return unit.id, unit.title or shorten(unit.text, 80)
+    return unit.id, short_title(snapshot, unit.title) or shorten(unit.text, 80)
 
 
 def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:
@@ -299,7 +300,7 @@ def _titles(snapshot: SearchSnapshot) -> list[str]:
         for position in np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).tolist():
             unit, _ = view.pool.unit(position)
             for chunk in view.pool.indices[view.pool.indptr[position] : view.pool.indptr[position + 1]].tolist():
-                titles[chunk] = unit.title or shorten(unit.text, 80)
+                titles[chunk] = short_title(snapshot, unit.title) or shorten(unit.text, 80)
         return titles
 
     titles: list[str] = snapshot.view.derived("explore titles", read)

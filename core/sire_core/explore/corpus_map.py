@@ -21,6 +21,7 @@ from sire_core.algorithms.pluralize import shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.explore.browse import PAGE, Page, TableRow
 from sire_core.explore.paths import Names
+from sire_core.explore.titles import short_title
 from sire_core.models.lexical_embedder import split_words
 from sire_core.types import UnitKind
 
@@ -95,7 +96,7 @@ class CorpusMap:
         unit, _ = snapshot.view.pool.unit(int(self.passages[point]))
         ids = snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)
         name = ids[int(self.documents[point])]
-        return name, unit.title or shorten(unit.text.lstrip("# "), 80) or name
+        return name, short_title(snapshot, unit.title) or shorten(unit.text.lstrip("# "), 80) or name
 
     def page(self, snapshot: SearchSnapshot, topic: int, start: int = 0) -> Page:
         """Documents of a topic, those in its middle first."""

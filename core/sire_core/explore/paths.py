@@ -11,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.pluralize import shorten
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
+from sire_core.explore.titles import short_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title
 
@@ -102,7 +103,7 @@ class Names:
         unit = self.unit(identifier)
         if unit is not None:
             body = plain_text(text_below_title(unit)[:_READ])
-            label = unit.title or body or unit.id
+            label = short_title(self.snapshot, unit.title) or body or unit.id
             return Node(identifier, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), rank)
         name = self.entity(identifier, passage)
         return Node(identifier, "entity", shorten(name, _LABEL)) if name else None
@@ -147,7 +148,9 @@ def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -
     drawing.builder.add(Node(QUESTION, "question", "Question", question))
     for rank, hit in enumerate(hits, 1):
         drawing.hit(rank, hit, shared_words(question, f"{hit.unit.title}\n{hit.unit.text}"))
-    titles = "; ".join(f"[{n}] {hit.unit.title or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1))
+    titles = "; ".join(
+        f"[{n}] {short_title(snapshot, hit.unit.title) or shorten(hit.unit.text, 60)}" for n, hit in enumerate(hits, 1)
+    )
     return drawing.builder.picture(f"Paths from the question to {titles or 'no hit'}")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.text import count_tokens
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
+from sire_core.explore.titles import short_title
 from sire_core.search.explanation import Extract, extract_sentences, text_below_title, unanswered_note
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ResultHit:
         rank: Rank among the hits, from 1.
         id: Id of the unit.
         kind: Kind of the unit.
-        title: Its title; may be empty.
+        title: Its title, without what the titles of its folder share; may be empty.
         score: Larger is better.
         doc_ids: Documents it comes from.
         text: Its text without the title.
@@ -149,7 +150,7 @@ def _hit(snapshot: SearchSnapshot, rank: int, hit: Hit) -> ResultHit:
         rank=rank,
         id=hit.unit.id,
         kind=hit.unit.kind.value,
-        title=hit.unit.title,
+        title=short_title(snapshot, hit.unit.title),
         score=float(hit.score),
         doc_ids=hit.doc_ids,
         text=text_below_title(hit.unit),
