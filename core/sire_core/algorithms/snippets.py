@@ -19,7 +19,10 @@ _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")
 _CODE = r"(`[^`]{1,500}`)"
-_EMPHASIS = re.compile(rf"{_CODE}|(?<!\w)(?:\*\*|__|[*_])(?=\S)|(?<=\S)(?:\*\*|__|[*_])(?!\w)")
+_EMPHASIS = re.compile(
+    rf"{_CODE}|(?<!\*)(\*{{2,3}})(?=[^\s*])([^\n]{{0,200}}?[^\s*])\2(?!\*)"
+    r"|(?<![\w*])(\*|_{1,3})(?=[^\s*_])([^\n]{0,200}?[^\s*_])\4(?![\w*])"
+)
 ELEMENTS = (
     "a|abbr|article|aside|audio|b|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|"
     "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|q|s|samp|"
@@ -30,6 +33,7 @@ _OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
 _FINAL = (".", "!", "?", ":")
+_ENDS = '.!?:;,…{([<\\"”'
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|figure|table|version|v)\.? ?[\d.]+\.$")
 
@@ -71,7 +75,8 @@ def _blocks(text: str) -> list[tuple[str, bool]]:
             lines.clear()
 
     in_code = False
-    for line in text.split("\n"):
+    all_lines = text.split("\n")
+    for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
         if _FENCE.match(line):
             flush()
             in_code = not in_code
@@ -81,8 +86,7 @@ def _blocks(text: str) -> list[tuple[str, bool]]:
             flush()
         elif line.lstrip().startswith("|"):
             flush()
-            cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
-            blocks.append((_plain(" | ".join(cell for cell in cells if cell)), False))
+            blocks.append((_row(line, is_head=bool(_RULE.match(following))), False))
         elif heading := _HEADING.match(line):
             flush()
             words = _plain(line[heading.end() :].strip("# \t"))
@@ -96,11 +100,21 @@ def _blocks(text: str) -> list[tuple[str, bool]]:
     return blocks
 
 
+def _row(line: str, *, is_head: bool) -> str:
+    """Cells of a table's row as a list of words: `name: value; value`."""
+    cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    first, *others = [cell for each in cells if (cell := _plain(each.replace("\\|", "|")).strip())] or [""]
+    if is_head or not others:
+        return ", ".join([first, *others])
+    return f"{first if first.endswith(':') else f'{first}:'} {'; '.join(others)}"
+
+
 def _plain(text: str) -> str:
     """A text without marks of links, emphasis, code and HTML; what stands in code, or in angles of its own, stays."""
-    text = _TAG.sub(lambda match: match[1] or " ", text)
-    text = _LINK.sub(r"\1", _ADDRESS.sub(r"\1", text))
-    return _EMPHASIS.sub(lambda match: match[1] or "", text).replace("`", "")
+    text = _ADDRESS.sub(r"\1", _TAG.sub(lambda match: match[1] or " ", text))
+    for _ in range(2):  # a picture may be a link, and words in a bold sentence may lean
+        text = _EMPHASIS.sub(lambda match: match[1] or match[3] or match[5], _LINK.sub(r"\1", text))
+    return text.replace("`", "")
 
 
 def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:
@@ -173,9 +187,13 @@ def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int) -> l
 
 def _joined(sentences: Sequence[str], numbers: Sequence[int]) -> str:
     """Sentences on one line, with dots where some are left out."""
-    parts = []
+    parts: list[str] = []
     for last, number in zip([-1, *numbers], numbers, strict=False):
-        parts += ["...", sentences[number]] if number > last + 1 else [sentences[number]]
+        if number > last + 1:
+            parts.append("...")
+        elif parts and parts[-1][-1] not in _ENDS:  # items, rows and lines of code
+            parts[-1] += ";"
+        parts.append(sentences[number])
     return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
 
 

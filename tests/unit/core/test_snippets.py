@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from typer.testing import CliRunner
 
 from sire_core import Document, Index
@@ -62,11 +63,45 @@ def test_sentences_keep_their_section_numbers_and_rows_their_cells():
         "The queue holds 50 items.",
         "See Section 4. Nothing more.",
         "Older ones are dropped.",
-        "flag | default",
-        "--depth | 3",
+        "flag, default",
+        "--depth: 3",
         "mode: strict # a [list]",
         "Wrapped prose goes on, see the guide and snake_case_names.",
     ]
+
+
+MARKS = {
+    "Add an `<Engine>` or `**kwargs` and `__init__` to *your* file; use argocd-* or '*'.": (
+        "Add an <Engine> or **kwargs and __init__ to your file; use argocd-* or '*'."
+    ),
+    "Post to /zones/<id>/records <b>now</b><br/>, **Steam**has **all *of* it** ***here***.": (
+        "Post to /zones/<id>/records now , Steamhas all of it here."
+    ),
+    "[![A `cat`](cat.png)](http://a.example/cat) sleeps on [`mats`](m.md).": "A cat sleeps on mats.",
+    "| Syntax: | `a \\| b` | <br>none |": "Syntax: a | b; none",
+    "2 * 3 * 4 and snake_case_name and _private, __all__ of it": "2 * 3 * 4 and snake_case_name and _private, all of it",
+}
+
+
+@pytest.mark.parametrize("text", MARKS)
+def test_marks_go_and_words_stay(text):
+    assert readable_sentences(text) == [MARKS[text]]
+
+
+def test_items_and_rows_are_told_apart():
+    text = "Limits of it\n\n- fifty items\n- two users\n\n| name | most | least |\n|---|---|---|\n| queue | 5 | 1 |\n\nThat is all."
+    assert snippet(text, "limits") == (
+        "Limits of it; fifty items; two users; name, most, least; queue: 5; 1; That is all."
+    )
+
+
+@pytest.mark.parametrize(
+    "piece", ["*a ", "**a ", "_a ", "`a ", "``a", "<b ", "[a](", "| ", "***", "__a_ ", "`" * 3 + "a "]
+)
+def test_marks_without_an_end_take_linear_time(piece):
+    begin = time.process_time()
+    readable_sentences("x " + piece * 40_000)
+    assert time.process_time() - begin < 3
 
 
 def test_two_sentences_that_answer_are_shown_when_they_are_far_apart():
