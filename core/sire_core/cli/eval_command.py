@@ -29,7 +29,7 @@ from sire_core.cli.options import (
 )
 from sire_core.cli.output import note, reporting, say, terminal_width, write_rows, write_text
 from sire_core.errors import ConfigurationError
-from sire_core.protocols.recipe import extraction_by_preset
+from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.evaluate.datasets import DataSet

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sire_core.cli import arguments
 from sire_core.cli.output import note
 from sire_core.errors import ConfigurationError, IndexMissingError, StorageError
-from sire_core.protocols.recipe import extraction_by_preset
+from sire_core.protocols.building import extraction_by_preset
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker

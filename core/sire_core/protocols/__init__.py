@@ -15,6 +15,7 @@ from sire_core.protocols.building import (
     MirroredUnit,
     Organizer,
     Progress,
+    Recipe,
     Runner,
     StoredRow,
     Summarizer,
@@ -32,7 +33,6 @@ from sire_core.protocols.models import (
     StreamingModel,
     WrapModel,
 )
-from sire_core.protocols.recipe import Recipe
 from sire_core.protocols.searching import (
     CarriedFiles,
     ContextProvider,

@@ -1,12 +1,9 @@
 """Reasoning over an index: strategies that search in several rounds, as async generators of typed steps."""
 
-# Functions and their modules share names: imported here and now, `sire_core.reason.ircot` is always the function.
 from sire_core.reason.calls import ReasoningLimits
-from sire_core.reason.ircot import IRCoTConfig, ircot
 from sire_core.reason.reader import ReaderConfig, extract_answer
 from sire_core.reason.runner import ReasoningOptions
 from sire_core.reason.searchers import PassageSource, RetrieverSource, Searchable
-from sire_core.reason.self_ask import SelfAskConfig, self_ask
 from sire_core.reason.steps import (
     Answer,
     AnswerPiece,
@@ -19,7 +16,18 @@ from sire_core.reason.steps import (
     Thought,
     Trace,
 )
-from sire_core.reason.strategies import STRATEGIES, collect, iterate_sync, reason, settings_of, single
+from sire_core.reason.strategies import (
+    STRATEGIES,
+    IRCoTConfig,
+    SelfAskConfig,
+    collect,
+    ircot,
+    iterate_sync,
+    reason,
+    self_ask,
+    settings_of,
+    single,
+)
 
 __all__ = [
     "STRATEGIES",

@@ -30,7 +30,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sire_core.errors import ConfigurationError
-from sire_core.protocols.recipe import DEFAULT_PRESET
+from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.settings import UnknownSettingError, UnusedSettingError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, SireError
-from sire_core.protocols.recipe import DEFAULT_PRESET
+from sire_core.protocols.building import DEFAULT_PRESET
 from sire_core.recipes.published import presets_of, with_presets, without_idle
 from sire_core.settings import UnknownSettingError, is_from_folder
 from sire_core.storage.edge_notes import BLOCKS, register_edge_note

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.models.answers import without_thinking
-from sire_core.reason.ircot import _SEARCH, admit_paragraphs
 from sire_core.reason.output_parsing import (
     AnswerText,
     abstains,
@@ -24,6 +23,7 @@ from sire_core.reason.output_parsing import (
     without_question_words,
 )
 from sire_core.reason.prompts import prompt
+from sire_core.reason.strategies import _SEARCH, admit_paragraphs
 from sire_core.types import Unit, UnitKind
 
 
