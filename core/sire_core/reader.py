@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW = 500
-"""So many documents are looked up by id in a verified file; else all are read, which shows damage."""
+_FEW = 500  # So many documents are looked up by id in a verified file; else all are read, which shows damage
 _TRIES = 5
-_POLL = 0.01
-"""Seconds between two checks whether a generation was published."""
+_POLL = 0.01  # Seconds between two checks whether a generation was published
 
 
 class _Generation(NamedTuple):

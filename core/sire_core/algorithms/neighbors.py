@@ -19,17 +19,12 @@ _DECIMALS = 6  # Similarities are rounded to these before they are ranked, so th
 SPARE = 4  # Candidates beyond k that are scored precisely.
 _GROUP = 16  # Scores that share one maximum in the search for a bound.
 _SCAN_CELLS = 2**23  # Cells of the largest intermediate matrix: 32 MB of float32.
-_SHARE = 3
-"""When more than one row of so many has to be searched for, everything is."""
-_PROBES = 16
-"""Cells that a row looks into."""
-_BLOCK_CELLS = 2**22
-"""Cells of the largest intermediate matrix."""
-_SAMPLE = 32
-"""Rows per cell that centers are learned from."""
+_SHARE = 3  # When more than one row of so many has to be searched for, everything is
+_PROBES = 16  # Cells that a row looks into
+_BLOCK_CELLS = 2**22  # Cells of the largest intermediate matrix
+_SAMPLE = 32  # Rows per cell that centers are learned from
 _ROUNDS = 3
-_ROWS = 2048
-"""Rows whose vectors are gathered at once."""
+_ROWS = 2048  # Rows whose vectors are gathered at once
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -72,8 +72,7 @@ class CSRGraph:
         return self.targets[place], self.probabilities[place]
 
 
-_DENSE = 8
-"""A walk that starts at more than one node in so many is computed by power iteration."""
+_DENSE = 8  # A walk that starts at more than one node in so many is computed by power iteration
 
 
 @dataclass(frozen=True, slots=True)

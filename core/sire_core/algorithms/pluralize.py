@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_PASSAGE = "chunk"
-"""The kind of unit that people read as a passage."""
+_PASSAGE = "chunk"  # The kind of unit that people read as a passage
 
 
 def count(number: int, noun: str, several: str = "") -> str:

@@ -39,15 +39,11 @@ _ENDS_IN_NUMBER = re.compile(r"(?:^|\W)(?i:section|sec|chapter|part|step|no|fig|
 
 _BEFORE_WEIGHT, _AFTER_WEIGHT = 0.35, 0.2
 """Of the words that only a neighbour shares with the question: a sentence takes up what was said."""
-_TYPICAL_WORDS = 25
-"""Longer sentences share more words by chance."""
-_FULL_WORDS = 8
-"""Shorter ones are headings and labels."""
-_STEM = 6
-"""Letters of a stem that are compared: `director` is said of what somebody directed."""
+_TYPICAL_WORDS = 25  # Longer sentences share more words by chance
+_FULL_WORDS = 8  # Shorter ones are headings and labels
+_STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
 _LEAST = 1e-9
-_ALSO_SHOWN = 0.5
-"""Of the best sentence's rate: what else is shown before its neighbours are."""
+_ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its neighbours are
 
 
 def readable_sentences(text: str) -> list[str]:

@@ -25,8 +25,7 @@ UNSPACED = _SOUTH_EAST + _EAST
 """Body of a character class: scripts written without spaces between words, Thai to Khmer, kana, Han."""
 # All combining signs lie in these blocks; the others hold a million characters.
 _BLOCKS = ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFF00), (0x10000, 0x12000), (0x16000, 0x1F000))
-_MOST_SIGNS = 8
-"""Signs on one letter; more are tokens by themselves, so that no token is of any length."""
+_MOST_SIGNS = 8  # Signs on one letter; more are tokens by themselves, so that no token is of any length
 
 _RARE = re.compile("[\U00010000-\U0010ffff]")
 _RARE_RANGE = re.compile("[\U00010000-\U0010ffff]-[\U00010000-\U0010ffff]")

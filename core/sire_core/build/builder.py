@@ -54,16 +54,12 @@ LARGE = 1000
 """Number of documents or passages of a change from which memory is trimmed, which takes some milliseconds."""
 
 _RARE = (20_000, 20, 50)
-_TRIM, _MAPPED = -1, -3
-"""`mallopt` parameters of glibc: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
+_TRIM, _MAPPED = -1, -3  # `mallopt` parameters of glibc: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 _LARGE_ARRAY = 1 << 22
-_HIGHEST = 1 << 25
-"""The value to which glibc itself raises M_MMAP_THRESHOLD when large arrays are freed."""
+_HIGHEST = 1 << 25  # The value to which glibc itself raises M_MMAP_THRESHOLD when large arrays are freed
 _lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []
-"""The thresholds to restore, once per running build."""
-_mapping: list[None] = []
-"""One entry per running build whose arrays are mapped."""
+_before: list[tuple[int, int, int]] = []  # The thresholds to restore, once per running build
+_mapping: list[None] = []  # One entry per running build whose arrays are mapped
 
 
 @contextmanager

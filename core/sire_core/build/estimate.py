@@ -41,18 +41,14 @@ entities than the rules do, so aggregates vary far more than passages."""
 _CHANGE, _MORE = (0.2, 4.0), 3
 """The same of a change of what is built, and so many summaries more: few are touched, and chance decides which."""
 
-_ORGANIZING = (0.3, 3.0)
-"""The same of all else that organizers ask about entities."""
-_ANSWER = (20, 600)
-"""Fewest and most tokens of such an answer."""
+_ORGANIZING = (0.3, 3.0)  # The same of all else that organizers ask about entities
+_ANSWER = (20, 600)  # Fewest and most tokens of such an answer
 
 _RECORD = (0.38, 0.8)
 """Tokens of a record, in shares of the most that the model may write: the 5 % and 95 % quantiles of 1,890 passages of
 MuSiQue with the names and triples that gpt-3.5-turbo found, in our form. The median is 0.57."""
-_LEAST_BY_STEPS = 0.3
-"""Of records that several calls write together; 0.36 on the same passages."""
-_SUMMARY = (0.3, 1.2)
-"""Tokens of a summary, in those that the recipe asks for."""
+_LEAST_BY_STEPS = 0.3  # Of records that several calls write together; 0.36 on the same passages
+_SUMMARY = (0.3, 1.2)  # Tokens of a summary, in those that the recipe asks for
 # Prompts of the later steps of native extraction, in prompts of the first: they hold its answer.
 _LATER_STEPS = (0.5, 2.0)
 

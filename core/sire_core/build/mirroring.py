@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from sire_core.types import BuildReport
 
 _BATCH = 500
-_ALONE = 3
-"""So many units are sent alone to a store that has taken none, before it counts as out of order."""
+_ALONE = 3  # So many units are sent alone to a store that has taken none, before it counts as out of order
 
 _logger = logging.getLogger(__name__)
 

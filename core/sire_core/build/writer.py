@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Chunk, Document, Failure
 
-_POLL = 0.05
-"""Seconds between two attempts to take a lock that another writer holds."""
+_POLL = 0.05  # Seconds between two attempts to take a lock that another writer holds
 
 
 class IndexWriter:

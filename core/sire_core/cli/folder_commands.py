@@ -19,8 +19,7 @@ from sire_core.cli.output import bar, note, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.types import UnitKind
 
-_SHOWN = 3
-"""Number of lines that are shown of what is not searched."""
+_SHOWN = 3  # Number of lines that are shown of what is not searched
 
 
 def check(folder: arguments.Folder, as_json: arguments.AsJson = False) -> None:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_KEY = "OPENAI_API_KEY"
 
-_MODEL_TIMEOUT = 60.0
-"""Seconds without a sign of life after which a call of the model counts as failed."""
+_MODEL_TIMEOUT = 60.0  # Seconds without a sign of life after which a call of the model counts as failed
 
 
 @dataclass(frozen=True, slots=True)

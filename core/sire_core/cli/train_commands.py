@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from sire_core.recipes.iier.training import TrainedScorer, TrainingConfig
 
 _SCORERS = ("light", "encoder")
-_BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")
-"""Of a record what a model does not write."""
+_BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")  # Of a record what a model does not write
 
 
 def training_examples(

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change, Runner, TableStore
     from sire_core.types import Failure, Unit
 
-_ROWS = 1 << 12
-"""Places that the rows of an output have behind each row of a passage."""
+_ROWS = 1 << 12  # Places that the rows of an output have behind each row of a passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-_POSITIONS = 1 << 20
-"""Places of passages inside a document; what is behind them shares the last place."""
+_POSITIONS = 1 << 20  # Places of passages inside a document; what is behind them shares the last place
 
 
 def place_of(document: int, position: int) -> int:

@@ -19,10 +19,8 @@ P = TypeVar("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_PART = 2048
-"""Items of a part where a runner does not say: so many passages are read at once."""
-_TRIES = 8
-"""Workers that a part may be lost with before the build gives up."""
+_PART = 2048  # Items of a part where a runner does not say: so many passages are read at once
+_TRIES = 8  # Workers that a part may be lost with before the build gives up
 _shared: dict[str, Any] = {}
 """In a worker: what the last tasks shared, by its reference. Fetched and unpacked once, not for every part."""
 

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Numbers = NDArray[np.int32]
 
-_AT_ONCE = 4096
-"""Rows or groups that are objects at the same time when all are gone through."""
-_NOTHING = encode([None])[:-1]
-"""What the body of an output without data begins with."""
+_AT_ONCE = 4096  # Rows or groups that are objects at the same time when all are gone through
+_NOTHING = encode([None])[:-1]  # What the body of an output without data begins with
 
 
 @dataclass(frozen=True, slots=True)

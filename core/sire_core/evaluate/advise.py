@@ -36,23 +36,19 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
-_NEAR = 4
-"""Words beside a name that say how it is connected."""
+_NEAR = 4  # Words beside a name that say how it is connected
 _TELLING = 0.05
 """Share of the passages above which a word says nothing of one. People rarely ask in the rarest words of a passage."""
 _LINKED = 3.0
 """How much more questions ask over names than passages name each other: people ask about what is connected."""
-_COMPARED = 0.25
-"""Share of the questions between two subjects, where there are subjects."""
+_COMPARED = 0.25  # Share of the questions between two subjects, where there are subjects
 
 _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 ENGLISH = "en"
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
-_COMMON = 10
-"""A name of more passages leads nowhere in particular."""
-_WORDS = 150
-"""Words of a typical passage: long documents count for several."""
+_COMMON = 10  # A name of more passages leads nowhere in particular
+_WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
 FEW = 20

@@ -267,14 +267,11 @@ async def answer_questions(
     return tuple(await map_all(one, questions, config.workers, partial(say, "answers")))
 
 
-_PROMPT_TOKENS = 150
-"""Instructions and question of a reader's prompt, roughly."""
-_ANSWER_TOKENS = (5, 200)
-"""Of an answer or a step: a name, and the most that a short answer may have."""
+_PROMPT_TOKENS = 150  # Instructions and question of a reader's prompt, roughly
+_ANSWER_TOKENS = (5, 200)  # Of an answer or a step: a name, and the most that a short answer may have
 _MOST_CALLS = {"ircot": 11, "self-ask": 9}
 """Calls of a question with as many steps as its longest flavor allows, and the answer."""
-_PASSAGE = 512
-"""Most tokens of a passage that an index cuts."""
+_PASSAGE = 512  # Most tokens of a passage that an index cuts
 
 
 def answer_cost(dataset: DataSet, questions: int, rows: int, config: AnswerConfig) -> CostRange:

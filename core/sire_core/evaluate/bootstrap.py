@@ -96,8 +96,7 @@ def _spreads(rows: Sequence[EvalRow]) -> Mapping[str, Any]:
 BASELINE = "hybrid"
 """The row that others are compared with: what most people would use otherwise."""
 
-_K = 5
-"""Hits whose recall rows are compared by."""
+_K = 5  # Hits whose recall rows are compared by
 _BATCH = 500
 
 

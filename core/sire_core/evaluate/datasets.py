@@ -30,8 +30,7 @@ HALVES = ("even", "odd", "all")
 """Parts of the questions by position: develop on even ones, report odd ones."""
 
 _SHOWN = 3
-_LONG = 4_000
-"""Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages."""
+_LONG = 4_000  # Median length in characters from which the texts of a corpus.jsonl are whole documents, not passages
 _QUESTIONS = (
     "{'id', 'question', 'answers', 'supporting'}; supporting is ids of documents or passages; 'needs' in its place is "
     "[[{'doc', 'quote'}, ...alternatives], ...]"

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 _TEMPORARY = "sire-eval-"
 _BATCH = 4096
 _LOCK = "in-use.lock"
-_JUST_MADE = 60.0
-"""Seconds in which a folder without a held lock may belong to a process that has not locked it yet."""
+_JUST_MADE = 60.0  # Seconds in which a folder without a held lock may belong to a process that has not locked it yet
 
 _logger = logging.getLogger(__name__)
 

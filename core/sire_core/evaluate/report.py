@@ -71,8 +71,7 @@ _RULES = {
     "hotpot": "F1: as in the official scripts of HotpotQA and 2WikiMultiHopQA; a wrong yes or no counts 0.",
     "words": "F1: words in common with the accepted answer.",
 }
-_NAMED = 5
-"""Unmet needs that are named."""
+_NAMED = 5  # Unmet needs that are named
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a6761d", "#56b4e9", "#e69f00", "#555555")
 """Okabe and Ito's, which people who see colours differently can tell apart."""
 _WIDTH, _HEIGHT = 330, 210

@@ -371,8 +371,7 @@ _METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
     "ndcg": lambda row, k: row.ndcg(k),
     "mrr": lambda row, _: row.mrr(),
 }
-_ROUNDING = 0.1
-"""Rates in files are rounded to one decimal."""
+_ROUNDING = 0.1  # Rates in files are rounded to one decimal
 _NAMED = 5
 
 

@@ -22,8 +22,7 @@ from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 if TYPE_CHECKING:
     from sire_core.protocols import ChunkInContext, Extractor, LanguageModel
 
-_COVERED = 0.7
-"""Minimum share of the words of a sentence that a model's fact must have to cover it."""
+_COVERED = 0.7  # Minimum share of the words of a sentence that a model's fact must have to cover it
 
 
 class MergedExtractor:

@@ -215,8 +215,7 @@ _ANSWER_PER_TOKEN = 12
 _ANSWER_MOST = 8_192
 _SHORT_BASE = 200
 _SHORT_PER_TOKEN = 6
-_MOST_NAMES = 30
-"""Maximum number of names in a prompt; small models lose the passage after longer lists."""
+_MOST_NAMES = 30  # Maximum number of names in a prompt; small models lose the passage after longer lists
 
 
 class NativeAnswer(NamedTuple):

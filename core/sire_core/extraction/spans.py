@@ -94,8 +94,7 @@ _OFFICE = re.compile(
     r"(?:of|for)(?: the)? "
 )
 _LONGEST_NAME = 12  # in words; what is longer is a list without commas
-_LONGEST_SENTENCE = 2_000
-"""In characters; longer ones are cut, so that all patterns take linear time."""
+_LONGEST_SENTENCE = 2_000  # In characters; longer ones are cut, so that all patterns take linear time
 
 
 def tidy(text: str) -> str:

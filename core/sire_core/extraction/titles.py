@@ -223,10 +223,8 @@ def _continues(text: str, end: int) -> bool:
     return len(following) == 2 and following[0] in " -" and following[1].isupper()
 
 
-_BLOCK = 4096
-"""Texts per block; a block is searched and rewritten as one."""
-_GONE = 4
-"""Texts are rewritten when more than one in this many belongs to a removed passage."""
+_BLOCK = 4096  # Texts per block; a block is searched and rewritten as one
+_GONE = 4  # Texts are rewritten when more than one in this many belongs to a removed passage
 
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # JSON escapes no letters here
 

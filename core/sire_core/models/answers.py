@@ -36,8 +36,7 @@ _TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
 """Does so only where it begins an answer, which may be about such words."""
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
-_PROSE = 64
-"""Room for a sentence. Who gives less asks for numbers or a name, which come first: nothing is missing."""
+_PROSE = 64  # Room for a sentence. Who gives less asks for numbers or a name, which come first: nothing is missing.
 _PROSE_CUT = "an answer in prose was cut off at its length limit; it ends with its last whole sentence"
 _EMPTY = "the model answered nothing; it is not stored and the next build asks again"
 _THOUGHT = "the model only thought, up to its length limit, and answered nothing; give it more room or less to think"
@@ -123,8 +122,7 @@ def _said(answer: Completion) -> Completion:
     return replace(answer, text=text if said == text.strip() else said)  # verbatim where nothing was thought aloud
 
 
-_REACH = 6_000
-"""Letters at the end that are looked at: a few rounds of anything that a model repeats."""
+_REACH = 6_000  # Letters at the end that are looked at: a few rounds of anything that a model repeats
 _LEAST_ROUNDS = 3
 _LEAST_LETTERS = 120
 _DIGIT = re.compile(r"\d")

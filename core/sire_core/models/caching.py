@@ -67,8 +67,7 @@ def answer_key(fingerprint: str, request: ModelRequest) -> str:
     )
 
 
-_CUT = "\x1flength\x1f"
-"""Stands before a stored text that was cut off; no answer begins like this."""
+_CUT = "\x1flength\x1f"  # Stands before a stored text that was cut off; no answer begins like this
 
 
 @dataclass(slots=True)

@@ -147,8 +147,7 @@ def _unfitted(thing: object) -> bool:
 E = TypeVar("E", bound=Any)
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16
-_STEP = 0.04
-"""Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it."""
+_STEP = 0.04  # Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it
 _ANSWER = re.compile(r"(?P<model>.*:answers-\d+-)(?P<numbers>(?:[0-9a-f]{2})*)", re.DOTALL)
 
 _ANSWER_PART = re.compile(r":?answers-\d+-[0-9a-f]*$")

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sire_core.types import Unit
 
 _SHOWN = 60
-_READ = 1000
-"""Models read at least so many characters."""
+_READ = 1000  # Models read at least so many characters
 
 
 class TextError(ModelError):
@@ -76,12 +75,9 @@ def _problem(vector: FloatArray, width: int) -> str:
 
 
 _BATCH = 1024
-_DIFFERENT, _SAME = 8, 1e-7
-"""So many different texts do not all have vectors as close as that."""
-_HOPELESS = 16
-"""An embedder that failed for as many parts of a batch, and for no part did not, fails for all."""
-_IN_MEMORY = 1 << 23
-"""Bytes of vectors that are kept in memory; with more, all go to the file."""
+_DIFFERENT, _SAME = 8, 1e-7  # So many different texts do not all have vectors as close as that
+_HOPELESS = 16  # An embedder that failed for as many parts of a batch, and for no part did not, fails for all
+_IN_MEMORY = 1 << 23  # Bytes of vectors that are kept in memory; with more, all go to the file
 
 
 @dataclass(frozen=True, slots=True)

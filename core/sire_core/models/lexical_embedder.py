@@ -35,8 +35,7 @@ SKETCH = 448
 TOPICS = WIDTH
 _TOPIC_SHARE = 0.1
 _MEANING_SHARE = 0.25
-_ENGLISH = 0.75
-"""Share of a corpus' words that have to be known for their meaning to be used."""
+_ENGLISH = 0.75  # Share of a corpus' words that have to be known for their meaning to be used
 _GRAM_SHARE = 0.3
 _IDF_POWER = 1.5
 _FIT_WORDS = 100_000
@@ -48,8 +47,7 @@ _kept: dict[str, FloatArray] = {}
 _NAME = "lexical-svd/1"
 _FIT_TEXTS = 20_000
 _FEW = 16
-_large: list[tuple[int, ThreadPoolExecutor]] = []
-"""The thread of large batches, by process: a fork has no threads."""
+_large: list[tuple[int, ThreadPoolExecutor]] = []  # The thread of large batches, by process: a fork has no threads
 _WORD = re.compile(r"\w+")
 _DIACRITIC = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")

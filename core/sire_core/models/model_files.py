@@ -27,8 +27,7 @@ MODEL_SETTINGS = (
 _SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
-_TIMEOUT = 10.0
-"""Seconds that the hub has to answer whether it knows a model."""
+_TIMEOUT = 10.0  # Seconds that the hub has to answer whether it knows a model
 
 
 def local_folder(name: str | Path) -> Path | None:

@@ -43,10 +43,8 @@ _CHINESE = (
 )
 _MISSING = 'Models in the ONNX format need onnxruntime and tokenizers: pip install "sire-rag[onnx]"'
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-_UNLIMITED = 1 << 20
-"""Tokenizers without a limit state an astronomical one."""
-_ROOM = 512
-"""Tokens that a model reads if none of its files states a limit."""
+_UNLIMITED = 1 << 20  # Tokenizers without a limit state an astronomical one
+_ROOM = 512  # Tokens that a model reads if none of its files states a limit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -267,8 +265,7 @@ _FAMILIES = (
     Convention(r"gte-|minilm|mpnet|jina-embeddings-v2|distiluse"),
 )
 """The first that fits completes what a model's own files state. Also the order in which `semantic` chooses."""
-_OTHER_USE = re.compile(r"rerank|cross-encoder|marco|colbert|splade|-qa-|nli")
-"""Names of models that are no embedders."""
+_OTHER_USE = re.compile(r"rerank|cross-encoder|marco|colbert|splade|-qa-|nli")  # Names of models that are no embedders
 
 
 class OnnxEmbedder:

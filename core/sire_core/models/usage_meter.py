@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import Completion, LanguageModel, ModelRequest
 
-_UNBOUNDED_ANSWER = 4096
-"""Reserved for an answer whose length is not bounded."""
+_UNBOUNDED_ANSWER = 4096  # Reserved for an answer whose length is not bounded
 # How often a call looks again whether others have given back tokens that they had reserved.
 _POLL_SECONDS = 0.02
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_ANSWER_TOKENS = 1000
-"""Room for one answer. The answers are short; models that think before they answer need the rest."""
+_ANSWER_TOKENS = 1000  # Room for one answer. The answers are short; models that think before they answer need the rest.
 
 
 @dataclass(frozen=True, slots=True)

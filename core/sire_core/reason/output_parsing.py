@@ -144,8 +144,7 @@ _BEGIN = re.compile(r'(?<!\\)"answer"\s*:\s*"')
 _STRING = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 """A complete part of a JSON string: to its end, or to an incomplete escape."""
 _ESCAPE = len("\\ud83d")
-_INSIDE = frozenset("0123456789,; \t\r\n")
-"""Characters inside the brackets of a citation."""
+_INSIDE = frozenset("0123456789,; \t\r\n")  # Characters inside the brackets of a citation
 
 
 class AnswerText:

@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     from sire_core.reason.calls import ModelCalls
     from sire_core.types import Hit
 
-_SHORT = 200
-"""Maximum tokens of a short answer, without thinking."""
+_SHORT = 200  # Maximum tokens of a short answer, without thinking
 
-_LONG = 500
-"""Maximum tokens of a paragraph."""
+_LONG = 500  # Maximum tokens of a paragraph
 
 _INSTRUCTIONS = {"ours": READ, "paper": READ_ALWAYS, "brief": READ_BRIEF, "long": READ_LONG}
 
-_AROUND = " .,;:!?\"'*()"
-"""Characters around an option."""
+_AROUND = " .,;:!?\"'*()"  # Characters around an option
 
 INSUFFICIENT = "insufficient evidence"
 """The answer if the evidence does not contain it."""

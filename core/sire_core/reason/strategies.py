@@ -162,10 +162,8 @@ _MERGE: dict[str, Merge] = {"original": "append", "hipporag": "max_score", "inde
 _STEPS = {"original": 10, "hipporag": 3, "indexrag": 3}
 _SEARCH = re.compile(r"(?:next )?search(?: query)?[^\w:]{0,3}:", re.IGNORECASE)
 
-_ALIKE = 0.9
-"""Minimum similarity of paragraphs that count as duplicates."""
-_COMPARED = 1000
-"""Characters of a text that are compared, to bound the time."""
+_ALIKE = 0.9  # Minimum similarity of paragraphs that count as duplicates
+_COMPARED = 1000  # Characters of a text that are compared, to bound the time
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,23 +105,17 @@ def _some(ids: Sequence[str]) -> str:
 
 
 _SENTENCES = 5
-_RANK_DECAY = 0.5
-"""How much less a sentence of the next hit counts."""
-_REPEATED = 0.7
-"""Factor of every further sentence of one hit."""
-_COVERED = 0.3
-"""Factor of a word of the question for every chosen sentence that has it."""
+_RANK_DECAY = 0.5  # How much less a sentence of the next hit counts
+_REPEATED = 0.7  # Factor of every further sentence of one hit
+_COVERED = 0.3  # Factor of a word of the question for every chosen sentence that has it
 _ALIKE, _LEAST_ALIKE = 0.4, 0.5
 """Of a word that means nearly what a word of the question means, times their cosine; and the least that counts."""
 _LINK_BONUS, _KIND_BONUS, _FIRST_BONUS = 0.5, 0.5, 0.15
 """Of a sentence that leads to one of the first hits, of one with what is asked for, and of a text's first one: in units
 of the rate of the hit's best sentence. All these numbers were set on the even questions of three sets."""
-_FOLLOWED = 3
-"""Hits to which linking sentences count."""
-_REACHED_BONUS = 0.5
-"""Of the sentences of a hit to which a chosen sentence leads."""
-_PREFIX = 60
-"""Characters of a linking sentence that are compared; notes shorten long ones."""
+_FOLLOWED = 3  # Hits to which linking sentences count
+_REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
+_PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
 )
@@ -165,8 +159,7 @@ class _Candidate:
         return total / (1 + _RANK_DECAY * (self.extract.hit - 1)) * _REPEATED**of_hit
 
 
-_SHARED = 3
-"""A question of this many words for each word that a passage shares is about something else."""
+_SHARED = 3  # A question of this many words for each word that a passage shares is about something else
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:

@@ -14,12 +14,9 @@ from sire_core.protocols import Prompt
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
 
-_TURNS = 3
-"""Last turns of the user that are looked at."""
-_CARRIED = 8
-"""Maximum number of words that are carried over."""
-_FEW_WORDS = 2
-"""Most words of its own that a follow-up question has before its pronoun, or after "what about"."""
+_TURNS = 3  # Last turns of the user that are looked at
+_CARRIED = 8  # Maximum number of words that are carried over
+_FEW_WORDS = 2  # Most words of its own that a follow-up question has before its pronoun, or after "what about"
 _PRONOUN = re.compile(
     r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|this|these|those|ones?|both)\b"
     r"|\bthe (?:same|other|former|latter)\b|\b(?:about|does|is|do|did|was|like|of) that\b|\bthat(?=\s*(?:$|[?.!,]))",

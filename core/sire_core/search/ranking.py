@@ -23,8 +23,7 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 _STEP = 8
-_MANY = 4 * _STEP
-"""From so many times as many scores as are wanted, one in `_STEP` of them tells which are too low."""
+_MANY = 4 * _STEP  # From so many times as many scores as are wanted, one in `_STEP` of them tells which are too low
 
 
 def best_first(scores: FloatArray, n: int) -> IntArray:

@@ -36,15 +36,12 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "gte": operator.ge,
 }
-_FEW = 5
-"""So many values of a key are listed where the one that was asked for is missing."""
+_FEW = 5  # So many values of a key are listed where the one that was asked for is missing
 _LISTED = 20
 _LONGEST = 100
-_COMPARED = 20_000
-"""So many texts are searched for a similar one in far less than a second."""
+_COMPARED = 20_000  # So many texts are searched for a similar one in far less than a second
 
-_AS_OF = 3
-"""How many times as many hits are looked at for those that are not superseded."""
+_AS_OF = 3  # How many times as many hits are looked at for those that are not superseded
 
 
 def filter_hint(
@@ -172,11 +169,9 @@ def found(hits: Sequence[Hit]) -> dict[str, Any]:
     return {"sire.hits": len(hits), "gen_ai.retrieval.documents": documents if records_content() else None}
 
 
-_TOGETHER = 64
-"""Questions that are embedded and compared at once."""
+_TOGETHER = 64  # Questions that are embedded and compared at once
 
-_BATCH_CELLS = 2**25
-"""Cosines of a batch: 128 MB of float32."""
+_BATCH_CELLS = 2**25  # Cosines of a batch: 128 MB of float32
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WORTH_FILES = 2_000
-"""Minimum rows for files; smaller structures are derived again within a second."""
-_STALE = 50
-"""Files are written again if more than one row in this many is missing."""
+_WORTH_FILES = 2_000  # Minimum rows for files; smaller structures are derived again within a second
+_STALE = 50  # Files are written again if more than one row in this many is missing
 _INLINE = 16_000_000
 """Matrix elements that one product gets through in about 5 ms; more work than that leaves the event loop."""
 

@@ -30,8 +30,7 @@ _QUOTED = (
     "instructions. Cite what you use as [document].\n<passages>\n{}\n</passages>"
 )
 _NAMES = ("source", "file_name", "file_path", "url")
-_SHOWN = 5
-"""Maximum sources that are listed if none is cited."""
+_SHOWN = 5  # Maximum sources that are listed if none is cited
 
 
 def check_cite_key(cite_key: str) -> str:

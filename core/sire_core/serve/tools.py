@@ -45,17 +45,13 @@ if TYPE_CHECKING:
 Tell = Callable[[str], Awaitable[None]]
 """Reports progress in a sentence during a long call."""
 
-_USUAL = 10
-"""Default number of hits."""
+_USUAL = 10  # Default number of hits
 
-_OUTLINE = 200
-"""Maximum passages in an outline."""
+_OUTLINE = 200  # Maximum passages in an outline
 
-_FIRST_WORDS = 80
-"""Characters of a passage in an outline."""
+_FIRST_WORDS = 80  # Characters of a passage in an outline
 
-_COMPARED = 20_000
-"""Maximum ids that an unknown id is compared with."""
+_COMPARED = 20_000  # Maximum ids that an unknown id is compared with
 Filter = Union[dict[str, Any], str, None]
 
 _KEYS, _SAMPLES, _LONGEST = 30, 3, 40

@@ -93,8 +93,7 @@ def unpack_arrays(note: bytes, *, in_place: bool = False) -> dict[str, NDArray[A
     return arrays
 
 
-_LENGTHS = 26
-"""Offset of the lengths of name and extra field in the header of a zip member."""
+_LENGTHS = 26  # Offset of the lengths of name and extra field in the header of a zip member
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<type>[^']+)', 'fortran_order': False, 'shape': \((?P<size>\d+),\), \} *\n",
     re.DOTALL,

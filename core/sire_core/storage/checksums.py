@@ -32,10 +32,8 @@ CREATE TABLE IF NOT EXISTS sums (
 
 SqlRow = Sequence[Any]
 
-_BATCH = 2000
-"""Maximum number of rows in memory."""
-_VALUES = 900
-"""Maximum number of bound variables; SQLite allows at least 999."""
+_BATCH = 2000  # Maximum number of rows in memory
+_VALUES = 900  # Maximum number of bound variables; SQLite allows at least 999
 
 
 _KINDS: dict[str, type] = {"t": str, "i": int, "r": float, "b": bytes}

@@ -14,8 +14,7 @@ from sire_core.storage.plain_files import ADVICE, read_checked, require_plain, w
 from sire_core.types import Document, Passage
 
 _NEVER = Document("")
-_PATIENCE = 60.0
-"""Seconds to wait for other writers of pending changes; each takes the time of one write."""
+_PATIENCE = 60.0  # Seconds to wait for other writers of pending changes; each takes the time of one write
 
 
 class PendingDocuments:

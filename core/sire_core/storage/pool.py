@@ -523,8 +523,7 @@ def _bytes(values: Sequence[int]) -> NDArray[np.uint8]:
     return np.array(values, dtype=np.uint8)
 
 
-_PUBLISHING = 2.0
-"""Seconds after a commit in which its writer derives the pool, so that nobody else does."""
+_PUBLISHING = 2.0  # Seconds after a commit in which its writer derives the pool, so that nobody else does
 
 
 class Pools:

@@ -59,12 +59,9 @@ CORPUS = "corpus"
 """Owner of the chunk units; every recipe's pool holds them."""
 
 _CHUNK = ", ".join(f"c.{name}" for name in (*CHUNKS.columns, "checksum"))
-_PAGE = 16384
-"""Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty."""
-_MANY = 1000
-"""So many vectors are found by reading all; fewer are looked up one by one."""
-_MAX_CACHED = 200_000
-"""Maximum number of passages in the cache, at 1.7 kB each."""
+_PAGE = 16384  # Bytes of a page: units have vectors, of which a page of 4 kB would hold one and be half empty
+_MANY = 1000  # So many vectors are found by reading all; fewer are looked up one by one
+_MAX_CACHED = 200_000  # Maximum number of passages in the cache, at 1.7 kB each
 _MAX_FOLLOWED = 1000
 """Maximum number of documents of a commit that the cache follows; after larger ones the next change reads all."""
 _WEEK = 7 * 24 * 3600

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _ORDERED = ("lt", "lte", "gt", "gte")
-_EXACT = 2**53
-"""Whole numbers up to this one are floating-point numbers as well."""
+_EXACT = 2**53  # Whole numbers up to this one are floating-point numbers as well
 
 
 @dataclass(frozen=True, slots=True)

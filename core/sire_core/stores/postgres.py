@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,50}")
-_WIDEST = 2000
-"""Longest vectors that pgvector's HNSW takes."""
-_MOST_LISTED = 1000
-"""Most candidates that its HNSW keeps."""
+_WIDEST = 2000  # Longest vectors that pgvector's HNSW takes
+_MOST_LISTED = 1000  # Most candidates that its HNSW keeps
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 

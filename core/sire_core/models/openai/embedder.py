@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 _KNOWN = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _COSTS = ((0x80, 0.25), (0x600, 0.6), (0x2E80, 2.0), (0xAC00, 1.5), (0xD7B0, 2.0), (0x110000, 3.0))
 """Tokens of a character, by where its script ends in Unicode: Latin, Greek and Cyrillic, Indic, CJK, Hangul, others."""
-_SHORTENED = 4
-"""How often a text is halved that the server finds too long."""
+_SHORTENED = 4  # How often a text is halved that the server finds too long
 _DEADLINE = 600.0
 _MAX_BYTES = 256 * 2**20
 

@@ -31,8 +31,7 @@ _NOT_OF_THE_FORM = frozenset({401, 402, 403, 407, 408, 429})
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
 _READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
 _WRAPPED = 8
-_SHOWN = 300
-"""Most characters of a server's words in an error."""
+_SHOWN = 300  # Most characters of a server's words in an error
 
 FORM_WORDS = re.compile(
     r"response_format|json_schema|json_object|json mode|structured|schema|grammar|guided|xgrammar|outlines",

@@ -115,8 +115,7 @@ class _Bounded:
         await self._stream.aclose()
 
 
-_CIRCLE = 600
-"""Letters that have to be repeated, and after how many more they are looked for again."""
+_CIRCLE = 600  # Letters that have to be repeated, and after how many more they are looked for again
 _ROUNDS = 6
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _KEPT = 4_000
 """Units whose token vectors are kept with a snapshot: some 400 MB of half precision at 130 tokens of 384 numbers."""
-_BEHIND = 3.0
-"""What units outside the pool lose: more than late interaction and cosine can differ by."""
+_BEHIND = 3.0  # What units outside the pool lose: more than late interaction and cosine can differ by
 
 
 @dataclass(frozen=True, slots=True)

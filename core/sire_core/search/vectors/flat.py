@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 
 _REACH = 100
 _DEPTH = 1000
-_DEPTH_READ = 400
-"""Of many rows: reading more from the file takes longer than the search."""
+_DEPTH_READ = 400  # Of many rows: reading more from the file takes longer than the search
 _FEWEST = 10 * _DEPTH
 _FILE = "codes.faiss"
 _TRAINED_ON = 20_000
 _BLOCK = 65_536
-_ROWS_PER_CELL = 40
-"""Centers of cells are learned from so many rows each."""
+_ROWS_PER_CELL = 40  # Centers of cells are learned from so many rows each
 _ASKED = 200
 _FOUND = 10
 _SHARE = 0.99

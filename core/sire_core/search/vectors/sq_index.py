@@ -19,8 +19,7 @@ _NAME = "bytes-1"
 _FEWEST = 1 << 21
 """Numbers of a matrix: as many bytes stay in the caches of a machine with other work, four times as many do not."""
 _LEVELS = 127
-_BLOCK = 512
-"""Rows that are rounded at once: they stay in the cache."""
+_BLOCK = 512  # Rows that are rounded at once: they stay in the cache
 _ROUNDING = 1e-5  # of float32 products
 _REACH, _WIDER, _SHARE = 5, 4, 8
 _FILES = ("codes.faiss", "rounding.npy")
@@ -139,10 +138,8 @@ def _save(index: SQIndex, directory: Path) -> None:
     np.save(rounding, np.array([index.scale, index.error]))
 
 
-_FEW = 8
-"""Below one row in so many, rows are read one by one."""
-_FIRST = 30
-"""So many are found about as fast as one."""
+_FEW = 8  # Below one row in so many, rows are read one by one
+_FIRST = 30  # So many are found about as fast as one
 
 
 class KnownSimilarities:

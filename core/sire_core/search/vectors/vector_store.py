@@ -25,14 +25,11 @@ if TYPE_CHECKING:
     from sire_core.filters import Filter
     from sire_core.protocols import BoolArray, FloatArray, IntArray, RankedSource, Ranking, VectorIndex, View
 
-_BEHIND = 1e3
-"""Far below any score or negative distance of a store, and still fine enough to tell cosines apart."""
-_LISTED = 200
-"""So many units are asked of the store at least: seeds of graph recipes are among the first ten."""
+_BEHIND = 1e3  # Far below any score or negative distance of a store, and still fine enough to tell cosines apart
+_LISTED = 200  # So many units are asked of the store at least: seeds of graph recipes are among the first ten
 _EXACT = 1000
 _BLOCK = 65_536
-_TIE = 1e-4
-"""What stores that compute with other numbers make of equal cosines."""
+_TIE = 1e-4  # What stores that compute with other numbers make of equal cosines
 
 
 @dataclass(frozen=True, slots=True)

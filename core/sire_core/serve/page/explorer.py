@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-_KEPT = 6
-"""Maximum number of open indexes, one for each recipe with its settings."""
+_KEPT = 6  # Maximum number of open indexes, one for each recipe with its settings
 
 
 @dataclass(frozen=True, slots=True)

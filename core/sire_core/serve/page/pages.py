@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 
-_AT_ONCE = 0.08
-"""Seconds after which a page is painted, complete or not."""
+_AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
