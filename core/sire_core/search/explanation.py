@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import count, count_units
-from sire_core.algorithms.snippets import rate_sentences, readable_sentences, stems
+from sire_core.algorithms.snippets import rate_sentences, readable_sentences, snippet, stems
 from sire_core.algorithms.text import find_words, is_plain
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 _SHOWN = 6
+_EXCERPT = 400
 
 
 async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns: str) -> str:
@@ -36,9 +37,10 @@ async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns
     for number, hit in enumerate(hits, 1):
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""
-        lines.append(f"\n[{number}] {hit.score:.4f}  {unit.kind}{name}  documents: {_some(hit.doc_ids)}")
+        kind = "passage" if unit.kind == UnitKind.CHUNK else str(unit.kind).replace("_", " ")
+        lines.append(f"\n[{number}] {hit.score:.4f}  {kind}{name}  documents: {_some(hit.doc_ids)}")
         lines += [f"    {line}" for line in (*_tree(hit, titles), *_route(hit, titles, snapshot.view))]
-        lines += [f"    | {line}" for line in text_below_title(unit).splitlines()]
+        lines.append(f"    | {snippet(text_below_title(unit), query, _EXCERPT)}")
     return "\n".join(lines)
 
 
@@ -58,7 +60,7 @@ def _tree(hit: Hit, titles: _Titles) -> list[str]:
             branch = "\u2514\u2500 " if depth or last else "\u251c\u2500 "
             to = step.ids[-1:] if step.ids[-1:] != (hit.unit.id,) else ()
             reached = "".join(f" \u2192 {name}" for name in filter(None, map(titles.of, to)))
-            lines.append(f"{before}{branch}{step.step}: {' '.join(step.note.split())}{reached}")
+            lines.append(f"{before}{branch}{step.step.split(':')[0]}: {' '.join(step.note.split())}{reached}")
     return lines
 
 

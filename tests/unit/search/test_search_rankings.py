@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sire_core.algorithms.snippets import snippet
 from sire_core.data import demo_documents
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.recipes import sirerag
+from sire_core.search.explanation import text_below_title
 from sire_core.search.rankers.hybrid import Hybrid
 from sire_core.search.rankers.lexical import Lexical
 from sire_core.search.ranking import best_first
@@ -127,6 +129,6 @@ def test_explanations_show_the_way_down_the_tree():
     assert f"{len(hits)} hits among {len(hits)} units" in text
     for hit in hits:
         assert f"{hit.score:.4f}" in text
-        assert all(line in text for line in hit.unit.text.splitlines())
+        assert f"| {snippet(text_below_title(hit.unit), 'harbor ferry school', 400)}" in text
     summaries = [hit for hit in hits if hit.unit.level]
     assert text.count("summarises: ") == len(summaries) > 0
