@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.data import demo_documents
 from support.scripted_server import ScriptedServer
 
@@ -162,7 +162,7 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     title = page.get_by_role("tooltip").text_content()
     page.mouse.click(*spot)
     page.wait_for_url("**/document?**")
-    page.get_by_role("heading", level=2, name=title).wait_for()
+    page.get_by_role("heading", level=1, name=title).wait_for()
     page.goto(f"{address}/map")
     page.get_by_role("heading", name="Topics").wait_for()
     topic = data["topics"][0]
@@ -170,6 +170,36 @@ def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot
     table = page.get_by_role("table", name=f"Topic {topic['label']}: 1 to ")
     table.wait_for()
     assert table.get_by_role("row").count() - 1 == min(25, topic["documents"])
+
+
+def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, explored, violations, shot):
+    text = "# The lamp\n\nSee [the oil](../oil.md#price) and [gone](gone.md).\n\n" + "".join(
+        f"## Part {number}\n\n{'It burns all night. ' * 150}\n\n" for number in (1, 2)
+    )
+    documents = [
+        Document("guide/lamp.md", text, "The lamp", {"source": "guide/lamp.md", "year": 1893}),
+        Document("oil.md", "# Oil\n\nA penny.", "Oil", {"source": "oil.md"}),
+    ]
+    Index(tmp_path, recipe="flat").build(documents)
+    with explored(tmp_path) as address:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{address}/document?id=guide/lamp.md")
+        page.get_by_role("heading", level=1, name="The lamp").wait_for()
+        outline = page.get_by_role("navigation", name="Outline")
+        assert outline.get_by_role("link").all_text_contents() == ["Part 1", "Part 2"]
+        assert page.get_by_text("The lamp", exact=True).count() == 1, "the title is not repeated"
+        rows = page.get_by_role("table", name="Metadata").get_by_role("row").all_text_contents()
+        assert rows == ["keyvalue", "year1893"]
+        outline.get_by_role("link", name="Part 2").click()
+        assert page.evaluate("document.querySelector(':target').textContent") == "Part 2"
+        assert page.evaluate("document.querySelector(':target').getBoundingClientRect().top") < 400
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.get_by_role("link", name="gone").count() == 0
+        assert violations(page) == []
+        shot(page, "document")
+        page.get_by_role("link", name="the oil").click()
+        page.get_by_role("heading", level=1, name="Oil").wait_for()
+        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
 
 
 def test_a_question_shows_at_once_that_it_is_being_searched(page, address):

@@ -197,7 +197,10 @@ def _labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> I
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
         read = passages[random.choice(members, min(_READ, len(members)), replace=False)]
-        words = (set(split_words(f"{unit.title} {_prose(unit.text)}")) for unit in snapshot.view.units(np.sort(read)))
+        texts = (
+            f"{short_title(snapshot, unit.title)} {_prose(unit.text)}" for unit in snapshot.view.units(np.sort(read))
+        )
+        words = (set(split_words(text)) for text in texts)
         counts.append(Counter(word for found in words for word in found))
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
     everywhere = sum(counts, Counter[str]())

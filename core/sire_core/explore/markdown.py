@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.snippets import ELEMENTS
-from sire_core.explore.highlight import escaped, marked, printable
+from sire_core.explore.highlight import escaped, marked, plain_text, printable
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -26,8 +27,21 @@ _CELL_END = re.compile(r"(?<!\\)\|")
 _MARKS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
 
 
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A heading of a text: its level from 1, its words, and the id of its element."""
+
+    level: int
+    text: str
+    id: str
+
+
 def markdown_html(
-    text: str, question: str = "", names: Sequence[str] = (), target: Callable[[str], str] | None = None
+    text: str,
+    question: str = "",
+    names: Sequence[str] = (),
+    target: Callable[[str], str] | None = None,
+    outline: list[OutlineEntry] | None = None,
 ) -> str:
     """Render a text, with the words of a question and the names on its path highlighted.
 
@@ -41,10 +55,17 @@ def markdown_html(
         question: Its content words are highlighted.
         names: Names to highlight.
         target: Returns the address of a relative link; empty if it leads nowhere.
+        outline: Takes the headings of the text, which get ids, after those of texts before it on the page.
     """
     if len(text) > _LONGEST or find_spec("markdown_it") is None:
         return f'<div class="text plain">{highlighted(text, question, names)}</div>'
-    known = {"question": question, "names": names, "target": target or (lambda _: ""), "is_link": []}
+    known = {
+        "question": question,
+        "names": names,
+        "target": target or (lambda _: ""),
+        "is_link": [],
+        "outline": outline,
+    }
     rendered = _parser().render(widened_tables(printable(text)), known)
     return f'<div class="text">{rendered}</div>'
 
@@ -87,9 +108,18 @@ def _parser() -> Any:
     rules = {"text": _text, "image": _image, "link_open": _link_open, "link_close": _link_close}
     for name, rule in {**rules, "html_inline": _tag, "softbreak": _softbreak}.items():
         parser.add_render_rule(name, rule)
-    parser.add_render_rule("heading_open", lambda *_: '<p class="heading">')
+    parser.add_render_rule("heading_open", _heading)
     parser.add_render_rule("heading_close", lambda *_: "</p>\n")
     return parser
+
+
+def _heading(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
+    level, anchor = int(tokens[index].tag[1:]), ""
+    if env["outline"] is not None:
+        entry = OutlineEntry(level, plain_text(tokens[index + 1].content), f"heading-{len(env['outline']) + 1}")
+        env["outline"].append(entry)
+        anchor = f' id="{entry.id}"'
+    return f'<p class="heading h{level}"{anchor}>'
 
 
 def _text(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:

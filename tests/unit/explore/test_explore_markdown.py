@@ -9,7 +9,7 @@ def test_markdown_is_rendered_and_words_are_highlighted():
     html = markdown_html(
         "# The lamp\n\n* Lit by **Ole Brandt**\n\n| who | `when` |\n|---|---|\n| Ole | dusk |", "Who lit it?"
     )
-    assert '<p class="heading">The lamp</p>' in html
+    assert '<p class="heading h1">The lamp</p>' in html
     assert "<strong>Ole Brandt</strong>" in html
     assert "<mark>Lit</mark>" in html
     assert "<td>dusk</td>" in html

@@ -23,6 +23,7 @@ from sire_core.explore.page import PAGE_STYLE, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
+from sire_core.explore.titles import short_title
 from sire_core.reason import STRATEGIES
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.passages import RETURNS
@@ -73,6 +74,18 @@ vertical-align:-2px;animation:sire-turn 1s linear infinite}}
 body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;border-right-color:transparent;z-index:9}}
 @keyframes sire-turn{{to{{transform:rotate(360deg)}}}}
 @media (prefers-reduced-motion:reduce){{[role=status].sire-busy::before,.sire-waiting::before{{animation-duration:8s}}}}
+.sire-page h1{{font-size:24px;margin:0;line-height:1.3}}
+.sire-page .heading.h1,.sire-page .heading.h2{{font-size:1.25em;margin-top:20px}}
+.sire-page .heading.h3{{font-size:1.1em;margin-top:14px}}
+.reading{{display:grid;grid-template-columns:minmax(0,250px) minmax(0,46rem);gap:36px;align-items:start;font-size:16px}}
+.reading>article:only-child{{grid-column:1/-1;max-width:46rem}} .reading article{{min-width:0}}
+.reading nav{{position:sticky;top:12px;max-height:92vh;overflow:auto;font-size:14px}}
+.reading nav h2{{font-size:14px}} .reading nav ul{{list-style:none;padding:0;margin:0}} .reading nav li{{margin:3px 0}}
+.reading nav .h3{{padding-left:14px}} .reading nav :is(.h4,.h5,.h6){{padding-left:28px}}
+.reading .piece small{{float:right;font-size:12px;padding-left:12px}} .reading .piece small a{{color:var(--soft)}}
+.reading pre{{white-space:pre;overflow-x:auto}}
+@media (max-width:900px){{.reading{{grid-template-columns:minmax(0,1fr);gap:12px}}
+.reading nav{{position:static;max-height:38vh}}}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
@@ -257,7 +270,7 @@ def question_field(
         field = ui.input(label, value=value).classes("sire-grow").style("min-width:min(100%,320px)")
         ui.button(button, on_click=run)
         if clear:
-            ui.button("Clear", on_click=clear).props("flat").bind_enabled_from(field, "value", bool)
+            ui.button("Clear", on_click=clear, color="grey-9").bind_enabled_from(field, "value", bool)
     field.on("keydown.enter", run)
     return field
 
@@ -436,7 +449,7 @@ def register(explorer: Explorer) -> None:
 
     @page_of("/document")
     async def document_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - what addresses call it
-        frame(explorer, f"Document {id}", "/browse")
+        frame(explorer, "Document", "/browse", id, heading=False)
         await render_with_timeout(lambda: _document(explorer, id, recipe))
 
     @page_of("/unit")
@@ -455,10 +468,10 @@ def register(explorer: Explorer) -> None:
         reason_panel(explorer)
 
 
-def frame(explorer: Explorer, title: str, path: str, question: str = "") -> None:
-    """Draw what all pages share: title (in the tab the question, if there is one), language, colours, navigation."""
+def frame(explorer: Explorer, title: str, path: str, subject: str = "", *, heading: bool = True) -> None:
+    """Draw what all pages share: title (in the tab the subject, if there is one), language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
-    ui.page_title(f"{question or title} - {explorer.title}")
+    ui.page_title(f"{subject or title} - {explorer.title}")
     script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
     ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
@@ -470,7 +483,8 @@ def frame(explorer: Explorer, title: str, path: str, question: str = "") -> None
         f'<header class="sire-nav"><div><b>sire</b> {escaped(explorer.title)}</div>'
         f'<nav class="sire-nav" aria-label="Pages">{links}</nav></header>'
     )
-    ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
+    if heading:
+        ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
 
 
 async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> None:
@@ -528,9 +542,10 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     units = browse.document_units(snapshot, name)
     if not units:
-        show_html(f"<p>There is no document {escaped(repr(name))}, or you may not see it.</p>")
-    for unit in units:
-        show_html(_unit_html(snapshot, unit.id, recipe))
+        show_html(f"<h1>Document</h1><p>There is no document {escaped(repr(name))}, or you may not see it.</p>")
+        return
+    title = short_title(snapshot, units[0].title.partition(" > ")[0]) or name
+    show_html(views.document_html(name, title, units, recipe, link_target(snapshot, recipe)))
 
 
 async def _unit(explorer: Explorer, name: str, recipe: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.highlight import escaped
-from sire_core.explore.markdown import markdown_html
+from sire_core.explore.highlight import escaped, plain_text
+from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.page import region
 from sire_core.explore.picture import kind_name
 from sire_core.serve.page.explorer import compared
@@ -93,14 +94,53 @@ def unit_html(
     level = f", level {unit.level}" if unit.level else ""
     tree = f", tree {unit.tree}" if unit.tree else ""
     about = f"{kind_name(unit.kind.value)}{level}{tree}"
-    metadata = table("Metadata", ("key", "value"), [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items()])
+    about_it = [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items() if str(v) not in doc_ids]
+    metadata = table("Metadata", ("key", "value"), about_it)
     derived_rows = [
         (escaped(kind_name(u.kind.value)), link(_unit_title(u), address(recipe, "unit", u.id))) for u in derived
     ]
     return (
         f'<h2>{escaped(_unit_title(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
-        f"{markdown_html(unit.text, target=target)}{metadata if unit.metadata else ''}"
+        f"{markdown_html(unit.text, target=target)}{metadata if about_it else ''}"
         f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
+    )
+
+
+def document_html(
+    name: str, title: str, passages: Sequence[Unit], recipe: str, target: Callable[[str, str], str]
+) -> str:
+    """A document to read: its passages in order under one title, with an outline that leads to its headings.
+
+    Args:
+        name: Its id, by which links are resolved.
+        title: Its title; a heading that only repeats it is left out.
+        passages: Its passages, in order.
+        recipe: For links to the pages of passages.
+        target: Returns the address of a relative link by the id of its document.
+    """
+    outline: list[OutlineEntry] = []
+    rows = [dict(passage.metadata) for passage in passages]
+    common = {key: value for key, value in rows[0].items() if all(row.get(key) == value for row in rows)}
+    pieces = []
+    for number, (passage, row) in enumerate(zip(passages, rows, strict=True), 1):
+        own = "".join(f", {key} {value}" for key, value in row.items() if key not in common)
+        first, _, rest = passage.text.lstrip().partition("\n")
+        text = rest if first.startswith("#") and plain_text(first).rstrip(":") == title else passage.text
+        pieces.append(
+            f'<div class="piece"><small>{link(f"passage {number}{own}", address(recipe, "chunk", passage.id))}</small>'
+            f"{markdown_html(text, target=partial(target, name), outline=outline)}</div>"
+        )
+    about = [(escaped(key), escaped(str(value))) for key, value in common.items() if str(value) != name]
+    headings = "".join(
+        f'<li class="h{entry.level}"><a href="#{entry.id}">{escaped(entry.text.rstrip(":"))}</a></li>'
+        for entry in outline
+        if entry.text
+    )
+    shown = f'<nav aria-label="Outline"><h2>Outline</h2><ul>{headings}</ul></nav>' if len(outline) > 1 else ""
+    return (
+        f'<h1>{escaped(title)}</h1><p class="meta">{escaped(name)}; {count(len(passages), "passage")}</p>'
+        f"{table('Metadata', ('key', 'value'), about) if about else ''}"
+        f'<div class="reading">{shown}<article>{"".join(pieces)}</article></div>'
     )
 
 
