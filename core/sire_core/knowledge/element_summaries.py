@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -47,42 +47,33 @@ class ElementSummaries(BaseModel):
     summaries: list[_Summary] = Field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
-    """An entity or a relation with its sources."""
-
-    key: str  # key of the summary
-    name: str  # name of the entity, or text of the relation
-    chunk_ids: tuple[str, ...]  # its passages
-
-
 async def summarize_elements(
-    elements: Sequence[Element],
+    elements: Sequence[Unit],
     texts: Mapping[str, str],
     model: LanguageModel,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, str], list[Failure]]:
-    """Ask a model to summarise elements, up to twenty a call, several calls at a time."""
+    """Ask a model to summarise entities and relations by id, up to twenty a call, several calls at a time."""
     by_key: dict[str, str] = {}
     failures: list[Failure] = []
 
-    async def one(batch: list[Element]) -> tuple[dict[str, str], Failure | None]:
+    async def one(batch: list[Unit]) -> tuple[dict[str, str], Failure | None]:
         try:
             return await _ask(batch, texts, model), None
         except ModelError as error:
-            what = f"summaries of {len(batch)} elements, first {batch[0].name!r}"
+            what = f"summaries of {len(batch)} elements, first {batch[0].text!r}"
             return {}, Failure(what, f"{type(error).__name__}: {error}"[:500])
 
     workers = concurrency_of(model)
     for summaries, failure in await map_all(one, _batches(elements, texts), workers, progress):
         by_key.update(summaries)
         failures += [failure] if failure else []
-    return {element.key: by_key[element.key] for element in elements if element.key in by_key}, failures
+    return {element.id: by_key[element.id] for element in elements if element.id in by_key}, failures
 
 
-def _batches(elements: Sequence[Element], texts: Mapping[str, str]) -> list[list[Element]]:
+def _batches(elements: Sequence[Unit], texts: Mapping[str, str]) -> list[list[Unit]]:
     """Group elements so that the distinct passages of a group fit into a call."""
-    batches: list[list[Element]] = []
+    batches: list[list[Unit]] = []
     chunk_ids: set[str] = set()
     tokens = 0
     for element in elements:
@@ -98,12 +89,12 @@ def _batches(elements: Sequence[Element], texts: Mapping[str, str]) -> list[list
     return batches
 
 
-async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: LanguageModel) -> dict[str, str]:
+async def _ask(batch: Sequence[Unit], texts: Mapping[str, str], model: LanguageModel) -> dict[str, str]:
     chunks = list(dict.fromkeys(chunk for element in batch for chunk in element.chunk_ids[:SHOWN_PASSAGES]))
     number = {chunk: index for index, chunk in enumerate(chunks)}
     data = {
         "elements": [
-            {"id": i, "name": element.name, "passages": [number[chunk] for chunk in element.chunk_ids[:SHOWN_PASSAGES]]}
+            {"id": i, "name": element.text, "passages": [number[chunk] for chunk in element.chunk_ids[:SHOWN_PASSAGES]]}
             for i, element in enumerate(batch)
         ],
         "passages": [texts[chunk] for chunk in chunks],
@@ -111,7 +102,7 @@ async def _ask(batch: Sequence[Element], texts: Mapping[str, str], model: Langua
     bound = with_sources(model, chunks)
     answer = await bound.complete(Prompt(_INSTRUCTIONS, json.dumps(data, ensure_ascii=False)), schema=ElementSummaries)
     summaries = {item.id: " ".join(item.summary.split()) for item in answer.parsed.summaries}
-    return {element.key: summaries[i] for i, element in enumerate(batch) if summaries.get(i)}
+    return {element.id: summaries[i] for i, element in enumerate(batch) if summaries.get(i)}
 
 
 async def with_summaries(delta: Delta, view: BuildView) -> Delta:
@@ -134,9 +125,8 @@ async def with_summaries(delta: Delta, view: BuildView) -> Delta:
     to_summarize = [unit for name, unit in added.items() if name not in unchanged]
     to_summarize += [stored[name] for name in missing if name in stored]
     texts = {chunk.id: chunk.index_text for chunk in view.chunks} if to_summarize else {}
-    elements = [Element(unit.id, unit.text, unit.chunk_ids) for unit in to_summarize]
     say = partial(view.progress, "summaries of elements")
-    written, failures = await summarize_elements(elements, texts, view.language_model, say)
+    written, failures = await summarize_elements(to_summarize, texts, view.language_model, say)
     new = {unit.id: _with_summary(unit, written[unit.id]) for unit in to_summarize if written.get(unit.id)}
     return replace(
         delta,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,18 +48,6 @@ class TreeSettings:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The change of a tree: summaries, and `child` edges from each to what it summarises."""
-
-    put_units: tuple[Unit, ...] = ()  # summaries that are new
-    drop_units: tuple[str, ...] = ()  # ids of those that are gone
-    put_edges: tuple[Edge, ...] = ()  # edges that are new
-    drop_edges: tuple[Edge, ...] = ()  # edges that are gone
-    state: Mapping[str, Any] = field(default_factory=dict)  # state for the next change
-    figures: Mapping[str, Any] = field(default_factory=dict)  # for `Index.stats`: share of the accepted drift
-
-
 async def grow(
     leaves: Sequence[Unit | str],
     kind: UnitKind,
@@ -73,8 +61,11 @@ async def grow(
     replacements: Mapping[str, str] | None = None,
     extra_clusters: Sequence[Sequence[int]] = (),
     joining: Mapping[int, Sequence[Unit | str]] | None = None,
-) -> Tree:
-    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new."""
+) -> Delta:
+    """Bring summaries over leaves up to date, level by level; without a stored state all of them are new.
+
+    The state to store is `tree`; `figures` has the share of the accepted drift that is used up.
+    """
     before = TreeState.from_json(known or {})
     old_state = before if before.embedder == view.fingerprints[0] and not full else TreeState()
     joining = joining or {}
@@ -103,18 +94,17 @@ async def grow(
     return _difference(before, TreeState(tuple(levels), view.fingerprints[0]), new_units, name)
 
 
-def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Tree:
+def _difference(before: TreeState, after: TreeState, new_units: Mapping[str, Unit], name: str) -> Delta:
     remaining = after.summaries
     old, new = before.edges(after), after.edges(before)
     # Two clusters of one level may have the same summary: what one lets go, the other may hold.
     old_pairs, new_pairs = (state.holds({summary for summary, _ in (*old, *new)}) for state in (before, after))
-    return Tree(
+    return Delta(
         put_units=tuple(new_units.values()),
         drop_units=tuple(summary for summary in before.summaries if summary not in remaining),
         put_edges=tuple(Edge("child", *ends) for ends in new if ends not in old_pairs),
         drop_edges=tuple(Edge("child", *ends) for ends in old if ends not in new_pairs),
-        state=after.as_json(),
-        figures={f"drift_{name}": after.drift},
+        state={"tree": after.as_json(), "figures": {f"drift_{name}": after.drift}},
     )
 
 
@@ -147,12 +137,11 @@ async def tree_delta(
         extra_clusters=extra_clusters,
         joining=joining,
     )
-    return Delta(
-        put_units=tree.put_units,
+    return replace(
+        tree,
         drop_units=(*tree.drop_units, *((unit.id for unit in view.units()) if is_first else ())),
-        put_edges=tree.put_edges,
         drop_edges=(*tree.drop_edges, *(view.edges() if is_first else ())),
-        state={"tree": tree.state, "copies": copies, "figures": tree.figures},
+        state={**(tree.state or {}), "copies": copies},
     )
 
 

@@ -13,8 +13,12 @@ BORN = SourceFact("Edwards was born in Weston-super-Mare in Somerset.", ("person
 EVIDENCE = BridgeEvidence("henry edwards", "Henry Edwards", (("Henry Edwards", (BORN,)), ("Aylwin", (SHORT, FILM))))
 
 
+def join(joined, evidence):
+    return asyncio.run(joined.write([evidence]))[0]
+
+
 def test_joined_facts_read_on_from_the_mention_to_what_is_mentioned():
-    (found,) = JoinedFacts().join(EVIDENCE)
+    (found,) = join(JoinedFacts(), EVIDENCE)
     assert found.text == f"{FILM.text} Henry Edwards: {BORN.text}"
     assert found.chunk_ids == ("film", "person")
 
@@ -24,15 +28,15 @@ def test_a_name_that_only_a_third_document_spells_out_is_not_used():
     bought = SourceFact("Ashby bought rope and lamps.", ("c",))
     third = SourceFact("Ashby slept.", ("b",))
     documents = (("", (sailed,)), ("Lord Ashby of Red", (third,)), ("", (bought,)))
-    found = JoinedFacts(min_new=2).join(BridgeEvidence("lord ashby of red", "Lord Ashby of Red", documents))
+    found = join(JoinedFacts(min_new=2), BridgeEvidence("lord ashby of red", "Lord Ashby of Red", documents))
     assert {fact.text for fact in found if fact.chunk_ids == ("a", "c")} == {f"{sailed.text} {bought.text}"}
 
 
 def test_pairs_that_tell_nothing_new_are_left_out():
     same = SourceFact("Henry Edwards directed a silent drama film, Aylwin.", ("other",))
-    assert JoinedFacts().join(BridgeEvidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
-    assert JoinedFacts(max_chars=60).join(EVIDENCE) == ()
-    assert JoinedFacts(min_new=30).join(EVIDENCE) == ()
+    assert join(JoinedFacts(), BridgeEvidence("henry edwards", "Henry Edwards", (("A", (FILM,)), ("B", (same,))))) == ()
+    assert join(JoinedFacts(max_chars=60), EVIDENCE) == ()
+    assert join(JoinedFacts(min_new=30), EVIDENCE) == ()
 
 
 def test_no_more_pairs_than_allowed_and_the_most_informative_first():
@@ -40,7 +44,7 @@ def test_no_more_pairs_than_allowed_and_the_most_informative_first():
         (f"T{i}", (SourceFact(f"Rye has {' '.join(f'word{i}x{j}' for j in range(i + 3))}.", (f"c{i}",)),))
         for i in range(4)
     ]
-    found = JoinedFacts(max_pairs=2).join(BridgeEvidence("rye", "Rye", tuple(titles)))
+    found = join(JoinedFacts(max_pairs=2), BridgeEvidence("rye", "Rye", tuple(titles)))
     assert [fact.chunk_ids for fact in found] == [("c2", "c3"), ("c1", "c2")]
 
 

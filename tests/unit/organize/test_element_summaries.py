@@ -1,9 +1,10 @@
 import json
 
 from sire_core import Document, Index
-from sire_core.knowledge.element_summaries import Element, summarize_elements
+from sire_core.knowledge.element_summaries import summarize_elements
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
+from sire_core.types import Unit, UnitKind
 
 
 def answer(call):
@@ -17,19 +18,19 @@ def answer(call):
 
 async def test_twenty_elements_share_a_call_and_their_passages_are_sent_once():
     model = ScriptedModel(answer)
-    elements = [Element(f"e{i}", f"name {i}", ("c0", f"c{i}")) for i in range(1, 42)]
+    elements = [Unit(f"e{i}", UnitKind.ENTITY, f"name {i}", ("c0", f"c{i}")) for i in range(1, 42)]
     texts = {f"c{i}": f"text {i}" for i in range(42)}
     found, failures = await summarize_elements(elements, texts, model)
     assert [len(json.loads(call.data)["elements"]) for call in model.log] == [20, 20, 1]
     assert json.loads(model.log[0].data)["passages"].count("text 0") == 1
     assert found["e7"] == "About name 7: text 0"
-    assert list(found) == [element.key for element in elements]
+    assert list(found) == [element.id for element in elements]
     assert failures == []
 
 
 async def test_a_call_that_fails_is_reported_and_loses_only_itself():
     model = ScriptedModel(lambda call: answer(call) if '"name": "n1"' not in call.data else "garbage")
-    elements = [Element(f"e{i}", f"n{i}", (f"c{i}",)) for i in range(2)]
+    elements = [Unit(f"e{i}", UnitKind.ENTITY, f"n{i}", (f"c{i}",)) for i in range(2)]
     texts = {f"c{i}": "word " * 5_000 for i in range(2)}
     found, failures = await summarize_elements(elements, texts, model)
     assert set(found) == {"e0"}

@@ -164,10 +164,6 @@ class JoinedFacts:
             progress(len(evidence), len(evidence))
         return facts
 
-    def join(self, evidence: BridgeEvidence) -> tuple[BridgeFact, ...]:
-        """Write the bridging facts of one entity, most informative first."""
-        return self._join(evidence, PaddedWords(), _ContentWords())
-
     def _join(self, evidence: BridgeEvidence, words: PaddedWords, content: _ContentWords) -> tuple[BridgeFact, ...]:
         pairs = sorted(self._pairs(evidence, content), key=lambda pair: -pair[0])
         facts = [_joined(evidence.name, left, right, words) for _, left, right in pairs[: self.max_pairs]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.protocols import Recipe
@@ -52,14 +52,14 @@ class ElementContext:
         return view.units(positions)
 
     async def _summarize(self, units: Sequence[Unit], view: View) -> dict[str, str]:
-        from sire_core.knowledge.element_summaries import Element, summarize_elements
+        from sire_core.knowledge.element_summaries import summarize_elements
 
         assert view.language_model is not None
         chunks = dict.fromkeys(chunk for unit in units for chunk in unit.chunk_ids)
         passages = view.units(_positions(list(chunks), view))
         texts = {chunk: passage.index_text for passage in passages for chunk in passage.chunk_ids}
         elements = [
-            Element(unit.id, unit.text, tuple(chunk for chunk in unit.chunk_ids if chunk in texts)) for unit in units
+            replace(unit, chunk_ids=tuple(chunk for chunk in unit.chunk_ids if chunk in texts)) for unit in units
         ]
         written, _ = await summarize_elements(elements, texts, view.language_model)
         return written

@@ -107,6 +107,7 @@ class RelatednessTree(Derivation):
             full=result.is_new or len(change.added) == len(view.chunks),
             replacements=_replacements(result.outputs[_Aggregates.name]),
         )
+        grown = tree.state or {}
         hidden = set() if self.aggregates else {leaf if isinstance(leaf, str) else leaf.id for leaf in leaves}
         return replace(
             result.delta,
@@ -114,7 +115,7 @@ class RelatednessTree(Derivation):
             drop_units=(*result.delta.drop_units, *tree.drop_units),
             put_edges=tuple(edge for edge in tree.put_edges if edge.target not in hidden),
             drop_edges=tree.drop_edges,
-            state={**state, "tree": tree.state, "figures": {**tree.figures, **state["figures"]}},
+            state={**state, **grown, "figures": {**grown["figures"], **state["figures"]}},
         )
 
     def _leaves(self, result: Result) -> list[Unit | str]:
