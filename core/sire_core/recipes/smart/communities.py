@@ -13,10 +13,8 @@ from sire_core.algorithms.grouping import ranges
 from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from sire_core.recipes.smart.encoding_tree import Floats, Ints
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
     Rows = tuple[Ints, Ints, Floats]
     Scores = tuple[Floats, Floats, Floats]
     Lists = tuple[list[Any], ...]

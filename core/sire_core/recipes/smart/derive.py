@@ -238,18 +238,7 @@ class Perspectives(OrganizerBase):
             from sire_core.recipes.smart.learned_trees import NeuralSettings, abstract_neural
 
             features = await view.vectors(_entity_texts(network))
-            settings = NeuralSettings(
-                loss=self.loss,
-                diversity=self.diversity,
-                informative=self.info,
-                information=self.information,
-                assign=self.assign,
-                nest=self.nest,
-                sizes=None if self.sizes is None else tuple(self.sizes),
-                balance=self.mu,
-                epochs=self.epochs,
-                polish=self.polish,
-            )
+            settings = NeuralSettings(**{name: getattr(self, name) for name in ("diversity", "info", *_NEURAL)})
             trees = await asyncio.to_thread(
                 abstract_neural, graph, features, kappa=self.kappa, levels=self.levels, settings=settings, seed=seed
             )

@@ -15,7 +15,6 @@ from sire_core.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Labels = NDArray[np.int64]
     Node = tuple[int, int]
     Floats = NDArray[np.float64]
     Hashes = NDArray[np.uint64]
@@ -108,11 +107,11 @@ class EncodingTree:
     next higher level that contains it, or the root, which is implicit.
 
     Raises:
-        ConfigurationError: Labels of a wrong length, or levels that do not nest.
+        ConfigurationError: Ints of a wrong length, or levels that do not nest.
     """
 
     size: int  # number of vertices n
-    labels: tuple[Labels, ...] = ()  # int64 `[n]` per level, the finest first; -1 for a vertex without a cluster
+    labels: tuple[Ints, ...] = ()  # int64 `[n]` per level, the finest first; -1 for a vertex without a cluster
 
     def __post_init__(self) -> None:
         tidy = tuple(canonical_labels(np.asarray(level, dtype=np.int64)) for level in self.labels)
@@ -141,7 +140,7 @@ class EncodingTree:
         """Number of levels between the vertices and the root."""
         return len(self.labels)
 
-    def clusters(self, level: int) -> Labels:
+    def clusters(self, level: int) -> Ints:
         """Return the clusters of a level (1 is the finest), ascending."""
         return np.arange(int(self.labels[level - 1].max(initial=-1)) + 1, dtype=np.int64)
 
@@ -150,7 +149,7 @@ class EncodingTree:
         nodes = ((m, int(level[vertex])) for m, level in enumerate(self.labels, 1))
         return tuple(node for node in nodes if node[1] >= 0)
 
-    def filled(self) -> tuple[Labels, ...]:
+    def filled(self) -> tuple[Ints, ...]:
         """Return labels without -1: a vertex without a cluster keeps its cluster of the level below, or is alone."""
         below = np.arange(self.size, dtype=np.int64)
         levels = []
@@ -161,7 +160,7 @@ class EncodingTree:
 
     def contracted(self) -> EncodingTree:
         """Remove nodes with a single child (of a chain the lowest stays) and empty levels; entropies stay the same."""
-        levels: list[Labels] = []
+        levels: list[Ints] = []
         below = np.arange(self.size, dtype=np.int64)
         for level in self.labels:
             # A cluster with one part below is a chain; below starts with the vertices themselves.
@@ -175,7 +174,7 @@ class EncodingTree:
         return EncodingTree(self.size, tuple(level for level in levels if (level >= 0).any()))
 
 
-def canonical_labels(labels: Labels) -> Labels:
+def canonical_labels(labels: Ints) -> Ints:
     """Number clusters `[n]` from 0 in the order of their first vertex; values below 0 become -1."""
     labels_from_0 = np.maximum(labels, -1)
     if int(labels_from_0.max(initial=-1)) > _SPARSE * len(labels_from_0):
@@ -189,7 +188,7 @@ def canonical_labels(labels: Labels) -> Labels:
     return np.append(ranks, -1)[labels_from_0]  # what has no cluster finds the -1 at the end
 
 
-def first_members(labels: Labels) -> Labels:
+def first_members(labels: Ints) -> Ints:
     """Return the first vertex of every cluster, n for an empty one; labels `[n]` are -1 for no cluster."""
     first = np.full(int(labels.max(initial=-1)) + 2, len(labels), dtype=np.int64)
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last one written stays; -1 goes behind all others
@@ -224,7 +223,7 @@ def _times_log(shares: Floats, part: Floats, whole: Floats | float) -> Floats:
     return np.asarray(shares * np.log2(ratio), dtype=np.float64)
 
 
-def nested_labels(finest: Labels, parents: Sequence[Labels]) -> list[Labels]:
+def nested_labels(finest: Ints, parents: Sequence[Ints]) -> list[Ints]:
     """Return labels of all levels from the finest clusters and, per higher level, the parent of each cluster."""
     levels = [finest]
     for parent in parents:
@@ -232,7 +231,7 @@ def nested_labels(finest: Labels, parents: Sequence[Labels]) -> list[Labels]:
     return levels
 
 
-def repaired_labels(levels: Sequence[Labels]) -> list[Labels]:
+def repaired_labels(levels: Sequence[Ints]) -> list[Ints]:
     """Make independent levels nest: a cluster's parent is where most of its vertices are, the smaller in a tie."""
     repaired = [levels[0]]
     for level in levels[1:]:
@@ -244,7 +243,7 @@ def repaired_labels(levels: Sequence[Labels]) -> list[Labels]:
     return repaired
 
 
-def tree_of(levels: Sequence[Labels], vertices: Labels, size: int) -> EncodingTree:
+def tree_of(levels: Sequence[Ints], vertices: Ints, size: int) -> EncodingTree:
     """Build a tree over `size` vertices from nested levels over `vertices`; the others hang off the root."""
     whole = [np.full(size, -1, dtype=np.int64) for _ in levels]
     for target, level in zip(whole, levels, strict=True):

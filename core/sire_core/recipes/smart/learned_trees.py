@@ -23,12 +23,12 @@ class NeuralSettings:
 
     loss: str = "se"  # `se`, the decoding information; or `modularity`, after equation (10) of the paper
     diversity: float = 0.3  # of the information that heads share; at the paper's 1 an empty head wins (E10)
-    informative: bool = True  # False leaves out the loss, and trains the trees only to differ
+    info: bool = True  # False leaves out the loss, and trains the trees only to differ
     information: str = "mi"  # what is kept small between heads: `mi` in bits, or `nmi` (0 to 1)
     assign: str = "softmax"  # memberships by `softmax`; or by `sigmoid` as in the paper, then divided by their sum
     nest: str = "chain"  # `repair`: levels are learned apart, as in the paper, and made to nest by majority
     sizes: Sequence[int] | None = None  # clusters of every level, the finest first; None: see `level_sizes`
-    balance: float | None = None  # mu of modularity; None: 1 / sum of the matrix; the paper's 0.001 collapses
+    mu: float | None = None  # of modularity; None: 1 / sum of the matrix; the paper's 0.001 collapses
     normalized_adjacency: bool = False  # modularity loss on the symmetrically normalized matrix
     normalize: bool = False  # divide decoding information by H1, so that it lies between 0 and 1
     floor: float = 0.5  # share of the best head's information that others are pushed above; empty ones share nothing

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.protocols import BuildView
+    from sire_core.recipes.smart.encoding_tree import Hashes, Ints
     from sire_core.types import Edge, Unit
 
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
-    Ints = NDArray[np.int64]
-    Hashes = NDArray[np.uint64]
 
 NETWORK = "entity_network"
 """Key of the note that a table is stored in; queries read it, too."""

@@ -32,11 +32,10 @@ from sire_core.storage.array_file import pack_arrays, unpack_arrays
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.recipes.smart.encoding_tree import Hashes, Ints
     from sire_core.recipes.smart.network import EntityNetwork
     from sire_core.recipes.smart.views import EvidenceView
 
-    Ints = NDArray[np.int64]
-    Hashes = NDArray[np.uint64]
     Mask = NDArray[np.bool_]
 
 RELATIONS = "relations"

@@ -18,14 +18,12 @@ from sire_core.types import Edge
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.recipes.smart.encoding_tree import EncodingTree
+    from sire_core.recipes.smart.encoding_tree import EncodingTree, Hashes, Ints
     from sire_core.recipes.smart.network import EntityNetwork, Statements
     from sire_core.recipes.smart.reports import Report
     from sire_core.recipes.smart.views import EvidenceView
     from sire_core.types import Unit
 
-    Ints = NDArray[np.int64]
-    Hashes = NDArray[np.uint64]
     Ids = NDArray[np.bytes_]
 
 _DEGREE_SCALE = 1_000.0  # separates the degree from the weight in a hash

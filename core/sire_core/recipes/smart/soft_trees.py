@@ -165,9 +165,9 @@ def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, ge
         main = -saved.mean()
     else:
         sums = problem.modular.values().sum()
-        losses = [soft_modularity_loss(problem.modular, level, settings.balance) for h in heads for level in h.levels]
+        losses = [soft_modularity_loss(problem.modular, level, settings.mu) for h in heads for level in h.levels]
         main = torch.stack(losses).sum() / sums / len(heads)
-    if not settings.informative:
+    if not settings.info:
         return settings.diversity * _shared_information(heads, settings, generator)
     low = torch.relu(settings.floor * saved.max().detach() - saved).sum()
     blurred = torch.stack([soft_entropy(head.levels[0]).mean() for head in heads]).mean()
@@ -209,7 +209,7 @@ def _hard_value(
     mask = np.zeros(graph.size, dtype=np.bool_)
     mask[vertices] = True
     measure = normalized_mutual_information if settings.information == "nmi" else mutual_information
-    if not settings.informative:
+    if not settings.info:
         saved, low = np.zeros(1), 0.0
     shared = [tree_information(one, two, measure, mask) for one, two in combinations(trees, 2)]
     return float(saved.mean() - low - settings.diversity * (sum(shared) / max(1, len(shared))))

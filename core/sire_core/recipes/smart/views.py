@@ -16,9 +16,9 @@ from sire_core.recipes.smart.statements import ROLE, TYPE, WORD
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.recipes.smart.encoding_tree import Ints
     from sire_core.recipes.smart.network import NetworkTable
 
-    Ints = NDArray[np.int64]
 
 _OF_KIND = "relations of kind "
 _NEAREST = 8  # similar entities that each is joined with
