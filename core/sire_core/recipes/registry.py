@@ -264,8 +264,6 @@ register_edge_note(BLOCKS, _edges_of_block)
 GROUP = "sire_core.recipes"
 """The group of entry points; see `docs/extending`."""
 
-_warned: set[str] = set()
-
 
 class PluginError(ConfigurationError):
     """A recipe that another package offers cannot be had; others work without it."""
@@ -319,13 +317,9 @@ def _entries(taken: Collection[str]) -> dict[str, list[EntryPoint]]:
     for entry in entry_points(group=GROUP):
         if entry.name not in taken:
             found.setdefault(entry.name, {})[entry.value] = entry  # one path may stand on sys.path twice
-        elif (about := f"{entry.name} {_package(entry)}") not in _warned:
-            _warned.add(about)
-            _logger.warning(
-                "%s offers a recipe %r, which is the name of another one here; theirs is not used.",
-                _package(entry),
-                entry.name,
-            )
+        else:
+            other = f"{_package(entry)} offers a recipe {entry.name!r}, which is the name of another one here"
+            _warn_once(PluginError(f"{other}; theirs is not used."))
     return {name: list(entries.values()) for name, entries in found.items()}
 
 

@@ -101,12 +101,9 @@ class ReportNodes:
             network.keys[statements.vertices], np.diff(statements.ends)
         )
         kind = np.uint64(self.tree * 1_000) + self.levels.astype(np.uint64)
-        parts = [
-            kind,
-            chained_hashes(members, self.sizes),
-            chained_hashes(statement_hashes[self.statements], self.stated),
-        ]
-        return chained_hashes(np.stack(parts, axis=1).ravel(), np.full(len(self), len(parts), dtype=np.int64))
+        stated = chained_hashes(statement_hashes[self.statements], self.stated)
+        parts = np.stack([kind, chained_hashes(members, self.sizes), stated], axis=1)
+        return chained_hashes(parts.ravel(), np.full(len(self), parts.shape[1], dtype=np.int64))
 
 
 def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
@@ -124,18 +121,16 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view
     finer = np.arange(network.size, dtype=np.int64)
     below = np.full(network.size, -1, dtype=np.int64)  # node of each cluster of the level below, where it has one
     lowest = below
-    parents: list[Ints] = [np.empty(0, dtype=np.int64)]
+    parents = np.empty(0, dtype=np.int64)
     rows = _NodeRows(network, view)
     for clusters in labels:
         above = clusters[first_members(finer)]
         has_node = np.bincount(above, minlength=int(clusters.max(initial=-1)) + 1) > 1
-        start = sum(map(len, parents))
-        numbers = np.where(has_node, start + np.cumsum(has_node) - 1, -1)
+        numbers = np.where(has_node, len(parents) + np.cumsum(has_node) - 1, -1)
         rows.add(clusters, finer, above, has_node)
-        so_far = np.concatenate([*parents, np.full(int(has_node.sum()), -1, dtype=np.int64)])
+        parents = np.concatenate([parents, np.full(int(has_node.sum()), -1, dtype=np.int64)])
         joined = (below >= 0) & has_node[above]
-        so_far[below[joined]] = numbers[above[joined]]
-        parents = [so_far]
+        parents[below[joined]] = numbers[above[joined]]
         lowest = np.where((lowest < 0) & has_node[clusters], numbers[clusters], lowest)
         only_part = np.full(len(has_node), -1, dtype=np.int64)
         only_part[above] = below  # of a cluster with one part
@@ -143,7 +138,7 @@ def report_nodes(labels: Sequence[Ints], tree: int, network: EntityNetwork, view
     columns = rows.columns()
     if not view.joined:
         columns |= _naming_statements(network.statements, lowest, len(columns["levels"]))
-    return ReportNodes(tree=tree, parents=parents[0], lowest=lowest, joined=view.joined, **columns)
+    return ReportNodes(tree=tree, parents=parents, lowest=lowest, joined=view.joined, **columns)
 
 
 def _naming_statements(all_statements: Statements, lowest: Ints, nodes: int) -> dict[str, Ints]:
