@@ -15,7 +15,7 @@ from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
-from sire_core.cli.output import bar, check_writable, note, reporting, say, say_json, write_text
+from sire_core.cli.output import bar, check_writable, note, reporting, say, say_json, terminal_width, write_text
 from sire_core.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _explain(recipe: Recipe) -> None:
         )
 
 
-_BAR = 24
+_BAR, _SHORTEST_BAR, _WIDEST = 24, 6, 120
 
 
 def advise(
@@ -197,13 +197,16 @@ def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:
         say(f"{kind}: {question.question}", indent=4)
     best = max(measure.recall for measure in advice.measures) or 1.0
     width = max(len(measure.candidate.name) for measure in advice.measures)
-    say(f"\n{'recipe':<{width}}  recall@{advice.k:<3} {'':<{_BAR}} both   build CPU s  ms a search  model calls/1,000")
+    heads = f"  recall@{advice.k:<2}", "   both", "  build s", "  ms/search", "  model calls"
+    room = (terminal_width() or _WIDEST) - width - sum(map(len, heads)) - 2
+    drawn = min(_BAR, room) if room > _SHORTEST_BAR else 0
+    say(f"\n{'recipe':<{width}}{heads[0]}{'':<{drawn and drawn + 1}}{''.join(heads[1:])}")
     for measure in advice.measures:
-        drawn = bar(measure.recall / best, _BAR)
-        say(
-            f"{measure.candidate.name:<{width}}  {measure.recall:>8.1f}  {drawn} {measure.both:>5.1f}  "
-            f"{measure.build_s:>10.1f}  {measure.query_ms:>11.1f}  {measure.candidate.calls:>12}"
-        )
+        share = f" {bar(measure.recall / best, drawn)}" if drawn else ""
+        cells = f"{measure.both:.1f}", f"{measure.build_s:.1f}", f"{measure.query_ms:.1f}", measure.candidate.calls
+        aligned = "".join(f"{cell:>{len(head)}}" for cell, head in zip(cells, heads[1:], strict=True))
+        say(f"{measure.candidate.name:<{width}}{measure.recall:>{len(heads[0])}.1f}{share}{aligned}")
+    say("Model calls are for 1,000 passages, and only if the index is built with --llm.", indent=4)
     name = advice.recommended.candidate.name
     if advice.undecided:
         say(f"\nUndecided: such searches cannot tell; {name} is the default.", "bold yellow")
