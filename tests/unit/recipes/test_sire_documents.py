@@ -152,3 +152,13 @@ def test_copies_of_a_document_hide_nothing_and_take_one_place() -> None:
         assert first.doc_ids[0] in {"sendmail", "mailq", "newaliases"}
         assert "extract, recipients, headers" in first.path[-1].note
         assert second.doc_ids[0] in CONTENT
+
+
+def test_a_line_of_code_that_several_pages_show_is_searched() -> None:
+    line = "smtp_tls_security_level = encrypt"
+    shown = [Document(name, f"# {name.title()} page\n\n{CONTENT[name]}\n\n```\n{line}\n```") for name in CONTENT]
+    with Index(recipe="sire") as index:
+        index.build(shown)
+        note = index.search("smtp_tls_security_level", 1)[0].path[-1].note
+        assert "smtp_tls_security_level" in note or "shares the words" in note
+        assert "shares no word" not in note

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-11"
+_NAME = "evidence-12"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
@@ -42,7 +42,7 @@ _AT_ONCE = 1 << 16
 _RECURS = 3
 """Documents in which a short line is boilerplate."""
 _PROSE, _MANY, _SHARE = 8, 20, 0.1
-"""A sentence of so many words is boilerplate only in so many documents and so large a share of all."""
+"""A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
 _HALF = 0.5
 _ALIKE, _MOST_ALIKE = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
@@ -295,7 +295,7 @@ def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
     owners = source[fragments.groups()]
     width = int(owners.max(initial=0)) + 1
     hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
-    is_prose = fragments["lengths"][first] >= _PROSE
+    is_prose = (fragments["lengths"][first] >= _PROSE) | (fragments["code"][first] > 0)
     is_text = np.ones(len(owners), dtype=bool)
     is_text[fragments.starts()] = False
     keys, holders = np.divmod(np.unique((key.ravel() * width + owners)[is_text]), width)

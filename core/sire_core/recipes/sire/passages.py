@@ -170,7 +170,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-3", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-4", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
@@ -200,19 +200,22 @@ class PassageWords:
         lengths, sentences, names = list[int](), list[int](), list[str]()
         headings = list[list[list[int]]]()
         fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
+        code = list[bool]()
         for unit in units:
             found = passage_headings(unit.title, unit.text)
             headings.append([list(map(number, name_words(heading))) for heading in found])
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
-            before, parts_before = len(words), len(fragments)
+            before, parts_before, in_code = len(words), len(fragments), False
             for place, part in _fragments(title, pieces):
                 spelled, capitals = _words(part)
                 words.extend(map(number, spelled))
                 marks.extend([2 * place + capital for capital in capitals])
                 fragments.append(" ".join(spelled))
                 fragment_words.append(len(spelled))
+                in_code ^= part.lstrip().startswith(("```", "~~~"))
+                code.append(in_code)
             lengths.append(len(words) - before)
             fragment_counts.append(len(fragments) - parts_before)
         parts = {
@@ -225,6 +228,7 @@ class PassageWords:
                 fragment_counts,
                 hashes=np.array([hash64(fragment) for fragment in fragments], dtype=np.uint64),
                 lengths=_int32(fragment_words),
+                code=_int32(code),
             ),
         }
         return cls(ids, parts, names, Vocabulary().followed_by(list(numbers)), len(ids))
