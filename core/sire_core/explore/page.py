@@ -336,6 +336,8 @@ def parts(
         others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
         links |= {node.id: address(node.kind, node.id) for node in others}
     left_out = result.picture.left_out
+    label = f"The paths to the hits of {result.search}"
+    drawn = region(result.picture, label, links, name, moves=address is not None) if result.hits else ""
     notes = [
         count(len(result.hits), "hit"),
         f"recipe {result.search}",
@@ -348,7 +350,7 @@ def parts(
         f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
-        f"{region(result.picture, f'The paths to the hits of {result.search}', links, name, moves=address is not None)}"
+        f"{drawn}"
         f"{hits_html(result, name, address, target)}</section>"
     )
 

@@ -13,6 +13,7 @@ from sire_core.algorithms.text import count_tokens
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import short_title
+from sire_core.filters import filter_text
 from sire_core.search.explanation import Extract, extract_sentences, text_below_title, unanswered_note
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _result(snapshot: SearchSnapshot, question: str, hits: list[Hit], seconds: f
     return QueryResult(
         question=question,
         recipe=snapshot.recipe.name,
-        filter="" if snapshot.where is None else str(snapshot.where),
+        filter="" if snapshot.where is None else filter_text(snapshot.where),
         hits=tuple(_hit(snapshot, rank, hit) for rank, hit in enumerate(hits, 1)),
         picture=path_picture(snapshot, question, hits),
         seconds=seconds,

@@ -8,7 +8,18 @@ from sire_core.filters.conditions import (
     both,
     comparable,
     condition,
+    filter_text,
     parse_filter,
 )
 
-__all__ = ["Condition", "Filter", "FilterGroup", "FilterLike", "both", "comparable", "condition", "parse_filter"]
+__all__ = [
+    "Condition",
+    "Filter",
+    "FilterGroup",
+    "FilterLike",
+    "both",
+    "comparable",
+    "condition",
+    "filter_text",
+    "parse_filter",
+]

@@ -39,6 +39,7 @@ _TOKEN = re.compile(
       | (?P<word>[^\s,()\[\]=<>!"'][^\s,()\[\]=<>!]*)""",
     re.VERBOSE | re.DOTALL,
 )
+_WORD = re.compile(r"[\w./*-]+")
 _WORD_OPERATORS = ("in", "nin", "contains", "text_match", "text_match_insensitive")
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _NUMBER = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
@@ -165,6 +166,29 @@ class FilterGroup:
 
 
 Filter = Union[Condition, FilterGroup]
+
+
+def filter_text(where: Filter) -> str:
+    """A filter as people write it; `parse_filter` reads it again."""
+    if isinstance(where, FilterGroup):
+        parts = [
+            f"({filter_text(part)})" if isinstance(part, FilterGroup) else filter_text(part) for part in where.parts
+        ]
+        return f"not {parts[0]}" if where.operator == "not" else f" {where.operator} ".join(parts)
+    if where.operator == "exists":
+        return f"{where.key} exists" if where.value else f"not {where.key} exists"
+    sign = next((sign for sign, name in _SYMBOLS.items() if name == where.operator and sign != "=="), "")
+    items = [_written(item) for item in where.value] if isinstance(where.value, tuple) else []
+    value = f"[{', '.join(items)}]" if isinstance(where.value, tuple) else _written(where.value)
+    return f"{where.key}{sign or f' {where.operator} '}{value}"
+
+
+def _written(value: Any) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, default=str)
+    is_word = _WORD.fullmatch(value) and not _NUMBER.fullmatch(value) and value not in _CONSTANTS
+    return value if is_word else json.dumps(value, ensure_ascii=False)
+
 
 FilterLike = Union[Filter, Mapping[str, Any], str, None]
 """Accepted by `parse_filter`: a filter object, a mapping (`{"year": {"gt": 1990}}`) or a text (`year>1990`)."""

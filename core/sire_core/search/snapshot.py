@@ -129,6 +129,12 @@ def _not_among(asked: Condition, known: Collection[str], words: str) -> list[str
     if not missing or len(missing) < len(wanted):  # where one of them is there, something else keeps passages out
         return []
     said = [words.format(_brief(name)) for name in missing[:_LISTED]]
+    if "*" in missing[0]:
+        part = max(missing[0].split("*"), key=len)
+        return [
+            *said,
+            f"To match a folder or a part of a text write: {asked.key} contains {part}",
+        ]
     nearest = _nearest(missing[0], list(different)[:_COMPARED])
     return [*said, f"Did you mean {nearest!r}?"] if nearest else said
 

@@ -67,6 +67,7 @@ def test_ids_that_nobody_has_are_named(caplog):
         ("source=pool.md", "No passage has 'pool.md' under the metadata key 'source'. Did you mean 'docs/pool.md'?"),
         ("source in [x, y]", "No passage has 'x' under the metadata key 'source'. No passage has 'y' under"),
         ("tags contains read", ""),
+        ("source=team/*", "No passage has 'team/*' under the metadata key 'source'. To match a folder or a part of a"),
         ("lang=english", "No passage has 'english' under the metadata key 'lang'. Its values are 'en'."),
         ("lang=en and source=docs/pool.md and n>4", "Values of the metadata key 'n' go from 1 to 1."),
         ("n=4", "Values of the metadata key 'n' go from 1 to 1."),
@@ -80,6 +81,14 @@ def test_values_that_no_passage_has_are_named(caplog, where, hint):
     caplog.set_level(logging.WARNING)
     assert index.search("pool", filter=where) == []
     assert caplog.messages == [] if not hint else caplog.messages[0].startswith(hint)
+
+
+def test_a_wildcard_is_answered_with_the_operator_for_it(caplog):
+    index = Index(recipe="flat", chunker=None)
+    index.build([Document("team/a.md", "A pool."), Document("b.md", "A pool, too.")])
+    assert index.search("pool", filter="doc_id=team/*") == []
+    assert caplog.messages[0].endswith("To match a folder or a part of a text write: doc_id contains team/")
+    assert [hit.doc_ids for hit in index.search("pool", filter="doc_id contains team/")] == [("team/a.md",)]
 
 
 def test_stores_are_told_what_metadata_say_and_no_more():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
-from sire_core.filters import Condition, FilterGroup, both, parse_filter
+from sire_core.filters import Condition, FilterGroup, both, filter_text, parse_filter
 
 KEYS = st.sampled_from(["tenant", "year", "lang", "draft"])
 SCALARS = st.one_of(
@@ -363,3 +363,20 @@ def test_any_text_is_read_or_refused(text):
     except ConfigurationError:
         return
     assert isinstance(parsed.matches({"a": 1}), bool)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("year>1990, lang!=de", "year>1990 and lang!=de"),
+        ("a=1 and (b=2 or not c=3)", "a=1 and (b=2 or (not c=3))"),
+        ("lang in [en, 'd e']", 'lang in [en, "d e"]'),
+        ("source contains team/", "source contains team/"),
+        ("not year exists", "not year exists"),
+        ("a='1' and b=true and c='true'", 'a="1" and b=true and c="true"'),
+        ("source=team/*", "source=team/*"),
+    ],
+)
+def test_a_filter_is_written_as_it_is_read(text, written):
+    assert filter_text(parse_filter(text)) == written
+    assert filter_text(parse_filter(written)) == written

@@ -38,6 +38,16 @@ def explorer(folder):
     made.close()
 
 
+def test_a_filter_that_nothing_passes_is_explained(explorer):
+    asked = asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?", filter="tenant=zz*")))
+    assert (asked.hits, asked.filter) == ((), "tenant=zz*")
+    assert "To match a folder or a part of a text write: tenant contains zz" in asked.note
+    shown = asked.html()
+    assert "filter tenant=zz*" in shown
+    assert "tenant contains zz" in shown
+    assert "<svg" not in shown
+
+
 def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     snapshot, whole = limited.snapshot(), Index(folder, recipe="sire").snapshot()
     assert (browse.documents(snapshot).total, browse.documents(whole).total) == (41, 42)

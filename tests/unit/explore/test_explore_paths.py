@@ -97,7 +97,8 @@ def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
     index = Index(recipe="flat")
     index.build([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")])
     picture = index.show("npm folder", k=1).picture
-    assert picture.nodes[1].text == "Setup: Run npm ci in every folder with a package-lock.json. a, b one, two"
+    assert picture.nodes[1].text.startswith("Setup: Run npm ci in every folder with a package-lock.json. ")
+    assert not set(picture.nodes[1].text) & set("#*`|[(")
     root = ET.fromstring(document(picture).encode())
     [label] = [group for group in root.iter(f"{SVG}g") if group.get("class") == "chunk hit"]
     lines = [text.text for text in label.iter(f"{SVG}text")]

@@ -72,7 +72,11 @@ class Explorer:
         """Search, and explain the hits."""
         snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
         result = await query_result(snapshot, query.question, query.k, returns=query.returns)
-        return replace(result, settings=" ".join(query.settings.split()))
+        note = result.note
+        if query.filter and not result.hits:
+            hint = await self.index(query.recipe, query.settings).afilter_hint(query.filter)
+            note = hint or "No passage passes the filter."
+        return replace(result, settings=" ".join(query.settings.split()), filter=query.filter, note=note)
 
     async def find(self, text: str) -> list[Unit]:
         """Find passages by words, for `why_not`."""
