@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["one_line_pdf", "tagged_pdf"]
+__all__ = ["drawn_pdf", "one_line_pdf", "tagged_pdf"]
 
 _FONTS = b"<< /Font << /F1 5 0 R >> >>"
 
@@ -16,6 +16,11 @@ def one_line_pdf(text: str) -> bytes:
         text: Latin-1, without brackets.
     """
     return _file(_page(f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")))
+
+
+def drawn_pdf(operators: str) -> bytes:
+    """A page with what these operators draw; `/F1` is Helvetica."""
+    return _file(_page(operators.encode("latin-1")))
 
 
 def tagged_pdf(lines: Sequence[str], *, root: bytes = b"StructTreeRoot") -> bytes:

@@ -29,6 +29,8 @@ _EDGE = 3
 """So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _GAP = 0.4
 """Of the height of a letter: more space than this is between two words."""
+_SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
+"""Letters stand apart in a line of so many, by so much of their height, and words by so many times as much."""
 _HEBREW = 0x590
 _EXPANSION = 5
 _FREE = 500_000
@@ -141,6 +143,7 @@ def _lines(page: Any) -> Iterator[_Line]:
     handle, total = page.raw, page.count_chars()
     letters: list[str] = []
     positions: list[int] = []
+    gaps: list[float] = []  # before each letter, in heights of a letter
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     start = end = base = height = 0.0  # of the letter before
     cells, last_cell = 1, 0
@@ -165,10 +168,11 @@ def _lines(page: Any) -> Iterator[_Line]:
                 positions.append(position)
             if letters[-1:] == [" "] and left.value - end > tall:
                 cells, last_cell = cells + 1, len(letters)
+            gaps.append((left.value - end) / tall)
             start, end, base = left.value, right.value, bottom.value
         if code == 10:
             spelled = _LIGATURE.sub(lambda match: _LIGATURES[match[0]], "".join(letters))
-            words = _ACCENTED.sub(_composed, " ".join(_CONTROLS.sub(" ", spelled).split()))
+            words = _ACCENTED.sub(_composed, _without_spacing(" ".join(_CONTROLS.sub(" ", spelled).split()), gaps))
             if words:
                 places = [at for at, letter in zip(positions, letters, strict=True) if not letter.isspace()]
                 line = _measure_line(handle, words, places)
@@ -176,10 +180,23 @@ def _lines(page: Any) -> Iterator[_Line]:
                 yield line
             letters.clear()
             positions.clear()
+            gaps.clear()
             cells, last_cell = 1, 0
         elif code not in (0, 13):
             letters.append(_CUT if chr(code) in _HYPHENS else chr(code))
             positions.append(position)
+
+
+def _without_spacing(words: str, gaps: Sequence[float]) -> str:
+    """Words of a line whose letters stand apart (`T I T L E`): the wider gaps are those between words."""
+    letters = words.replace(" ", "")
+    apart = len(letters) <= (3 if words.isupper() else 1) * len(words.split())
+    if not apart or len(letters) < _SPACED or len(letters) != len(gaps):
+        return words
+    usual = median(gaps[1:])
+    if not (_TRACKED < usual < 1) or not letters.isalpha() or sorted(letters) == list(letters):
+        return words
+    return "".join(f" {x}" if gap > _WIDER * usual else x for x, gap in zip(letters, gaps, strict=True)).strip()
 
 
 def _composed(match: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from sire_core.corpus.readers import read_documents
-from support.pdf import tagged_pdf
+from support.pdf import drawn_pdf, tagged_pdf
 
 pytest.importorskip("kreuzberg")
 
@@ -47,3 +47,14 @@ def test_ligatures_that_old_fonts_number_are_letters(tmp_path):
     )
     (document,) = read_documents(tmp_path / "a.pdf").documents
     assert document.text == "The coefficients are defined, and the first of them is significant."
+
+
+@pytest.mark.parametrize("spacing", [4, 8, 12])
+def test_letters_that_stand_apart_are_words(tmp_path, spacing):
+    shown = f"{spacing} Tc /F1 20 Tf (REPORT OF THE YARD) Tj 0 -40 Td (A B C D E F) Tj 0 Tc /F1 12 Tf 0 -30 Td"
+    text = "".join(f" (The crane of the yard stands in the harbour, number {n}.) Tj 0 -16 Td" for n in range(4))
+    (tmp_path / "a.pdf").write_bytes(drawn_pdf(f"BT 60 760 Td {shown}{text} ET"))
+    (document,) = read_documents(tmp_path / "a.pdf").documents
+    assert document.title == "REPORT OF THE YARD"
+    assert "A B C D E F" in document.text
+    assert "The crane of the yard stands in the harbour, number 0." in document.text
