@@ -41,7 +41,7 @@ entities than the rules do, so aggregates vary far more than passages."""
 _CHANGE, _MORE = (0.2, 4.0), 3
 """The same of a change of what is built, and so many summaries more: few are touched, and chance decides which."""
 
-_ORGANIZING = (0.3, 3.0)  # The same of all else that organizers ask about entities
+_ORGANIZING = (0.3, 4.0)  # The same of all else that organizers ask about entities
 _ANSWER = (20, 600)  # Fewest and most tokens of such an answer
 
 _RECORD = (0.38, 0.8)
@@ -326,8 +326,11 @@ class DryRunModel(ModelBase):
 
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer at once."""
+        from sire_core.models.prompt_format import render
+
         prompt, schema = request.prompt, request.schema
-        tokens = estimate_tokens(prompt.instructions) + estimate_tokens(prompt.data)
+        messages = render(prompt)
+        tokens = estimate_tokens(messages.system) + estimate_tokens(messages.user)
         if schema is None:
             return Completion(" ".join(prompt.data.split()[:_SUMMARY_WORDS]) or "nothing", None, tokens, _SUMMARY_WORDS)
         try:
