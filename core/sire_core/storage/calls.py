@@ -101,37 +101,21 @@ def _intact_rows(table: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[
 _MANY = 1000
 
 
-class CallStore:
+class CallStore(Database):
     """Results that must not be computed or paid for twice. Thread-safe; every put commits at once."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, _SCHEMA, shrinks=True)
+        super().__init__(path, _SCHEMA, shrinks=True)
         self._fitted: dict[str, Mapping[str, NDArray[Any]]] = {}
         self._known_good: dict[str, set[str]] = {}  # hashes of intact records, by fingerprint
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def settle(self) -> None:
-        """See `Database.settle`."""
-        self._db.settle()
-
-    def replaced(self) -> bool:
-        """Whether another file has taken the place of this one."""
-        return self._db.replaced()
-
-    def copy_to(self, path: Path) -> None:
-        """Write a copy of the file."""
-        self._db.copy_to(path)
-
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
-        problems = self._db.check()
+        problems = super().check()
         if problems:
             return problems
         for table, columns in _COLUMNS.items():
-            rows = self._db.iterate(f"SELECT {columns}, checksum FROM {table}")
+            rows = self.iterate(f"SELECT {columns}, checksum FROM {table}")
             wrong = sum(not _is_intact(table, row) for row in rows)
             if wrong:
                 problems.append(f"{wrong:,} rows of the table {table!r} are not what was written")
@@ -143,7 +127,7 @@ class CallStore:
         """Yield the intact rows of a table, with all columns."""
         sql = f"SELECT {_COLUMNS[table]}, checksum FROM {table} WHERE {where}"
         return _intact_rows(
-            table, self._db.iterate(sql, parameters) if values is None else self._db.read_in(sql, values, parameters)
+            table, self.iterate(sql, parameters) if values is None else self.read_in(sql, values, parameters)
         )
 
     # --- extraction records -----------------------------------------------------------------------------------------
@@ -159,13 +143,13 @@ class CallStore:
     def known(self, fingerprint: str, hashes: Collection[str]) -> set[str]:
         """Return which of the hashes have a record that did not fail."""
         # Intact records are not read again, unless another process has written to the file.
-        if not self._db.trusted():
+        if not self.trusted():
             self._known_good.clear()
-        stamp, right = self._db.stamp(), self._known_good.setdefault(fingerprint, set())
+        stamp, right = self.stamp(), self._known_good.setdefault(fingerprint, set())
         new = set(hashes) - right
         # A scan is faster than many look-ups.
         right.update([row[1] for row in self._good(fingerprint, None if len(new) > _MANY else sorted(new))])
-        self._db.trust(stamp)
+        self.trust(stamp)
         return right.intersection(hashes)
 
     def _good(self, fingerprint: str, hashes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
@@ -178,7 +162,7 @@ class CallStore:
     def put_records(self, fingerprint: str, records: Sequence[ExtractionRecord]) -> None:
         """Store records. A failed one never replaces a good one, and is tried again by the next build."""
         keep = "WHERE excluded.status!='failed' OR records.status='failed'"
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT INTO records VALUES (?,?,?,?,?) ON CONFLICT (fingerprint, hash) "
                 f"DO UPDATE SET status=excluded.status, body=excluded.body, checksum=excluded.checksum {keep}",
@@ -214,7 +198,7 @@ class CallStore:
         output_tokens: int = 0,
     ) -> None:
         """Store a validated answer."""
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?,?,?,?,?,?)",
                 _with_checksum(key, answer, stage, input_tokens, output_tokens),
@@ -246,13 +230,13 @@ class CallStore:
         rows = [
             _with_checksum(fingerprint, text, vector.tobytes()) for text, vector in zip(hashes, vectors, strict=True)
         ]
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?,?,?,?)", rows)
 
     def clear_vectors(self) -> None:
         """Delete the vectors, once the index has them."""
-        if self._db.read("SELECT 1 FROM vectors LIMIT 1"):
-            self._db.discard("vectors")
+        if self.read("SELECT 1 FROM vectors LIMIT 1"):
+            self.discard("vectors")
 
     # --- what embedders and extractors learned ----------------------------------------------------------------------
 
@@ -273,19 +257,19 @@ class CallStore:
         """Store arrays under a name."""
         buffer = io.BytesIO()
         np.savez(buffer, **dict(state))  # type: ignore[arg-type] # numpy's stub takes the keyword `allow_pickle` for an array
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO fitted VALUES (?,?,?)", _with_checksum(name, buffer.getvalue()))
 
     def keep_fitted(self, names: Sequence[str]) -> None:
         """Delete all fitted arrays with other names."""
         marks = ",".join("?" * len(names))
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(f"DELETE FROM fitted WHERE name NOT IN ({marks})", list(names))
         self._fitted = {name: state for name, state in self._fitted.items() if name in names}
 
     def superseded(self, fingerprint: str, hashes: Collection[str]) -> dict[str, int]:
         """Return how many passages have a model's record with another fingerprint only, by that fingerprint."""
-        rows = self._db.iterate("SELECT fingerprint, hash FROM records WHERE status!='failed' ORDER BY 1, 2")
+        rows = self.iterate("SELECT fingerprint, hash FROM records WHERE status!='failed' ORDER BY 1, 2")
         found: dict[str, set[str]] = {}
         for other, text in rows:
             if "|" in other and text in hashes:  # a model, then its prompt
@@ -297,7 +281,7 @@ class CallStore:
 
     def forget(self, hashes: Collection[str]) -> None:
         """Delete the records of some passages, and all answers that were made from them among others."""
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute("CREATE TEMP TABLE gone (hash TEXT PRIMARY KEY) WITHOUT ROWID")
             connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", ((found,) for found in hashes))
             connection.execute("DELETE FROM records WHERE hash IN (SELECT hash FROM gone)")
@@ -311,9 +295,9 @@ class CallStore:
 
     def keep_only(self, hashes: Collection[str]) -> None:
         """Delete what was made from other passages, overwrite it and give the space back."""
-        (noted,) = self._db.read("SELECT count(*) FROM answer_sources")[0]
+        (noted,) = self.read("SELECT count(*) FROM answer_sources")[0]
         counted = sum(1 for _ in self._read("answer_sources", "1", []))
-        with self._db.transaction() as connection:
+        with self.transaction() as connection:
             if counted < noted:
                 connection.execute("DELETE FROM answer_sources")
             connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
@@ -326,4 +310,4 @@ class CallStore:
             connection.execute("DELETE FROM answer_sources WHERE key NOT IN (SELECT key FROM answers)")
             connection.execute("DELETE FROM vectors")
             connection.execute("DROP TABLE kept")
-        self._db.compact()
+        self.compact()

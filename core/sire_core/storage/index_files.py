@@ -285,7 +285,7 @@ class IndexFiles:
         # Without the lock: a reader that holds a database may be waiting for it.
         if calls is not None:
             calls.close()
-        known = store.close() if store is not None else None
+        known = store.close_verified() if store is not None else None
         if known is not None and self.folder is not None:
             noted = [known.at, *known.stamp]
             if noted != self.folder.verified():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -75,131 +75,92 @@ class Verified:
     at: int  # When all of it was read last, in seconds
 
 
-class Verification:
-    """Whether the content of an open file is verified."""
+class Store(Database):
+    """Reads and writes `index.sqlite`. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, path: Path | None = None) -> None:
+        super().__init__(path, SCHEMA, page_size=_PAGE)
         self._sound = False
         self._verified = 0
+        self._corpus = _CorpusCache()
+        self._tables_of: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
 
-    def of(self, stamp: FileStamp) -> Verified | None:
-        """Return the verification of a file as it was when it was closed; None if not all of it is verified."""
+    def close_verified(self) -> Verified | None:
+        """Close the file; return its verification if all of it is verified."""
+        stamp = self.close()
         return Verified(stamp, self._verified) if stamp and self._sound else None
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest of the last commit; empty before the first."""
+        # Formats before 4 have no checksum; they are refused because of their format.
+        old = not self.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
+        columns = "key, value" if old else META.selected
+        rows = self.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
+        if not rows:
+            with self.snapshot():
+                require_complete(self, META)
+            return {}
+        return stored_json(str(rows[0][1] if old else verified(rows[0], META)[1]), dict, "its manifest")
+
+    def hold(self) -> str:
+        """Keep this connection at the last commit until it is closed; return the name of that commit."""
+        self.read("BEGIN")
+        return self.commits()[0]
+
+    def commits(self) -> tuple[str, str]:
+        """Return random names of the last commit and of the one before; empty without one."""
+        rows = self.read(f"SELECT {META.selected} FROM meta WHERE key LIKE 'commit%'")
+        names = {str(row[0]): str(row[1]) for row in rows if verified(row, META)}
+        return names.get("commit", ""), names.get("commit before", "")
 
     def check(self) -> list[str]:
         """Read everything; return what is wrong. Empty if nothing is."""
-        problems = self._db.check()
+        problems = super().check()
         if problems:
             return problems
-        with self._db.snapshot():
+        with self.snapshot():
             for table in TABLES:
                 if not (problems and table.elsewhere):  # damage of what it refers to is found already
-                    problems += check_table(self._db, table)
-            wrong = sum(not is_right_vector(blob) for (blob,) in self._db.iterate("SELECT vector FROM units"))
+                    problems += check_table(self, table)
+            wrong = sum(not is_right_vector(blob) for (blob,) in self.iterate("SELECT vector FROM units"))
         if wrong:
             problems.append(f"{wrong:,} vectors are not what was written")
         return problems
 
-    def holds(self, known: Verified | None = None) -> bool:
-        """Whether nothing has to be verified: see `require`, and nobody else has written since."""
-        if self._db.path is None or (self._sound and self._db.trusted()):
-            return True
-        return known is not None and known.stamp == self._db.stamp() and 0 <= int(time.time()) - known.at < _WEEK
-
-    def require(self, known: Verified | None = None) -> None:
+    def require_sound(self, known: Verified | None = None) -> None:
         """Verify everything, once per process, before anything is derived from it and written."""
         if self._sound:
             return
-        stamp, now = self._db.stamp(), int(time.time())
+        stamp, now = self.stamp(), int(time.time())
         if known is not None and known.stamp == stamp and 0 <= now - known.at < _WEEK:
             self._verified = known.at
         elif problems := self.check():
             raise damage(f"({problems[0]}) it")
         else:
             self._verified = now
-        self._db.trust(stamp)
+        self.trust(stamp)
         self._sound = True
 
-
-class Store:
-    """Reads and writes `index.sqlite`. Thread-safe."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        self._db = Database(path, SCHEMA, page_size=_PAGE)
-        self._verification = Verification(self._db)
-        self._corpus = _CorpusCache()
-        self._known: tuple[str, dict[str, dict[str, Any]]] = ("", {})  # of a commit: by owner and table
-
-    def close(self) -> Verified | None:
-        """Close the file; return its verification if all of it is verified."""
-        return self._verification.of(self._db.close())
-
-    def replaced(self) -> bool:
-        """Whether another file has taken the place of this one."""
-        return self._db.replaced()
-
-    def reading(self) -> bool:
-        """Whether this thread is inside a `snapshot`; waits for others that are."""
-        return self._db.reading()
-
-    def copy_to(self, path: Path) -> None:
-        """Write a copy of the file."""
-        self._db.copy_to(path)
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """All reads inside the block see one generation."""
-        return self._db.snapshot()
-
-    def manifest(self) -> dict[str, Any]:
-        """Return the manifest of the last commit; empty before the first."""
-        # Formats before 4 have no checksum; they are refused because of their format.
-        old = not self._db.read("SELECT 1 FROM pragma_table_info('meta') WHERE name='checksum'")
-        columns = "key, value" if old else META.selected
-        rows = self._db.read(f"SELECT {columns} FROM meta WHERE key='manifest'")
-        if not rows:
-            with self.snapshot():
-                require_complete(self._db, META)
-            return {}
-        return stored_json(str(rows[0][1] if old else verified(rows[0], META)[1]), dict, "its manifest")
-
-    def hold(self) -> str:
-        """Keep this connection at the last commit until it is closed; return the name of that commit."""
-        self._db.read("BEGIN")
-        return self.commits()[0]
-
-    def commits(self) -> tuple[str, str]:
-        """Return random names of the last commit and of the one before; empty without one."""
-        rows = self._db.read(f"SELECT {META.selected} FROM meta WHERE key LIKE 'commit%'")
-        names = {str(row[0]): str(row[1]) for row in rows if verified(row, META)}
-        return names.get("commit", ""), names.get("commit before", "")
-
-    def check(self) -> list[str]:
-        """Read everything; return what is wrong. Empty if nothing is."""
-        return self._verification.check()
-
-    def require_sound(self, known: Verified | None = None) -> None:
-        """See `Verification.require`."""
-        self._verification.require(known)
-
     def is_sound(self, known: Verified | None = None) -> bool:
-        """See `Verification.holds`."""
-        return self._verification.holds(known)
+        """Whether nothing has to be verified: see `require_sound`, and nobody else has written since."""
+        if self.path is None or (self._sound and self.trusted()):
+            return True
+        return known is not None and known.stamp == self.stamp() and 0 <= int(time.time()) - known.at < _WEEK
 
     def require_complete(self, owners: Sequence[str]) -> None:
         """Raise if documents, chunks or units are missing; call it in a `snapshot`."""
-        require_complete(self._db, DOCUMENTS)
-        require_complete(self._db, CHUNKS)
-        require_complete(self._db, UNITS, owners)
+        require_complete(self, DOCUMENTS)
+        require_complete(self, CHUNKS)
+        require_complete(self, UNITS, owners)
 
     def documents(self, only: Sequence[str] | None = None) -> dict[str, StoredDocument]:
         """Return documents by id, in corpus order."""
         sql, order = f"SELECT {DOCUMENTS.selected} FROM documents", "ORDER BY sequence, id"
         with self.snapshot():
             if only is None:
-                sorted_rows = list(complete(self._db, DOCUMENTS, f"{sql} {order}"))
+                sorted_rows = list(complete(self, DOCUMENTS, f"{sql} {order}"))
             else:
-                rows = self._db.read_in(f"{sql} WHERE id IN ({{marks}})", only)
+                rows = self.read_in(f"{sql} WHERE id IN ({{marks}})", only)
                 sorted_rows = sorted((row for row in rows if verified(row, DOCUMENTS)), key=itemgetter(1, 0))
         return {
             r[0]: StoredDocument(r[0], r[1], r[2], r[3], stored_json(r[4], dict, r[0]) if r[4] != "{}" else {})
@@ -211,7 +172,7 @@ class Store:
         with self.snapshot():
             documents = self.documents() if documents is None else documents
             # Not by an index of SQLite: it has no checksums, and one wrong bit hides a passage.
-            rows = complete(self._db, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
+            rows = complete(self, CHUNKS, f"SELECT {CHUNKS.selected} FROM chunks NOT INDEXED")
             chunks: list[tuple[int, Chunk]] = []
             for row in rows:
                 document = documents.get(str(row[1]))
@@ -224,13 +185,13 @@ class Store:
 
     def chunks_of(self, documents: Mapping[str, StoredDocument]) -> list[Chunk]:
         """Return chunks of some documents, in no particular order."""
-        rows = self._db.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
+        rows = self.read_in(f"SELECT {_CHUNK} FROM chunks c WHERE doc_id IN ({{marks}})", list(documents))
         return [chunk_of(row, documents[str(row[1])]) for row in rows]
 
     def metadata_values(self, keys: Sequence[str]) -> dict[str, list[Any]]:
         """Return the values of some metadata keys by document, in corpus order; None where a document has none."""
         columns = ", ".join(f"json_extract(metadata, '$.{key}')" for key in keys)
-        rows = self._db.read(f"SELECT id, {columns} FROM documents ORDER BY sequence, id")
+        rows = self.read(f"SELECT id, {columns} FROM documents ORDER BY sequence, id")
         return {str(name): values for name, *values in rows}
 
     def corpus(self) -> StoredCorpus:
@@ -244,13 +205,13 @@ class Store:
 
     def each_unit(self, owner: str) -> Iterator[Unit]:
         """Yield units of one owner, ordered by id; call it in a `snapshot`."""
-        for row in complete(self._db, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
+        for row in complete(self, UNITS, f"SELECT {UNITS.selected} FROM units WHERE owner=? ORDER BY id", owner):
             yield unit_of(row)
 
     def each_vector(self, owners: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield ids and vectors of the units of some owners; call it in a `snapshot`."""
         marks, rows = ",".join("?" * len(owners)), 0
-        for unit, blob in self._db.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
+        for unit, blob in self.iterate(f"SELECT id, vector FROM units WHERE owner IN ({marks})", list(owners)):
             yield str(unit), vector_of(unit, blob)
             rows += 1
         if rows != self._units_of(owners)[0]:
@@ -260,37 +221,37 @@ class Store:
         """Return the number of units of some owners and the sum of their checksums, as stored."""
         marks = ",".join("?" * len(owners))
         sql = "SELECT coalesce(sum(rows), 0), coalesce(sum(total), 0) FROM sums WHERE name='units'"
-        rows, total = self._db.read(f"{sql} AND part IN ({marks})", list(owners))[0]
+        rows, total = self.read(f"{sql} AND part IN ({marks})", list(owners))[0]
         return int(rows), int(total)
 
     def units_by_id(self, ids: Sequence[str]) -> dict[str, Unit]:
         """Return units of any owner by id, without unknown ids."""
-        rows = self._db.read_in(f"SELECT {UNITS.selected} FROM units WHERE id IN ({{marks}})", ids)
+        rows = self.read_in(f"SELECT {UNITS.selected} FROM units WHERE id IN ({{marks}})", ids)
         return {str(row[0]): unit_of(row) for row in rows}
 
     def units_of(self, ids: Sequence[str], owners: Sequence[str]) -> Iterator[tuple[Unit, NDArray[np.float32]]]:
         """Yield units by id with their vectors, without those of other owners and unknown ids."""
         marks = ",".join("?" * len(owners))
         sql = f"SELECT {UNITS.selected}, vector FROM units WHERE owner IN ({marks}) AND id IN ({{marks}})"
-        for row in self._db.read_in(sql, ids, list(owners)):
+        for row in self.read_in(sql, ids, list(owners)):
             yield unit_of(row[:-1]), vector_of(row[0], row[-1])
 
     def outbox(self, mirror: str) -> Outbox:
         """Return the changes that are not yet sent to a user's vector store."""
-        return Outbox(self._db, mirror)
+        return Outbox(self, mirror)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Return vectors of units by id, without unknown ids."""
         if len(ids) < _MANY:
-            rows = self._db.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
+            rows = self.read_in("SELECT id, vector FROM units WHERE id IN ({marks})", ids)
             return {str(unit): vector_of(unit, blob) for unit, blob in rows}
         wanted = set(ids)
-        every = self._db.iterate("SELECT id, vector FROM units")
+        every = self.iterate("SELECT id, vector FROM units")
         return {str(unit): vector_of(unit, blob) for unit, blob in every if unit in wanted}
 
     def dimension(self) -> int:
         """Return the length of the vectors; 0 without any."""
-        rows = self._db.read("SELECT length(vector) FROM units LIMIT 1")
+        rows = self.read("SELECT length(vector) FROM units LIMIT 1")
         return (int(rows[0][0]) - VECTOR_CHECKSUM) // 4 if rows else 0
 
     def edges(self, owners: Sequence[str]) -> list[Edge]:
@@ -298,13 +259,13 @@ class Store:
         marks = ",".join("?" * len(owners))
         edges = []
         with self.snapshot():
-            require_complete(self._db, EDGES, owners)
-            for row in self._db.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
+            require_complete(self, EDGES, owners)
+            for row in self.iterate(f"SELECT {EDGES.selected} FROM edges WHERE owner IN ({marks})", list(owners)):
                 _, kind, source, target, weight, metadata, _ = verified(row, EDGES)
                 edges.append(Edge(kind, source, target, weight, stored_json(metadata, dict, source)))
             keys = " OR ".join(("0", *("key LIKE ?" for _ in EDGE_NOTES)))
             sql = f"SELECT {NOTES.selected} FROM notes WHERE owner IN ({marks}) AND ({keys})"
-            notes = self._noted(lambda: self._db.read(sql, [*owners, *EDGE_NOTES]), owners)
+            notes = self._noted(lambda: self.read(sql, [*owners, *EDGE_NOTES]), owners)
         for key, body in notes:
             edges += edges_of_note(key, body)
         return sorted(edges, key=lambda edge: (edge.kind, edge.source, edge.target))
@@ -312,9 +273,9 @@ class Store:
     def state(self, owner: str) -> dict[str, Any]:
         """Return the state that an organizer stored."""
         with self.snapshot():
-            rows = self._db.read(f"SELECT {STATES.selected} FROM states WHERE owner=?", [owner])
+            rows = self.read(f"SELECT {STATES.selected} FROM states WHERE owner=?", [owner])
             if not rows:
-                require_complete(self._db, STATES)
+                require_complete(self, STATES)
                 return {}
         return dict(stored_json(verified(rows[0], STATES)[1], dict, owner))
 
@@ -322,29 +283,29 @@ class Store:
         """Return notes of an organizer by key, without unknown keys."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key IN ({{marks}})"
         with self.snapshot():
-            notes = {row[1]: row[2] for row in self._db.read_in(sql, keys, [owner]) if verified(row, NOTES)}
+            notes = {row[1]: row[2] for row in self.read_in(sql, keys, [owner]) if verified(row, NOTES)}
             if len(notes) < len(set(keys)):  # unknown or lost
-                require_complete(self._db, NOTES, [owner])
+                require_complete(self, NOTES, [owner])
         return notes
 
     def notes_with(self, owner: str, prefix: str) -> dict[str, bytes]:
         """Return notes of an organizer whose keys begin with a prefix."""
         sql = f"SELECT {NOTES.selected} FROM notes WHERE owner=? AND key>=? AND key<?"
-        return dict(self._noted(lambda: self._db.read(sql, [owner, prefix, prefix + "\U0010ffff"]), [owner]))
+        return dict(self._noted(lambda: self.read(sql, [owner, prefix, prefix + "\U0010ffff"]), [owner]))
 
     def _noted(self, read: Callable[[], Iterable[tuple[Any, ...]]], owners: Sequence[str]) -> list[tuple[str, bytes]]:
         with self.snapshot():
-            require_complete(self._db, NOTES, owners)
+            require_complete(self, NOTES, owners)
             return [(row[1], row[2]) for row in read() if verified(row, NOTES)]
 
     def tables(self, owner: str) -> StepTables:
         """Return rows and outputs of an organizer's steps."""
-        name, known = self._known
-        return StepTables(self._db, owner, known.get(owner, {}) if name and name == self.commits()[0] else {})
+        name, known = self._tables_of
+        return StepTables(self, owner, known.get(owner, {}) if name and name == self.commits()[0] else {})
 
     def owners(self) -> list[str]:
         """Return all owners of units."""
-        return [str(row[0]) for row in self._db.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
+        return [str(row[0]) for row in self.read("SELECT DISTINCT owner FROM units ORDER BY owner")]
 
     def counts(self, owners: Sequence[str]) -> dict[str, int]:
         """Return the number of units by kind."""
@@ -354,10 +315,10 @@ class Store:
                 "SELECT kind, count(*), min(rowid), sum(checksum) FROM units NOT INDEXED "
                 f"WHERE owner IN ({marks}) GROUP BY kind ORDER BY kind"
             )
-            kinds = self._db.read(sql, list(owners))
+            kinds = self.read(sql, list(owners))
             counts = {str(kind): int(count) for kind, count, *_ in kinds}
             sql = f"SELECT {UNITS.selected} FROM units WHERE rowid IN ({{marks}})"
-            rows = self._db.read_in(sql, [row for *_, row, _ in kinds])
+            rows = self.read_in(sql, [row for *_, row, _ in kinds])
             if {unit_of(row).kind.value for row in rows} != set(counts):
                 raise damage("a kind of 'units'")
             if (sum(counts.values()), sum(total for *_, total in kinds)) != self._units_of(owners):
@@ -366,7 +327,7 @@ class Store:
 
     def commit(self, commit: Commit) -> None:
         """Apply everything in one transaction."""
-        with self._db.transaction(rows=sum(len(delta.put_units) for delta in commit.deltas.values())) as db:
+        with self.transaction(rows=sum(len(delta.put_units) for delta in commit.deltas.values())) as db:
             writes = CheckedWrites(db)
             note_changes(db, writes, commit)
             writes.delete(CHUNKS, ["id"], [(chunk,) for chunk in commit.drop_chunks])
@@ -390,15 +351,10 @@ class Store:
             writes.finish()
         self._corpus.follow(self, commit)
         tables = {owner: delta.tables.items() for owner, delta in commit.deltas.items()}
-        self._known = (name, {owner: {table: change.known for table, change in own} for owner, own in tables.items()})
-
-    def settle(self) -> None:
-        """See `Database.settle`."""
-        self._db.settle()
-
-    def compact(self) -> None:
-        """Overwrite deleted content and give the space back."""
-        self._db.compact()
+        self._tables_of = (
+            name,
+            {owner: {table: change.known for table, change in own} for owner, own in tables.items()},
+        )
 
 
 class _CorpusCache:

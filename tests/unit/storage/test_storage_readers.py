@@ -137,7 +137,7 @@ def test_an_index_that_is_not_closed_leaves_no_open_files(tmp_path):
             index.build([Document("d", "Alma lives in Drava.")])
             index.search("Alma")
             library = index._reader.files()
-            open_files = [weakref.ref(store._db) for store in (library.store, library.calls)]
+            open_files = [weakref.ref(store) for store in (library.store, library.calls)]
             del index, library
             deadline = time.monotonic() + 10  # a worker thread may still be putting its last task away
             while any(found() for found in open_files) and time.monotonic() < deadline:

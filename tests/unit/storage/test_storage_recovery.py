@@ -92,7 +92,7 @@ def test_a_database_that_is_full_rolls_back(folder, opened):
     before = read_contents(folder)
     with opened(folder) as index:
         index.search(QUESTION)
-        connection = index._reader.files().store._db._connection
+        connection = index._reader.files().store._connection
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count={pages}")
         with pytest.raises(StorageError, match="no space left"):
