@@ -92,31 +92,11 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-
-    @property
-    def index_file(self) -> Path:
-        """`index.sqlite`."""
-        return self.path / "index.sqlite"
-
-    @property
-    def calls_file(self) -> Path:
-        """`calls.sqlite`."""
-        return self.path / "calls.sqlite"
-
-    @property
-    def manifest_file(self) -> Path:
-        """`manifest.json`, the last thing that a commit writes."""
-        return self.path / "manifest.json"
-
-    @property
-    def sources_file(self) -> Path:
-        """`sources.json`: the folders that the command line read documents from."""
-        return self.path / "sources.json"
-
-    @property
-    def verified_file(self) -> Path:
-        """`verified.json`: the stamp of `index.sqlite` when all of it was verified."""
-        return self.path / "verified.json"
+        self.index_file = self.path / "index.sqlite"
+        self.calls_file = self.path / "calls.sqlite"
+        self.manifest_file = self.path / "manifest.json"  # the last thing that a commit writes
+        self.sources_file = self.path / "sources.json"  # the folders that the command line read documents from
+        self.verified_file = self.path / "verified.json"  # the stamp of `index.sqlite` when all of it was verified
 
     def sources(self) -> list[str]:
         """Return the folders that document ids are relative to."""

@@ -83,10 +83,7 @@ class Outbox:
             rows = self._db.read(f"SELECT {_OWNERS.selected} FROM mirror_owners WHERE name=?", [self._mirror])
         if not rows:
             return Followed((), ())
-        text = verified(rows[0], _OWNERS)[1]
-        if text.startswith("["):  # before there were marks
-            return Followed(stored_texts(text, self._mirror), ())
-        known = stored_json(text, dict, self._mirror)
+        known = stored_json(verified(rows[0], _OWNERS)[1], dict, self._mirror)
         owners, marks = (json.dumps(known.get(name)) for name in ("owners", "marks"))
         return Followed(stored_texts(owners, self._mirror), stored_texts(marks, self._mirror))
 
