@@ -200,17 +200,6 @@ def test_vectors_that_the_index_holds_take_no_space_beside_it(tmp_path, embedder
         assert calls.execute("PRAGMA freelist_count").fetchone()[0] < 10
 
 
-def test_answers_of_earlier_versions_get_checksums(tmp_path):
-    path = tmp_path / "index"
-    with opened(path) as index:
-        index.build(DOCUMENTS)
-    tables = ("records", "answers", "answer_sources", "vectors", "fitted")
-    sql(path / "calls.sqlite", *(f"ALTER TABLE {table} DROP COLUMN checksum" for table in tables))
-    with opened(path) as index:
-        index.add([LATE])
-    assert check_folder(path) == []
-
-
 def test_a_missing_file_of_calls_is_said(tmp_path):
     with Index(tmp_path / "ix") as index:
         index.build([Document("a", "The heron queue keeps messages.")])
