@@ -93,6 +93,14 @@ def test_the_map_is_as_it_was_after_back(page, address):
     assert page.evaluate("history.state.map.zoom") > 1
 
 
+def test_an_address_that_there_is_not_has_a_page_with_the_ways_on(page, address, violations):
+    assert page.goto(f"{address}/no<such>page").status == 404
+    page.get_by_role("heading", level=1, name="There is no page /no<such>page").wait_for()
+    assert violations(page) == []
+    page.get_by_role("link", name="Map").click()
+    page.get_by_role("heading", level=1, name="Map").wait_for()
+
+
 def test_first_paint_waits_for_no_script(page, address):
     page.route("**/*.js", lambda route: route.abort())
     page.goto(address)
@@ -269,6 +277,9 @@ def test_two_settings_side_by_side_and_one_page_of_both(page, address, violation
         page.get_by_role("button", name="Save page").click()
     html = Path(saved.value.path()).read_text(encoding="utf-8")
     assert html.count("<svg") == html.count("recipe sire") == 2
+    assert "<caption>Ranks with sire and sire rounds=0</caption>" in html
+    assert "<h2>sire rounds=0</h2>" in html
+    assert html.count(f"<h1>{QUESTION}</h1>") == 1
     assert "<script" not in html
 
 
@@ -305,10 +316,7 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
 def test_keyboard_alone(page, address):
     page.goto(address)
     page.get_by_role("button", name="Ask", exact=True).wait_for()
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.getAttribute('aria-label')") == "Question":
-            break
+    page.wait_for_function("document.activeElement.getAttribute('aria-label') === 'Question'")
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.get_by_role("region", name="The paths to the hits").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING
@@ -27,6 +28,11 @@ PAGE = 25
 """Rows per page."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
+
+_CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
+"""Of names that code and its options have."""
+_PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
+"""Words of headings that name a part of a document, which nobody asks about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,17 @@ def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     return Page(tuple(rows), len(order))
 
 
+def main_names(snapshot: SearchSnapshot) -> tuple[TableRow, ...]:
+    """The most mentioned names that mean something to people, not options or types of code; all if these are few."""
+    rows: list[TableRow] = []
+    for start in range(0, 8 * PAGE, PAGE):
+        page = entities(snapshot, start=start).rows
+        rows += [row for row in page if _CODE.search(row.label) is None and not row.label[0].islower()]
+        if len(rows) >= PAGE or len(page) < PAGE:
+            break
+    return tuple(rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
+
+
 @dataclass(frozen=True, slots=True)
 class ExampleQuestion:
     """A question about names of a corpus, with the ids of the passages that it needs."""
@@ -229,6 +246,7 @@ def _is_readable(name: str) -> bool:
         1 < len(words) <= 5
         and name[0].isupper()
         and words[-1][0].isupper()
+        and _PARTS.isdisjoint(word.strip(".").lower() for word in words)
         and all(word.strip("().,'-").isalpha() for word in words)
     )
 

@@ -17,7 +17,7 @@ from sire_core.explore.picture import WAYPOINT, Link, Node, Picture, kind_name, 
 from sire_core.types import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from sire_core.explore.paths import Reason
     from sire_core.explore.query_result import QueryResult, ResultHit
@@ -65,7 +65,11 @@ svg.sire a:focus rect,svg.sire a:hover rect{{stroke-width:3;stroke:var(--accent)
 """Styles inside an element of the class `sire`; the contrast of colours is at least 4.5 to 1."""
 
 PAGE_STYLE = f"""{STYLE}
-.sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:anywhere}}
+.sire-page{{padding:16px 20px;border-radius:8px;overflow-wrap:break-word}}
+.sire-page h1{{font-size:24px;margin:0;line-height:1.3;font-weight:600}}
+.sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
+.sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
+.sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}
 .sire-page h2{{font-size:20px;margin:0 0 4px;line-height:1.3}}
 .sire-page h3{{font-size:16px;margin:0;line-height:1.3}}
 .sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
@@ -78,14 +82,14 @@ background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
 .sire-page ol.hits>li{{border:1px solid var(--edge);border-radius:8px;padding:12px 14px;margin:10px 0}}
 .sire-page li:target{{outline:3px solid var(--accent)}}
-.sire-page .text{{overflow-wrap:anywhere;margin:8px 0;max-width:80ch}}
+.sire-page .text{{margin:8px 0;max-width:80ch}}
 .sire-page .text.plain,.sire-page .text pre{{white-space:pre-wrap}}
 .sire-page .text p,.sire-page .text ul,.sire-page .text ol{{margin:0 0 8px}}
 .sire-page .text p.heading{{font-weight:600}}
 .sire-page .text ul,.sire-page .text ol{{padding-left:22px}} .sire-page .text pre{{background:var(--box);padding:8px}}
 .sire-page .text table{{border-collapse:collapse;display:block;overflow-x:auto}}
 .sire-page .text td,.sire-page .text th{{border:1px solid var(--edge);padding:2px 8px;text-align:left}}
-.sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px;overflow-wrap:anywhere}}
+.sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px}}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
 .sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
 .sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
@@ -302,14 +306,49 @@ def _line(link: Link, stops: Sequence[_Box], edges: Mapping[str, float]) -> str:
 
 
 def page(*results: QueryResult) -> str:
-    """A whole page of one question, with one result or several."""
+    """A whole page of one question; of two results with their ranks side by side."""
+    if len(results) == 1:
+        content = parts(results[0])
+    else:
+        sides = "".join(parts(result, heading=result.search) for result in results)
+        content = (
+            f'<div class="sire sire-page"><h1>{escaped(results[0].question)}</h1>{comparison_html(*results[:2])}</div>'
+            f"{sides}"
+        )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
         f'content="light dark"><title>{escaped(results[0].question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
-        f"<body><main>{''.join(map(parts, results))}</main></body></html>\n"
+        f"<body><main>{content}</main></body></html>\n"
     )
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are HTML, captions and titles are text. It scrolls in a narrow window."""
+    titles = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table><caption>'
+        f"{escaped(caption)}</caption><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def comparison_html(one: QueryResult, other: QueryResult) -> str:
+    """Ranks of the hits of two searches."""
+    rows = [
+        (escaped(title), str(first or "not found"), str(second or "not found"))
+        for title, first, second in compared(one, other)
+    ]
+    return table(f"Ranks with {one.search} and {other.search}", ("passage", one.search, other.search), rows)
+
+
+def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:
+    """Title, rank in one result and rank in the other (0 if it is not among the hits) of every hit of two results."""
+    ranks = [{hit.id: hit.rank for hit in result.hits} for result in (one, other)]
+    titles = {hit.id: hit.title or hit.id for result in (one, other) for hit in result.hits}
+    for name, title in titles.items():
+        yield title, ranks[0].get(name, 0), ranks[1].get(name, 0)
 
 
 def fragment(result: QueryResult) -> str:
@@ -321,6 +360,7 @@ def parts(
     result: QueryResult,
     address: Callable[[str, str], str] | None = None,
     target: Callable[[str, str], str] | None = None,
+    heading: str = "",
 ) -> str:
     """The part of a page without its style.
 
@@ -328,6 +368,7 @@ def parts(
         result: What is shown.
         address: Returns the address of a unit or an entity by its kind and id.
         target: Returns the address of a relative link by the id of its document; empty if it leads nowhere.
+        heading: What stands above it; empty for the question.
     """
     # Several of these may stand on one page, in a notebook: their ids must differ.
     name = f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
@@ -342,12 +383,12 @@ def parts(
         count(len(result.hits), "hit"),
         f"recipe {result.search}",
         *([f"filter {result.filter}"] if result.filter else []),
-        f"{result.units:,} units searched in {result.seconds * 1000:.0f} ms",
+        f"{result.units:,} units searched in {result.seconds * 1000:.0f} ms{', loading included' * result.is_first}",
         count(result.tokens, "token"),
         *([f"{count(left_out, 'node')} not drawn"] if left_out else []),
     ]
     return (
-        f'<section class="sire sire-page"><h2>{escaped(result.question)}</h2>'
+        f'<section class="sire sire-page"><h2>{escaped(heading or result.question)}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
         f"{drawn}"

@@ -64,6 +64,7 @@ class QueryResult:
         extracts: The sentences of the hits that answer best.
         settings: Settings of the search that were given with the question, as `key=value` words.
         note: A warning if the hits hardly share a word with the question; empty for none.
+        is_first: Whether the search also loaded what later ones find loaded.
     """
 
     question: str
@@ -77,6 +78,7 @@ class QueryResult:
     extracts: tuple[Extract, ...] = ()
     settings: str = ""
     note: str = ""
+    is_first: bool = False
 
     @property
     def search(self) -> str:

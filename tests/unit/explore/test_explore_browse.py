@@ -1,16 +1,17 @@
 """What the page of an index shows, without a page: lists, neighbourhoods, why not, recipes measured; and who may ask."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.explore import browse, neighbours
+from sire_core.explore.page import compared, comparison_html
 from sire_core.explore.picture import MOST_NODES
 from sire_core.explore.why_not import find_passages, why_not
-from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared
+from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
@@ -46,6 +47,29 @@ def test_a_filter_that_nothing_passes_is_explained(explorer):
     assert "filter tenant=zz*" in shown
     assert "tenant contains zz" in shown
     assert "<svg" not in shown
+
+
+def test_the_first_search_says_that_it_loaded(explorer):
+    asked = [asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?"))) for _ in range(2)]
+    assert ["loading included" in result.html() for result in asked] == [True, False]
+
+
+def test_suggestions_are_names_and_no_code_or_parts_of_documents():
+    names = ("--dry-run", "console.log", "null or Boolean", "Ole Brandt", "Hedda Sorrel", "Lamp Company", "Karn")
+    documents = [
+        Document(f"{number}.md", f"We saw {name} near Table Of Contents. `{name}` is known.", f"Note {number}")
+        for number in range(5)
+        for name in names
+        if (number, name) != (4, "Karn")
+    ]
+    documents = [replace(document, id=f"{place}.md") for place, document in enumerate(documents)]
+    index = Index(recipe="sire")
+    index.build(documents)
+    snapshot = index.snapshot()
+    main = {row.label for row in browse.main_names(snapshot)}
+    assert {"Ole Brandt", "Hedda Sorrel"} <= main
+    assert not main & {"--dry-run", "console.log", "null or Boolean"}
+    assert not [question for question in browse.example_questions(snapshot) if "Contents" in question.text]
 
 
 def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
@@ -123,7 +147,7 @@ def test_two_recipes_are_compared(explorer):
     one = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "sire", 4)))
     other = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "flat", 4)))
     assert "Aldous Brack" in [title for title, _, place in compared(one, other) if not place]
-    assert "not found" in views.comparison_html(one, other)
+    assert "not found" in comparison_html(one, other)
 
 
 def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ class Explorer:
     model: LanguageModel | None = None  # Model of the reasoning; None for evidence only
     title: str = "index"  # Name of the index
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
+    _searched: set[tuple[str, str]] = field(default_factory=set)
 
     def index(self, recipe: str = "", settings: str = "") -> Index:
         """The index, opened with a recipe and settings."""
@@ -76,7 +77,10 @@ class Explorer:
         if query.filter and not result.hits:
             hint = await self.index(query.recipe, query.settings).afilter_hint(query.filter)
             note = hint or "No passage passes the filter."
-        return replace(result, settings=" ".join(query.settings.split()), filter=query.filter, note=note)
+        settings = " ".join(query.settings.split())
+        is_first = (query.recipe, settings) not in self._searched
+        self._searched.add((query.recipe, settings))
+        return replace(result, settings=settings, filter=query.filter, note=note, is_first=is_first)
 
     async def find(self, text: str) -> list[Unit]:
         """Find passages by words, for `why_not`."""
@@ -86,11 +90,3 @@ class Explorer:
         """Why a passage is not among the hits."""
         snapshot = await self.snapshot(query.recipe, query.filter, query.settings)
         return await why_not(snapshot, query.question, passage, query.k)
-
-
-def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:
-    """Title, rank in one result and rank in the other (0 if it is not among the hits) of every hit of two results."""
-    ranks = [{hit.id: hit.rank for hit in result.hits} for result in (one, other)]
-    titles = {hit.id: hit.title or hit.id for result in (one, other) for hit in result.hits}
-    for name, title in titles.items():
-        yield title, ranks[0].get(name, 0), ranks[1].get(name, 0)

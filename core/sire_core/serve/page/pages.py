@@ -12,14 +12,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from nicegui import ui
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from nicegui import app, ui
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
-from sire_core.explore.page import PAGE_STYLE, parts
+from sire_core.explore.page import PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
@@ -51,11 +53,8 @@ _NONE = "(none)"
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
 .sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
-.sire-page{{width:100%}}
+.sire-page{{width:100%;box-sizing:border-box}}
 h1,h2{{font-weight:600!important;letter-spacing:0}} .sire-page p{{margin:0 0 10px}}
-.sire-page table{{border-collapse:collapse;font-size:14px;min-width:40%}}
-.sire-page caption{{text-align:left;font-weight:600;padding:8px 10px}}
-.sire-page th,.sire-page td{{text-align:left;padding:4px 10px;border-top:1px solid var(--edge);vertical-align:top}}
 .sire-nav{{display:flex;gap:4px 20px;align-items:baseline;flex-wrap:wrap}}
 header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}}
 .sire-nav a{{color:#fff;text-decoration:none}} .sire-nav a[aria-current]{{text-decoration:underline;font-weight:600}}
@@ -74,7 +73,6 @@ vertical-align:-2px;animation:sire-turn 1s linear infinite}}
 body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;border-right-color:transparent;z-index:9}}
 @keyframes sire-turn{{to{{transform:rotate(360deg)}}}}
 @media (prefers-reduced-motion:reduce){{[role=status].sire-busy::before,.sire-waiting::before{{animation-duration:8s}}}}
-.sire-page h1{{font-size:24px;margin:0;line-height:1.3}}
 .sire-page .heading.h1,.sire-page .heading.h2{{font-size:1.25em;margin-top:20px}}
 .sire-page .heading.h3{{font-size:1.1em;margin-top:14px}}
 .reading{{display:grid;grid-template-columns:minmax(0,250px) minmax(0,46rem);gap:36px;align-items:start;font-size:16px}}
@@ -211,9 +209,9 @@ def heading(text: str, level: int = 2) -> None:
     ui.html(text, sanitize=False, tag=f"h{level}").style("font-size:20px;margin:0;line-height:1.3")
 
 
-def asked_html(result: QueryResult, snapshot: SearchSnapshot) -> str:
+def asked_html(result: QueryResult, snapshot: SearchSnapshot, heading: str = "") -> str:
     """HTML of a result whose hits link to their pages, and their relative links to documents of the index."""
-    return parts(result, partial(views.address, result.recipe), link_target(snapshot, result.recipe))
+    return parts(result, partial(views.address, result.recipe), link_target(snapshot, result.recipe), heading)
 
 
 def link_target(snapshot: SearchSnapshot, recipe: str) -> Callable[[str, str], str]:
@@ -306,6 +304,8 @@ class AskPage:
             await self._answer(result, now, second)
 
         question = question_field("Question", query.question, "Ask", go)
+        if not query.question:
+            question.props("autofocus")
         with ui.row().classes("sire-wide sire-low"):
             recipe = ui.select(recipes, label="Recipe", value=one_of(query.recipe, recipes)).style("min-width:130px")
             hits = ui.number("Hits", value=query.k, min=1, max=100, precision=0).style("width:80px")
@@ -341,7 +341,7 @@ class AskPage:
         snapshot = await self._explorer.snapshot(query.recipe)
 
         def read() -> str:
-            main = browse.entities(snapshot)
+            main = browse.main_names(snapshot)
             questions = [question.text for question in browse.example_questions(snapshot)]
             return views.start_html(questions, main, len(snapshot.document_ids()), query.recipe)
 
@@ -365,7 +365,7 @@ class AskPage:
             ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
             ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         if other:
-            show_html(views.comparison_html(*results))
+            show_html(comparison_html(*results))
         with ui.element("div").classes("sire-two"):
             for number, each in enumerate(queries):
                 self._show_result(
@@ -378,7 +378,8 @@ class AskPage:
 
         def html_of(picture: Picture) -> str:
             results[number] = replace(results[number], picture=picture)
-            return asked_html(results[number], snapshot)
+            heading = results[number].search if len(results) > 1 else ""
+            return asked_html(results[number], snapshot, heading)
 
         show_picture(snapshot, results[number].picture, html_of)
 
@@ -416,6 +417,10 @@ def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> Explorer
 
 def register(explorer: Explorer) -> None:
     """Register the pages of an index."""
+
+    @app.exception_handler(404)
+    async def not_found(request: Request, _error: Exception) -> HTMLResponse:
+        return HTMLResponse(views.not_found_html(_header(explorer), _STYLE, request.url.path), 404)
 
     @page_of("/")
     async def ask_page(
@@ -475,16 +480,20 @@ def frame(explorer: Explorer, title: str, path: str, subject: str = "", *, headi
     script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
     ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
+    # In the page itself, not drawn by scripts: it is painted before these are read.
+    ui.add_body_html(_header(explorer, path))
+    if heading:
+        ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
+
+
+def _header(explorer: Explorer, path: str = "") -> str:
     links = "".join(
         f'<a href="{target}"{" aria-current=page" if target == path else ""}>{name}</a>' for name, target in _PLACES
     )
-    # In the page itself, not drawn by scripts: it is painted before these are read.
-    ui.add_body_html(
+    return (
         f'<header class="sire-nav"><div><b>sire</b> {escaped(explorer.title)}</div>'
         f'<nav class="sire-nav" aria-label="Pages">{links}</nav></header>'
     )
-    if heading:
-        ui.html(escaped(title), sanitize=False, tag="h1").style("font-size:24px;margin:0;line-height:1.3")
 
 
 async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> None:

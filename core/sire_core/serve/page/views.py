@@ -10,16 +10,14 @@ from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
-from sire_core.explore.page import region
+from sire_core.explore.page import region, table
 from sire_core.explore.picture import kind_name
-from sire_core.serve.page.explorer import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sire_core.explore.browse import EntityCard
+    from sire_core.explore.browse import EntityCard, TableRow
     from sire_core.explore.picture import Picture
-    from sire_core.explore.query_result import QueryResult
     from sire_core.explore.why_not import WhyNot
     from sire_core.types import Failure, Unit
 
@@ -35,23 +33,23 @@ def link(text: str, target: str) -> str:
     return f'<a href="{escaped(target)}">{escaped(text)}</a>'
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are HTML, captions and titles are text. It scrolls in a narrow window."""
-    titles = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+def not_found_html(header: str, style: str, path: str) -> str:
+    """A whole page for an address that there is not."""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table><caption>'
-        f"{escaped(caption)}</caption><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        f'content="width=device-width, initial-scale=1"><title>No such page</title><style>{style}</style></head><body>'
+        f'{header}<main class="sire sire-page"><h1>There is no page {escaped(path)}</h1>'
+        f"<p>{link('Ask a question', '/')} or {link('browse the documents', '/browse')}.</p></main></body></html>"
     )
 
 
-def start_html(questions: Sequence[str], main: Page, documents: int, recipe: str) -> str:
+def start_html(questions: Sequence[str], main: Sequence[TableRow], documents: int, recipe: str) -> str:
     """Where to start: questions that this corpus answers, and what it mentions most."""
     targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
     asked = "".join(f"<li>{link(text, target)}</li>" for text, target in targets.items())
     named = "".join(
         f"<li>{link(row.label, address(recipe, 'entity', row.id))} <small>{escaped(row.about)}</small></li>"
-        for row in main.rows
+        for row in main
     )
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
@@ -175,17 +173,11 @@ def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str
 
 
 def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, int, int]]) -> str:
-    """Failures of the build, and the usage of models."""
+    """Failures of the build, and the usage of models; nothing where there was neither."""
     failed = [(escaped(failure.where), escaped(failure.reason)) for failure in failures]
     paid = [(escaped(stage or "other"), *(f"{number:,}" for number in numbers)) for stage, *numbers in spent]
-    return (
-        table("Failures; the next build tries them again", ("what", "why"), failed)
-        if failed
-        else "<p>Nothing failed.</p>"
-    ) + (
-        table("Usage of models", ("stage", "answers", "tokens in", "tokens out"), paid)
-        if paid
-        else "<p>No model was used.</p>"
+    return (table("Failures; the next build tries them again", ("what", "why"), failed) if failed else "") + (
+        table("Usage of models", ("stage", "answers", "tokens in", "tokens out"), paid) if paid else ""
     )
 
 
@@ -193,15 +185,6 @@ def why_not_html(result: WhyNot, recipe: str) -> str:
     """Why a passage is not among the hits."""
     lines = "".join(f"<li><b>{escaped(name)}</b>: {escaped(note)}</li>" for name, note in result.reasons)
     return f"<h3>{escaped(result.title)}</h3><ul>{lines}</ul>{picture_html(result.picture, recipe, 'why')}"
-
-
-def comparison_html(one: QueryResult, other: QueryResult) -> str:
-    """Ranks of the hits of two searches."""
-    rows = [
-        (escaped(title), str(first or "not found"), str(second or "not found"))
-        for title, first, second in compared(one, other)
-    ]
-    return table(f"Ranks with {one.search} and {other.search}", ("passage", one.search, other.search), rows)
 
 
 def _unit_title(unit: Unit) -> str:
