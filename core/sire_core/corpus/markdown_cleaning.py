@@ -61,6 +61,8 @@ _NOTE = re.compile(
 )
 """Begin and end of notes and tabs: of Docusaurus and MyST, of MkDocs, of GitHub and Obsidian."""
 _TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
+_COMPONENT = re.compile(r"\s*(<([A-Z][A-Za-z]{0,40})(?:\s[^<>]{0,300})?>)([^<>]*)</\2>\s*")
+"""A line of MDX: `<TabItem value="a">words</TabItem>`."""
 _TAGS_ALONE = re.compile(rf"\s*(?:{_TAG.pattern}\s*)+")
 _MODULE = re.compile(
     r"(?:import\s[^;]{1,200}\sfrom\s+|import\s+)[\"'][^\"']{1,200}[\"'];?|export\s+(?:const|default|let)\s[^\n]{0,500}[;}]"
@@ -246,6 +248,8 @@ def _tidied(line: str) -> str | None:
         cleaned = note["indent"] + (note["quoted"] or note["title"] or "").strip()
     elif cleaned.lstrip().startswith("<") and _TAGS_ALONE.fullmatch(cleaned):
         cleaned = " ".join(filter(None, map(_labels, _TAG.finditer(cleaned))))
+    elif component := _COMPONENT.fullmatch(cleaned):
+        cleaned = " ".join(filter(None, (" ".join(a or b for a, b in _LABEL.findall(component[1])), component[3])))
     elif _MODULE.fullmatch(cleaned):
         cleaned = ""
     return None if _navigates(cleaned) or (cleaned != line and not cleaned.strip()) else cleaned

@@ -83,6 +83,7 @@ def test_runs_that_are_no_words_are_no_passages(text, kept):
         ("> [!NOTE]\n> Text.", "> \n> Text."),
         ('A {{< glossary_tooltip text="pod" term_id="p" >}} runs.', "A pod runs."),
         ('{{% alert title="Hot" %}}\nText.\n{{% /alert %}}', "Hot\nText."),
+        ('<TabItem value="a" label="Apple">Text.</TabItem>', "Apple Text."),
         ('<Tabs>\n<TabItem value="a" label="Apple">\nText.\n</TabItem>\n</Tabs>', "Apple\nText."),
         ("import Tabs from '@theme/Tabs';\nText.", "Text."),
         ("{: .note }\nText.", "Text."),
