@@ -16,10 +16,9 @@ except ModuleNotFoundError as error:
 
 from langchain_sire.chat import LangChainChat
 from langchain_sire.embeddings import LangChainEmbedder
-from langchain_sire.graph_state import ReasoningState
 from langchain_sire.reasoner import IRCoTRetriever, SelfAskRetriever
 from langchain_sire.reasoning_chain import ReasoningChain, create_ircot_chain, create_self_ask_chain
-from langchain_sire.reasoning_graph import create_ircot_graph, create_self_ask_graph
+from langchain_sire.reasoning_graph import ReasoningState, create_ircot_graph, create_self_ask_graph
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
 from langchain_sire.steps import question_of

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Union
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableParallel, RunnableSequence
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableParallel, RunnableSequence
 from pydantic import BaseModel
 
-from langchain_sire.callbacks import inner_config
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
@@ -29,6 +30,29 @@ from sire_core.protocols import Completion, ModelRequest
 if TYPE_CHECKING:
     from sire_core.models.base import AnswerParts
     from sire_core.protocols import LanguageModel
+
+# Context variables travel with tasks, with `asyncio.to_thread` and with the sync bridge.
+_callbacks: ContextVar[Callbacks] = ContextVar("langchain_sire_callbacks", default=None)
+
+
+@contextmanager
+def child_runs(callbacks: Callbacks) -> Iterator[None]:
+    """Inner model calls of this block report to these callbacks (`run_manager.get_child()`)."""
+    token = _callbacks.set(callbacks)
+    try:
+        yield
+    finally:
+        _callbacks.reset(token)
+
+
+def inner_config() -> RunnableConfig:
+    """The configuration of an inner call. Outside of `child_runs` LangChain's own context decides."""
+    callbacks = _callbacks.get()
+    return {} if callbacks is None else {"callbacks": callbacks}
+
+
+LLMLike = Union[BaseChatModel, "LanguageModel", None]
+"""A LangChain chat model, a `LanguageModel`, or None."""
 
 _NAMES = ("model_name", "model", "model_id", "deployment_name", "model_path")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
@@ -229,7 +253,7 @@ def _refused(error: ModelError) -> bool:
     return getattr(error.__cause__, "status_code", None) in _REFUSED_FORMS
 
 
-def as_language_model(model: BaseChatModel | LanguageModel | None) -> LanguageModel | None:
+def as_language_model(model: LLMLike) -> LanguageModel | None:
     """What an index takes as its language model, from LangChain's or ours."""
     if isinstance(model, BaseChatModel):
         return LangChainChat(model)

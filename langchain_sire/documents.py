@@ -6,7 +6,7 @@ import copy
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 from langchain_core.documents import Document as LangChainDocument
 
@@ -16,6 +16,9 @@ from sire_core.corpus.validation import check_as_many, text_rows
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
+
+Metadatas = Union[Sequence[Mapping[str, Any]], None]
+Ids = Union[Sequence[Union[str, None]], None]
 
 KEY = "sire"
 """Metadata key under which a retrieved document has what we say of it."""
@@ -66,10 +69,7 @@ def _plain_or_repr(value: object) -> Any:
 
 
 def from_langchain(
-    documents: Iterable[LangChainDocument],
-    title_key: str | Sequence[str] = "title",
-    *,
-    whole: bool = True,
+    documents: Iterable[LangChainDocument], title_key: str | Sequence[str] = "title", *, whole: bool = True
 ) -> list[Document]:
     """Documents for an index."""
     if isinstance(documents, (str, LangChainDocument)):
@@ -116,9 +116,7 @@ def _with_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
         return dict(metadata)
 
 
-def from_texts(
-    texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None = None, ids: Sequence[str | None] | None = None
-) -> list[LangChainDocument]:
+def from_texts(texts: Iterable[str], metadatas: Metadatas = None, ids: Ids = None) -> list[LangChainDocument]:
     """LangChain documents from parallel lists, as `VectorStore.from_texts` takes them."""
     rows = text_rows(texts, metadatas, ids)
     return [LangChainDocument(id=name, page_content=text, metadata=metadata) for text, metadata, name in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sire_core.protocols import Embedder, FloatArray
 
 T = TypeVar("T")
+
+EmbeddingLike = Union[Embeddings, "Embedder", str, None]
+"""LangChain's embeddings, an `Embedder`, what `resolve_embedder` reads, or None for the default."""
 
 _DEPLOYMENT = "deployment"
 _NAMES = ("model", "model_name", "model_id", _DEPLOYMENT)
@@ -168,7 +171,7 @@ def _deployment(embeddings: Embeddings) -> str:
     return deployment if isinstance(deployment, str) and not default else ""
 
 
-def as_embedder(embedding: Embeddings | Embedder | str | None) -> Embedder | str | None:
+def as_embedder(embedding: EmbeddingLike) -> Embedder | str | None:
     """What an index takes as its embedder, from LangChain's or ours."""
     if isinstance(embedding, VectorStore):
         raise ConfigurationError(

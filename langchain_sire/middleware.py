@@ -79,7 +79,7 @@ class SireMiddleware(AgentMiddleware[SireState, Any, Any]):
         self._rewrite = rewrite
         self._cite_key = check_cite_key(cite_key)
 
-    def before_agent(self, state: SireState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - the interface's
+    def before_agent(self, state: SireState, runtime: Any) -> dict[str, Any] | None:
         """Search for the last message of the user."""
         messages = state["messages"]
         query = self._query(messages)
@@ -88,7 +88,7 @@ class SireMiddleware(AgentMiddleware[SireState, Any, Any]):
             query = str(self._rewrite.invoke(_rewriting(messages)).text)
         return self._found(query, self._retriever.invoke(query) if query.strip() else [])
 
-    async def abefore_agent(self, state: SireState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - as above
+    async def abefore_agent(self, state: SireState, runtime: Any) -> dict[str, Any] | None:
         """See `before_agent`."""
         messages = state["messages"]
         query = self._query(messages)

@@ -18,11 +18,10 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from langchain_sire.any_retriever import retriever_source, to_document
-from langchain_sire.chat import as_language_model
+from langchain_sire.chat import LLMLike, as_language_model
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SireRetriever
-from langchain_sire.steps import atraced, step_to_dict, traced
+from langchain_sire.steps import atraced, retriever_source, step_to_dict, to_document, traced
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import FilterLike
 from sire_core.index import Index
@@ -41,8 +40,6 @@ from sire_core.reason.steps import check_answered, check_on_model_error
 from sire_core.search.validity import Day
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from sire_core.protocols import LanguageModel
 
 
@@ -141,7 +138,7 @@ class Reasoner:
 def make_reasoner(
     strategy: str,
     source: BaseRetriever | Index,
-    llm: BaseChatModel | LanguageModel | None,
+    llm: LLMLike,
     options: Mapping[str, Any],
     *,
     answer: bool = True,

@@ -13,6 +13,7 @@ from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, create_model
 
+from langchain_sire.chat import LLMLike
 from langchain_sire.reasoner import Reasoner, make_reasoner
 from langchain_sire.steps import atraced, question_of, step_to_chunk, traced
 from sire_core.filters import FilterLike
@@ -21,10 +22,8 @@ from sire_core.reason import AnswerPiece, ReasoningStep
 from sire_core.search.validity import Day
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
     from langchain_core.retrievers import BaseRetriever
 
-    from sire_core.protocols import LanguageModel
 
 Question = Union[str, Mapping[str, Any]]
 
@@ -64,104 +63,56 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
     def __repr__(self) -> str:
         return f"ReasoningChain({self.name}, {self.reasoner.config}, {self.reasoner.limits})"
 
-    def invoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002 - LangChain's name
+    def invoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Run to the end."""
         chunks = self._transform_stream_with_config(iter([input]), partial(self._run, streams=False), config, **kwargs)
         return dict(reduce(add, chunks))
 
-    async def ainvoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002 - as above
+    async def ainvoke(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Run to the end."""
         run = partial(self._arun, streams=False)
         chunks = self._atransform_stream_with_config(_once(input), run, config, **kwargs)
         return dict(reduce(add, [chunk async for chunk in chunks]))
 
-    def stream(
-        self,
-        input: Question,  # noqa: A002 - as above
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
-    ) -> Iterator[dict[str, Any]]:
+    def stream(self, input: Question, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[dict[str, Any]]:
         """Yield each step when it happens."""
         run = partial(self._run, plain=True)
         return self._transform_stream_with_config(iter([input]), run, config, **kwargs)
 
     def astream(
-        self,
-        input: Question,  # noqa: A002 - as above
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: Question, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield each step when it happens."""
         run = partial(self._arun, plain=True)
         return self._atransform_stream_with_config(_once(input), run, config, **kwargs)
 
     def transform(
-        self,
-        input: Iterator[Question],  # noqa: A002 - as above
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: Iterator[Question], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[dict[str, Any]]:
         """Yield each step when it happens; the question may come in pieces."""
         return self._transform_stream_with_config(input, self._run, config, **kwargs)
 
     def atransform(
-        self,
-        input: AsyncIterator[Question],  # noqa: A002 - as above
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: AsyncIterator[Question], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[dict[str, Any]]:
         """See `transform`."""
         return self._atransform_stream_with_config(input, self._arun, config, **kwargs)
 
     def _run(
-        self,
-        inputs: Iterator[Any],
-        run_manager: CallbackManagerForChainRun,
-        k: int | None = None,
-        filter: FilterLike = None,
-        as_of: Day = None,
-        *,
-        streams: bool = True,
-        plain: bool = False,
-        recorded: list[ReasoningStep] | None = None,
-        **unknown: Any,
+        self, inputs: Iterator[Any], run_manager: CallbackManagerForChainRun, **options: Any
     ) -> Iterator[AddableDict]:
-        _refuse(unknown)
-        question, reasoner = question_of(reduce(add, inputs)), self.reasoner
-        steps = reasoner.steps(question, k, filter, as_of, stream=streams)
-        streamed = False
-        callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
-        with closing(traced(steps, callbacks, question, **how)) as walk:
+        call = _Call(self.reasoner, question_of(reduce(add, inputs)), **options)
+        with closing(traced(call.steps(), run_manager.get_child(), call.question, **call.traces())) as walk:
             for step in walk:
-                streamed |= isinstance(step, AnswerPiece)
-                if recorded is not None:
-                    recorded.append(step)
-                yield step_to_chunk(question, step, streamed=streamed, plain=plain)
+                yield call.chunk(step)
 
     async def _arun(
-        self,
-        inputs: AsyncIterator[Any],
-        run_manager: AsyncCallbackManagerForChainRun,
-        k: int | None = None,
-        filter: FilterLike = None,
-        as_of: Day = None,
-        *,
-        streams: bool = True,
-        plain: bool = False,
-        recorded: list[ReasoningStep] | None = None,
-        **unknown: Any,
+        self, inputs: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **options: Any
     ) -> AsyncIterator[AddableDict]:
-        _refuse(unknown)
-        question, reasoner = question_of(reduce(add, [piece async for piece in inputs])), self.reasoner
-        steps = reasoner.steps(question, k, filter, as_of, stream=streams)
-        streamed = False
-        callbacks, how = run_manager.get_child(), reasoner.traces(k, filter)
-        async with aclosing(atraced(steps, callbacks, question, **how)) as walk:
+        call = _Call(self.reasoner, question_of(reduce(add, [piece async for piece in inputs])), **options)
+        async with aclosing(atraced(call.steps(), run_manager.get_child(), call.question, **call.traces())) as walk:
             async for step in walk:
-                streamed |= isinstance(step, AnswerPiece)
-                if recorded is not None:
-                    recorded.append(step)
-                yield step_to_chunk(question, step, streamed=streamed, plain=plain)
+                yield call.chunk(step)
 
     def as_tool(
         self,
@@ -189,19 +140,42 @@ class ReasoningChain(Runnable[Question, dict[str, Any]]):
         return create_sire_answer_tool(self, args_schema=args_schema, **words)
 
 
+class _Call:
+    """One question to a chain; made inside of the generators, as LangChain does not survive one that fails before."""
+
+    def __init__(
+        self,
+        reasoner: Reasoner,
+        question: str,
+        k: int | None = None,
+        filter: FilterLike = None,
+        as_of: Day = None,
+        *,
+        streams: bool = True,
+        plain: bool = False,
+        recorded: list[ReasoningStep] | None = None,
+        **unknown: Any,
+    ) -> None:
+        if unknown:
+            raise TypeError(f"a call takes k, filter and as_of, not {', '.join(unknown)}")
+        self.question = question
+        self.steps = partial(reasoner.steps, question, k, filter, as_of, stream=streams)
+        self.traces = partial(reasoner.traces, k, filter)
+        self._plain, self._recorded, self._streamed = plain, recorded, False
+
+    def chunk(self, step: ReasoningStep) -> AddableDict:
+        """A step as the chain's next output."""
+        self._streamed |= isinstance(step, AnswerPiece)
+        if self._recorded is not None:
+            self._recorded.append(step)
+        return step_to_chunk(self.question, step, streamed=self._streamed, plain=self._plain)
+
+
 async def _once(question: Question) -> AsyncIterator[Question]:
     yield question
 
 
-def _refuse(arguments: Mapping[str, Any]) -> None:
-    # Inside of the generators, because LangChain does not survive one that cannot even be made.
-    if arguments:
-        raise TypeError(f"a call takes k, filter and as_of, not {', '.join(arguments)}")
-
-
-def create_ircot_chain(
-    retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
-) -> ReasoningChain:
+def create_ircot_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any) -> ReasoningChain:
     """A chain that alternates reasoning and searching, then answers with citations (IRCoT).
 
     Interleaved retrieval and chain of thought (Trivedi et al.).
@@ -224,9 +198,7 @@ def create_ircot_chain(
     return ReasoningChain(make_reasoner("ircot", retriever, llm, options), "IRCoT")
 
 
-def create_self_ask_chain(
-    retriever: BaseRetriever | Index, llm: BaseChatModel | LanguageModel | None = None, **options: Any
-) -> ReasoningChain:
+def create_self_ask_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any) -> ReasoningChain:
     """A chain that asks and answers follow-up questions, then answers with citations (self-ask).
 
     Self-ask (Press et al.).

@@ -18,8 +18,17 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from langchain_sire.callbacks import child_runs
-from langchain_sire.documents import from_langchain, from_texts, hit_to_langchain, to_langchain, with_ids
+from langchain_sire.chat import LLMLike, child_runs
+from langchain_sire.documents import (
+    Ids,
+    Metadatas,
+    from_langchain,
+    from_texts,
+    hit_to_langchain,
+    to_langchain,
+    with_ids,
+)
+from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import (
     SPELLINGS,
     open_index,
@@ -45,11 +54,9 @@ from sire_core.search.validity import Day
 from sire_core.types import BuildReport
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-    from langchain_core.language_models import BaseChatModel
     from typing_extensions import Self
 
-    from sire_core.protocols import Embedder, LanguageModel, Recipe
+    from sire_core.protocols import Recipe
     from sire_core.types import Hit
 
 _logger = logging.getLogger(__name__)
@@ -136,12 +143,12 @@ class SireRetriever(DocumentIndex):
     def from_documents(
         cls,
         documents: Iterable[Document],
-        embedding: Embeddings | Embedder | str | None = None,
+        embedding: EmbeddingLike = None,
         *,
-        llm: BaseChatModel | LanguageModel | None = None,
+        llm: LLMLike = None,
         recipe: Recipe | str | None = None,
         path: str | os.PathLike[str] | None = None,
-        ids: Sequence[str | None] | None = None,
+        ids: Ids = None,
         **options: Any,
     ) -> Self:
         """Add documents to a new or existing index, and return a retriever over it.
@@ -177,19 +184,10 @@ class SireRetriever(DocumentIndex):
 
     @classmethod
     async def afrom_documents(
-        cls,
-        documents: Iterable[Document],
-        embedding: Embeddings | Embedder | str | None = None,
-        *,
-        llm: BaseChatModel | LanguageModel | None = None,
-        recipe: Recipe | str | None = None,
-        path: str | os.PathLike[str] | None = None,
-        ids: Sequence[str | None] | None = None,
-        **options: Any,
+        cls, documents: Iterable[Document], embedding: EmbeddingLike = None, *, ids: Ids = None, **options: Any
     ) -> Self:
         """See `from_documents`."""
-        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.afrom_documents", arguments)
+        retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
         await retriever.aadd_documents(documents, ids=ids)
         _save_settings(retriever, retriever.index.path)
         return retriever
@@ -198,10 +196,10 @@ class SireRetriever(DocumentIndex):
     def from_texts(
         cls,
         texts: Iterable[str],
-        embedding: Embeddings | Embedder | str | None = None,
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        embedding: EmbeddingLike = None,
+        metadatas: Metadatas = None,
         *,
-        ids: Sequence[str | None] | None = None,
+        ids: Ids = None,
         **options: Any,
     ) -> Self:
         """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `from_documents`."""
@@ -209,16 +207,11 @@ class SireRetriever(DocumentIndex):
 
     @classmethod
     async def afrom_texts(
-        cls,
-        texts: Iterable[str],
-        embedding: Embeddings | Embedder | str | None = None,
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-        **options: Any,
+        cls, texts: Iterable[str], embedding: EmbeddingLike = None, metadatas: Metadatas = None, **options: Any
     ) -> Self:
         """See `from_texts`."""
-        return await cls.afrom_documents(from_texts(texts, metadatas, ids), embedding, **options)
+        documents = from_texts(texts, metadatas, options.pop("ids", None))
+        return await cls.afrom_documents(documents, embedding, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the index into a new folder. An index with a `path` is already saved.
@@ -230,31 +223,22 @@ class SireRetriever(DocumentIndex):
         _save_settings(self, Path(path))
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        embedding: Embeddings | Embedder | str | None = None,
-        *,
-        llm: BaseChatModel | LanguageModel | None = None,
-        recipe: Recipe | str | None = None,
-        **options: Any,
-    ) -> Self:
+    def load(cls, path: str | os.PathLike[str], embedding: EmbeddingLike = None, **options: Any) -> Self:
         """Open a folder written by `save`, `from_documents(path=...)` or the command line.
 
         Args:
             path: The folder.
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
-            llm: For recipes that call a model during a search, and for adding documents later.
-            recipe: A recipe of the folder; None means the one saved with the retriever, or the latest.
-            **options: As in `from_documents`; the default of `k` is the saved value.
+            **options: As in `from_documents`: `llm`, for recipes that call a model during a search, and for adding
+                documents later; `recipe`, one of the folder, by default that saved with the retriever, or the latest;
+                and others. The default of `k` is the saved value.
 
         Raises:
             IndexMissingError: There is no index.
             EmbedderMismatchError: It was built with another embedder.
             ConfigurationError: It does not have this recipe.
         """
-        arguments = {"embedding": embedding, "llm": llm, "recipe": recipe, "path": path, **options}
-        retriever = cls._over(f"{cls.__name__}.load", arguments)
+        retriever = cls._over(f"{cls.__name__}.load", {"embedding": embedding, "path": path, **options})
         try:
             check_length(retriever.index.snapshot().view, "langchain:")
         except IndexMissingError as error:
@@ -265,27 +249,15 @@ class SireRetriever(DocumentIndex):
         return retriever
 
     @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str] | None = None,
-        embedding: Embeddings | Embedder | str | None = None,
-        *,
-        llm: BaseChatModel | LanguageModel | None = None,
-        recipe: Recipe | str | None = None,
-        **options: Any,
-    ) -> Self:
+    def open(cls, path: str | os.PathLike[str] | None = None, embedding: EmbeddingLike = None, **options: Any) -> Self:
         """A retriever over a new or existing folder, or in memory, to add documents to.
 
         Args:
             path: The folder; None keeps everything in memory.
-            embedding: LangChain `Embeddings` or an `Embedder`; None means what the folder was built with, or the
-                default, which needs no download.
-            llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the folder's latest, or the default.
-            **options: As in `SireRetriever.from_documents`, for example `chunker="sentences"` to split whole documents.
+            embedding: As in `from_documents`, like `llm` and `recipe` among the options.
+            **options: As in `from_documents`, for example `chunker="sentences"` to split whole documents.
         """
-        arguments = {"path": path, "embedding": embedding, "llm": llm, "recipe": recipe, **options}
-        return cls._over(f"{cls.__name__}.open", arguments, is_writer=True)
+        return cls._over(f"{cls.__name__}.open", {"path": path, "embedding": embedding, **options}, is_writer=True)
 
     @classmethod
     def _over(cls, called: str, arguments: Mapping[str, Any], *, is_writer: bool = False) -> Self:
@@ -367,7 +339,7 @@ class SireRetriever(DocumentIndex):
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
-    def add_documents(self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None) -> list[str]:
+    def add_documents(self, documents: Iterable[Document], *, ids: Ids = None) -> list[str]:
         """Add documents, or replace those with the same id, like a vector store; returns their ids.
 
         Args:
@@ -380,31 +352,17 @@ class SireRetriever(DocumentIndex):
         """
         return run_sync(self.aadd_documents(documents, ids=ids))
 
-    async def aadd_documents(
-        self, documents: Iterable[Document], *, ids: Sequence[str | None] | None = None
-    ) -> list[str]:
+    async def aadd_documents(self, documents: Iterable[Document], *, ids: Ids = None) -> list[str]:
         """See `add_documents`."""
         converted, names = self._given(documents if ids is None else with_ids(documents, ids))
         await self._follow(await self.index.aupdate(converted))
         return names
 
-    def add_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-    ) -> list[str]:
+    def add_texts(self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: Ids = None) -> list[str]:
         """Add texts; `metadatas` and `ids` are parallel lists. Otherwise like `add_documents`."""
         return self.add_documents(from_texts(texts, metadatas, ids))
 
-    async def aadd_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-    ) -> list[str]:
+    async def aadd_texts(self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: Ids = None) -> list[str]:
         """See `add_texts`."""
         return await self.aadd_documents(from_texts(texts, metadatas, ids))
 
@@ -503,7 +461,7 @@ class SireRetriever(DocumentIndex):
         remember_title_key(self.index.path, self.title_key)
         await push_missed(self.index, report)
 
-    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:  # noqa: ARG002 - the interface's
+    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """Add documents, or replace those with the same id. Without an id, one is computed from the content.
 
         Raises:
@@ -520,7 +478,7 @@ class SireRetriever(DocumentIndex):
         """See `upsert`."""
         return await asyncio.to_thread(self.upsert, items, **kwargs)
 
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - the interface's
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> DeleteResponse:
         """Delete documents and everything derived from them. Unknown ids are ignored.
 
         With `allow`, only the visible passages are deleted, and at once.
@@ -565,7 +523,7 @@ class SireRetriever(DocumentIndex):
         yield
         self.flush()
 
-    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:  # noqa: ARG002 - the interface's
+    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Documents by id, including pending ones; unknown ids are ignored."""
         return self.get_by_ids(ids)
 

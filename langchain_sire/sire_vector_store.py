@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-from langchain_sire.documents import from_texts, hit_to_langchain, with_ids
-from langchain_sire.embeddings import LangChainEmbedder
+from langchain_sire.documents import Ids, from_texts, hit_to_langchain, with_ids
+from langchain_sire.embeddings import EmbeddingLike, LangChainEmbedder
 from langchain_sire.opening import SPELLINGS
 from langchain_sire.retriever import SEARCH, SireRetriever
 from sire_core.arguments import named
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from sire_core.protocols import Embedder
     from sire_core.types import Hit
+
+
+Rows = Union[list[dict[Any, Any]], None]
 
 
 class SireVectorStore(VectorStore):
@@ -51,7 +53,7 @@ class SireVectorStore(VectorStore):
 
     def __init__(
         self,
-        embedding: Embeddings | Any = None,
+        embedding: EmbeddingLike = None,
         *,
         path: str | os.PathLike[str] | None = None,
         documents: SireRetriever | None = None,
@@ -59,7 +61,7 @@ class SireVectorStore(VectorStore):
     ) -> None:
         if documents is not None and (embedding is not None or path is not None or options):
             raise TypeError("SireVectorStore() takes documents, or the settings of an index, not both.")
-        self._embedding = embedding
+        self._embedding: Any = embedding
         if documents is None:
             arguments = {"path": path, "embedding": embedding, **options}
             documents = SireRetriever._over("SireVectorStore", arguments, is_writer=True)  # noqa: SLF001 - `open`
@@ -73,17 +75,13 @@ class SireVectorStore(VectorStore):
     # --- making and changing ----------------------------------------------------------------------------------------
 
     @classmethod
-    def from_documents(
-        cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
-    ) -> Self:
+    def from_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
         store: Self = super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
         return store
 
     @classmethod
-    async def afrom_documents(
-        cls, documents: list[Document], embedding: Embeddings | Embedder | str | None = None, **kwargs: Any
-    ) -> Self:
+    async def afrom_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
         """See `from_documents`."""
         store: Self = await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
         return store
@@ -92,8 +90,8 @@ class SireVectorStore(VectorStore):
     def from_texts(
         cls,
         texts: list[str],
-        embedding: Embeddings | Embedder | str | None = None,
-        metadatas: list[dict[Any, Any]] | None = None,
+        embedding: EmbeddingLike = None,
+        metadatas: Rows = None,
         *,
         ids: list[str] | None = None,
         **kwargs: Any,
@@ -105,36 +103,18 @@ class SireVectorStore(VectorStore):
 
     @classmethod
     async def afrom_texts(
-        cls,
-        texts: list[str],
-        embedding: Embeddings | Embedder | str | None = None,
-        metadatas: list[dict[Any, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **kwargs: Any,
+        cls, texts: list[str], embedding: EmbeddingLike = None, metadatas: Rows = None, **kwargs: Any
     ) -> Self:
         """See `from_texts`."""
-        store: Self = await super().afrom_texts(texts, embedding, metadatas, ids=ids, **kwargs)  # type: ignore[arg-type]
+        store: Self = await super().afrom_texts(texts, embedding, metadatas, **kwargs)  # type: ignore[arg-type]
         return store
 
-    def add_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: list[dict[Any, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-        **kwargs: Any,
-    ) -> list[str]:
+    def add_texts(self, texts: Iterable[str], metadatas: Rows = None, *, ids: Ids = None, **kwargs: Any) -> list[str]:
         """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
         return self.add_documents(from_texts(texts, metadatas, ids), **kwargs)
 
     async def aadd_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: list[dict[Any, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-        **kwargs: Any,
+        self, texts: Iterable[str], metadatas: Rows = None, *, ids: Ids = None, **kwargs: Any
     ) -> list[str]:
         """See `add_texts`."""
         return await self.aadd_documents(from_texts(texts, metadatas, ids), **kwargs)
@@ -261,11 +241,7 @@ class SireVectorStore(VectorStore):
 
 
 def _identified(
-    documents: Iterable[Document],
-    *,
-    ids: Sequence[str | None] | None = None,
-    batch_size: int | None = None,  # noqa: ARG001 - of the interface
-    **others: Any,
+    documents: Iterable[Document], *, ids: Ids = None, batch_size: int | None = None, **others: Any
 ) -> list[Document]:
     """Copies of documents, each with an id; `index()` hands every store a `batch_size`, which changes nothing here."""
     if others:

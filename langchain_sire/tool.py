@@ -12,6 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
+from langchain_sire.chat import LLMLike
 from langchain_sire.documents import KEY
 from langchain_sire.reasoner import make_reasoner
 from langchain_sire.reasoning_chain import ReasoningChain
@@ -28,10 +29,8 @@ from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited
 from sire_core.serve.tools import AnswerArguments, explain_filter, explain_mistakes, search_arguments
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
     from pydantic import BaseModel
 
-    from sire_core.protocols import LanguageModel
 
 _ANSWERS = (
     "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
@@ -92,31 +91,17 @@ class _Searcher:
         self._retriever = retriever
         self._cite_key = cite_key
 
-    def search(
-        self,
-        query: str,
-        k: int | None = None,
-        filter: Any = None,
-        as_of: str | None = None,
-        callbacks: Callbacks = None,
-    ) -> tuple[str, list[Document]]:
+    def search(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
         """Search, from sync code."""
         with _tool_errors():
-            documents = self._retriever.invoke(query, {"callbacks": callbacks}, k=k, filter=filter, as_of=as_of)
-            return self._told(documents, "" if documents else run_sync(self._hint(filter)))
+            documents = self._retriever.invoke(query, {"callbacks": callbacks}, **options)
+            return self._told(documents, "" if documents else run_sync(self._hint(options.get("filter"))))
 
-    async def asearch(
-        self,
-        query: str,
-        k: int | None = None,
-        filter: Any = None,
-        as_of: str | None = None,
-        callbacks: Callbacks = None,
-    ) -> tuple[str, list[Document]]:
+    async def asearch(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
         """Search."""
         with _tool_errors():
-            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, k=k, filter=filter, as_of=as_of)
-            return self._told(documents, "" if documents else await self._hint(filter))
+            documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, **options)
+            return self._told(documents, "" if documents else await self._hint(options.get("filter")))
 
     async def _hint(self, filter: Any) -> str:
         return await explain_filter(self._retriever.index, self._retriever.narrowed(), parse_filter(filter))
@@ -142,7 +127,7 @@ def cited_as(document: Document, cite_key: str = "") -> str:
 
 def create_sire_answer_tool(
     source: ReasoningChain | BaseRetriever | Index,
-    llm: BaseChatModel | LanguageModel | None = None,
+    llm: LLMLike = None,
     name: str = "answer_from_documents",
     description: str = _ANSWERS,
     *,
@@ -208,18 +193,16 @@ class _Answerer:
         """Answer, from sync code."""
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
-            result = self._chain.invoke(
-                question_of(arguments), {"callbacks": callbacks}, recorded=steps, **_narrowing(arguments)
-            )
+            how = {"recorded": steps, **_narrowing(arguments)}
+            result = self._chain.invoke(question_of(arguments), {"callbacks": callbacks}, **how)
         return _text(steps, arguments, self._cite_key), result
 
     async def aanswer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
         """Answer."""
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
-            result = await self._chain.ainvoke(
-                question_of(arguments), {"callbacks": callbacks}, recorded=steps, **_narrowing(arguments)
-            )
+            how = {"recorded": steps, **_narrowing(arguments)}
+            result = await self._chain.ainvoke(question_of(arguments), {"callbacks": callbacks}, **how)
         return _text(steps, arguments, self._cite_key), result
 
 

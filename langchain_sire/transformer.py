@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
+from langchain_sire.chat import LLMLike
 from langchain_sire.documents import from_langchain, pool_document
+from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import open_index
 from sire_core import types
 from sire_core.errors import ConfigurationError
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
-    from langchain_core.language_models import BaseChatModel
-
     from sire_core.index import Index
-    from sire_core.protocols import Embedder, LanguageModel, Recipe
+    from sire_core.protocols import Recipe
 
 
 class SireDocumentTransformer(BaseDocumentTransformer):
@@ -49,8 +48,8 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         self,
         recipe: Recipe | str | None = None,
         *,
-        embedding: Embeddings | Embedder | str | None = None,
-        llm: BaseChatModel | LanguageModel | None = None,
+        embedding: EmbeddingLike = None,
+        llm: LLMLike = None,
         path: str | os.PathLike[str] | None = None,
         kinds: Collection[str] | None = None,
         index: Index | None = None,

@@ -60,13 +60,7 @@ class VectorStoreSource:
         """What `Index.stats` says of it."""
         return describe_store(self.vector_store)
 
-    async def top(
-        self,
-        query: str,
-        vector: FloatArray,  # noqa: ARG002 - the store embeds the question
-        n: int,
-        where: Filter | None = None,
-    ) -> Sequence[str]:
+    async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:
         """Ids of the `n` units nearest to a question; see `VectorIndex`."""
         return [name for name, _ in await self.rank(query, n, where)]
 
@@ -194,7 +188,7 @@ class VectorStoreMirror(FrameworkMirror):
             store = self.vector_store
             await call(lambda: store.delete(removed), lambda: store.adelete(removed))
 
-    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - the store is asked for the id
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
         """Whether the store has a unit; of a store that cannot be asked it is taken for granted."""
         there = await self._there([to_uuid(unit)])
         return there is None or bool(there)

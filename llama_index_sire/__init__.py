@@ -12,7 +12,6 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError('llama_index_sire needs LlamaIndex: pip install "sire-rag[llama-index]"') from error
 
-from llama_index_sire.conversation import ConversationRetriever
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
 from llama_index_sire.events import (
@@ -25,14 +24,12 @@ from llama_index_sire.events import (
 )
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.memory import SireMemoryBlock
 from llama_index_sire.node_parser import SireNodeParser
-from llama_index_sire.query_engines import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
+from llama_index_sire.query_engines import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire.rerank import SireRerank
-from llama_index_sire.retriever import SireRetriever
-from llama_index_sire.tool import create_sire_answer_tool, create_sire_tool
+from llama_index_sire.retriever import ConversationRetriever, SireRetriever
+from llama_index_sire.tool import SireMemoryBlock, create_sire_answer_tool, create_sire_tool
 from llama_index_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store
-from llama_index_sire.workflow import ReasoningWorkflow
 
 __all__ = [
     "AnswerEvent",

@@ -123,14 +123,11 @@ class SireNodeParser(NodeParser):
 
     # --- parsing ----------------------------------------------------------------------------------------------------
 
-    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:  # noqa: ARG002 - the interface
+    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         return run_sync(self._aparse_nodes(nodes, show_progress))
 
     async def _aparse_nodes(
-        self,
-        nodes: Sequence[BaseNode],
-        show_progress: bool = False,
-        **kwargs: Any,  # noqa: ARG002 - the interface
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         with self._index(show_progress) as index:
             missing = [] if self.docstore is None else await asyncio.to_thread(self._missing, index, nodes)

@@ -45,12 +45,7 @@ def _provenance(unit: Unit, doc_ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _node(
-    unit: Unit,
-    doc_ids: Sequence[str],
-    metadata: Mapping[str, Any] | None,
-    *,
-    own_id: bool,
-    added: Mapping[str, Any],
+    unit: Unit, doc_ids: Sequence[str], metadata: Mapping[str, Any] | None, *, own_id: bool, added: Mapping[str, Any]
 ) -> TextNode:
     """See `to_node`; `added` are items of its metadata that models and embedders do not see."""
     is_passage, name = unit.kind is UnitKind.CHUNK, to_uuid(unit.id)

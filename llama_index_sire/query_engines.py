@@ -15,6 +15,7 @@ from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent,
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
+from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.dispatcher import active_instrument_tags, instrument_tags
 
@@ -281,3 +282,38 @@ class SingleQueryEngine(ReasoningQueryEngine[None]):
 
     strategy = "single"
     settings = type(None)
+
+
+class QuestionEvent(StartEvent):
+    """What a reasoning starts with."""
+
+    query: str
+
+
+class ReasoningWorkflow(Workflow):
+    """Runs a query engine as a workflow: `handler = workflow.run(query="...")`.
+
+    `handler.stream_events()` gives `ThoughtEvent`, `SubQuestionEvent`, `RetrievedEvent`, `IntermediateAnswerEvent` and
+    `AnswerEvent` as they happen, and for a `streaming` engine also `AnswerPieceEvent`s; `await handler` gives the
+    response with the whole answer. Cancelling the run, or its timeout, stops further model calls.
+
+    Args:
+        engine: An `IRCoTQueryEngine` or `SelfAskQueryEngine`.
+        timeout: Seconds for a run; None means no limit. (The engine's `limits` end a run with an answer from what was
+            found so far.)
+        **options: Further arguments of `Workflow`.
+    """
+
+    def __init__(self, engine: ReasoningQueryEngine[Any], timeout: float | None = None, **options: Any) -> None:
+        super().__init__(timeout=timeout, **options)
+        self.engine = engine
+
+    @step
+    async def reason(self, ctx: Context, ev: QuestionEvent) -> StopEvent:
+        """The whole reasoning; its rounds are the core's."""
+        response = empty_response()
+        async with aclosing(self.engine.steps(QueryBundle(ev.query), stream=self.engine.streaming)) as walk:
+            async for event in walk:
+                add_step(event, response)
+                ctx.write_event_to_stream(to_event(event))
+        return StopEvent(result=response)

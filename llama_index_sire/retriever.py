@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle, TransformComponent
 from llama_index.core.settings import Settings
 from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.conversation import ConversationRetriever
-from llama_index_sire.cutting import cut, fingerprint
-from llama_index_sire.documents import documents_of_texts, with_ids
+from llama_index_sire.documents import cut, documents_of_texts, fingerprint, with_ids
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
 from llama_index_sire.language_model import LlamaIndexModel
@@ -50,6 +48,7 @@ from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
 from sire_core.models.usage import warn_of_first_cost
+from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day
 from sire_core.types import to_uuid
@@ -58,6 +57,30 @@ if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
 
     from sire_core.types import BuildReport, Document, Hit
+
+
+class ConversationRetriever(BaseRetriever):
+    """Searches for a follow-up question with the names and words that it refers to, without a model.
+
+    For chat engines that search for the last message as it is:
+    `ContextChatEngine.from_defaults(ConversationRetriever(retriever, memory), memory=memory, llm=llm)`.
+
+    Args:
+        retriever: Any retriever of LlamaIndex.
+        memory: The memory of the chat engine.
+    """
+
+    def __init__(self, retriever: BaseRetriever, memory: BaseMemory) -> None:
+        self._searched, self._memory = retriever, memory
+        super().__init__(callback_manager=retriever.callback_manager)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._searched.retrieve(standalone_question(query_bundle.query_str, self._memory.get_all()))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        history = await self._memory.aget_all()
+        return await self._searched.aretrieve(standalone_question(query_bundle.query_str, history))
+
 
 SCORES = ("recipe", "similarity")
 """What scores of nodes say."""
@@ -352,11 +375,7 @@ class SireRetriever(BaseRetriever):
         return make(retriever, **arguments)
 
     def as_chat_engine(
-        self,
-        chat_mode: str = "condense_plus_context",
-        *,
-        similarity_top_k: int | None = None,
-        **kwargs: Any,
+        self, chat_mode: str = "condense_plus_context", *, similarity_top_k: int | None = None, **kwargs: Any
     ) -> BaseChatEngine:
         """A chat engine over this retriever.
 
@@ -489,11 +508,11 @@ class SireRetriever(BaseRetriever):
         retitled = self._file_titles.delete(removed_ids)
         return await self._follow(lambda: self.index.adelete(removed_ids), retitled=retitled)
 
-    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - the interface's: there is no docstore beside the index
+    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:
         """Like `delete`, as in LlamaIndex: an unknown id is only logged, and what `allow` hides stays."""
         run_sync(self.adelete_ref_doc(ref_doc_id))
 
-    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = False) -> None:
         """See `delete_ref_doc`."""
         if await asyncio.to_thread(self._stored, [ref_doc_id]):
             retitled = self._file_titles.delete([ref_doc_id])
@@ -503,7 +522,7 @@ class SireRetriever(BaseRetriever):
         else:
             _log.warning("ref_doc_id %s not found, nothing deleted.", ref_doc_id)
 
-    def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+    def delete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:
         """Remove single nodes and everything derived from them; a document without any remaining node is removed, too.
 
         Unknown ids are logged.
@@ -514,7 +533,7 @@ class SireRetriever(BaseRetriever):
         """
         run_sync(self.adelete_nodes(node_ids))
 
-    async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:  # noqa: ARG002 - as above
+    async def adelete_nodes(self, node_ids: Collection[str], delete_from_docstore: bool = False) -> None:
         """See `delete_nodes`."""
         wanted = dict.fromkeys([node_ids] if isinstance(node_ids, str) else node_ids)
         there = {node for nodes in (await self._nodes()).values() for node in nodes}

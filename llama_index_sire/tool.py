@@ -8,7 +8,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.base.response.schema import Response
+from llama_index.core.bridge.pydantic import Field, field_validator
+from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
 
@@ -20,8 +23,9 @@ from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
+from sire_core.search.history import standalone_question
 from sire_core.search.validity import superseded_mark
-from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
+from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names, quoted_passages
 from sire_core.serve.tools import AnswerArguments, SearchArguments, explain_filter, read_arguments, search_arguments
 
 if TYPE_CHECKING:
@@ -232,3 +236,52 @@ def _text(response: Response) -> str:
 
 async def _atext(response: Response) -> str:
     return str(response)
+
+
+class SireMemoryBlock(BaseMemoryBlock[str]):
+    """A memory block with the passages that answer the last message of the user.
+
+    `Memory.from_defaults(memory_blocks=[SireMemoryBlock(retriever=retriever)])` shows them to any agent with a memory,
+    as quotations with names to cite. They are searched for anew for every call and never stored in the history.
+
+    Attributes:
+        retriever: A `SireRetriever`, whose `similarity_top_k` and `filters` apply.
+        max_tokens: Bound of the passages, estimated.
+        cite_key: See `create_sire_tool`.
+        name: Name of the block in the prompt.
+
+    Raises:
+        ValueError: An argument is something else.
+    """
+
+    name: str = "documents"
+    description: str | None = "Passages of the indexed documents."
+    accept_short_term_memory: bool = False
+    retriever: Any
+    max_tokens: int = Field(default=2000, ge=1)
+    cite_key: str = ""
+
+    @field_validator("retriever")
+    @classmethod
+    def _ours(cls, value: Any) -> Any:
+        if not isinstance(value, SireRetriever):
+            raise ConfigurationError(f"Expected a SireRetriever, got {type(value).__name__}.")
+        return value
+
+    @field_validator("cite_key")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return check_cite_key(value)
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        questions = [
+            message.content for message in messages or () if message.role == MessageRole.USER and message.content
+        ]
+        if not questions or not questions[-1].strip():
+            return ""
+        nodes = await self.retriever.aretrieve(standalone_question(questions[-1], questions[:-1]))
+        passages = [(cited_as(each, self.cite_key), each.node.get_content()) for each in nodes]
+        return quoted_passages(passages, self.max_tokens)[0]
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        """Keep nothing: messages are not documents."""

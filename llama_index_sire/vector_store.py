@@ -54,13 +54,7 @@ class VectorStoreSource:
         """What `Index.stats` says of it."""
         return describe_store(self.vector_store)
 
-    async def top(
-        self,
-        query: str,
-        vector: FloatArray,
-        n: int,
-        where: Filter | None = None,  # noqa: ARG002 - see the class
-    ) -> Sequence[str]:
+    async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:
         """Ids of the `n` units nearest to a question; see `VectorIndex`."""
         return [name for name, _ in await self.scored(query, vector, n)]
 
@@ -82,7 +76,7 @@ class _Asked:
         self._source = source
         self._vector = vector
 
-    async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:  # noqa: ARG002 - the caller filters
+    async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:
         return await self._source.scored(query, self._vector, n)
 
 
@@ -178,7 +172,7 @@ class VectorStoreMirror(FrameworkMirror):
         for name in names:
             await call(store.delete, store.adelete, name)
 
-    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:  # noqa: ARG002 - stores cannot all be asked for ids
+    async def holds(self, unit: str, vector: NDArray[np.float32]) -> bool:
         """Whether the store finds anything near a unit that was put."""
         return bool(await self._nearest(vector))
 
