@@ -16,12 +16,17 @@ except ModuleNotFoundError as error:
 
 from langchain_sire.chat import LangChainChat
 from langchain_sire.embeddings import LangChainEmbedder
-from langchain_sire.reasoner import IRCoTRetriever, SelfAskRetriever
-from langchain_sire.reasoning_chain import ReasoningChain, create_ircot_chain, create_self_ask_chain
+from langchain_sire.reasoning import (
+    IRCoTRetriever,
+    ReasoningChain,
+    SelfAskRetriever,
+    create_ircot_chain,
+    create_self_ask_chain,
+    question_of,
+)
 from langchain_sire.reasoning_graph import ReasoningState, create_ircot_graph, create_self_ask_graph
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from langchain_sire.steps import question_of
 from langchain_sire.tool import create_sire_answer_tool, create_sire_tool
 from langchain_sire.transformer import SireDocumentTransformer, pool_documents
 from langchain_sire.vector_store import VectorStoreMirror, VectorStoreSource, over_vector_store

@@ -110,13 +110,7 @@ class LangChainChat(CheckedModel):
         chosen = ((name, getattr(self.chat_model, name, None)) for name in _SAMPLING)
         sampling = (f"{name}={value:g}" for name, value in chosen if type(value) in (int, float))
         effort = getattr(self.chat_model, "reasoning_effort", None)
-        parts = (
-            type(self.chat_model).__name__,
-            model,
-            self._name,
-            *sampling,
-            effort if isinstance(effort, str) else "",
-        )
+        parts = (type(self.chat_model).__name__, model, self._name, *sampling, effort)
         return ":".join(["langchain", *(part for part in parts if part and isinstance(part, str))])
 
     def metered(self, meter: UsageMeter, stage: str = "") -> LangChainChat:
@@ -161,7 +155,6 @@ class LangChainChat(CheckedModel):
             yield answer
 
     def _native(self, schema: type[Any], room: int | None) -> Runnable[Any, Any] | None:
-        """The model with structured output; None where it has none."""
         if self._learnt["native"]:
             try:
                 return _structured(self._bounded(room), schema)
@@ -197,7 +190,8 @@ class LangChainChat(CheckedModel):
         plain = chat is chain
         text = ""
         async with self._sink.counted(size, request.max_tokens) as used:
-            pieces = _chat_pieces(chat, _to_messages(rendered, prompt.images), _arguments(stop, plain=plain))
+            arguments: dict[str, Any] = {"stop": stop} if stop and plain else {}
+            pieces = _chat_pieces(chat, _to_messages(rendered, prompt.images), arguments)
             try:
                 async with aclosing(pieces) as walk:
                     async for part in walk:
@@ -227,7 +221,7 @@ def _structured(model: BaseChatModel, schema: type[BaseModel]) -> Runnable[Any, 
 async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: list[str], size: int) -> Completion:
     """Send messages; what goes wrong becomes our kind of error."""
     plain = isinstance(chain, BaseChatModel)
-    arguments = _arguments(stop, plain=plain)
+    arguments: dict[str, Any] = {"stop": stop} if stop and plain else {}
 
     def sync() -> Any:
         return chain.invoke(messages, inner_config(), **arguments)
@@ -244,12 +238,7 @@ async def _answer(chain: Runnable[Any, Any], messages: list[BaseMessage], stop: 
     return _of_message(answer, stop, size) if plain else _of_structured(answer, size)
 
 
-def _arguments(stop: list[str], *, plain: bool) -> dict[str, Any]:
-    return {"stop": stop} if stop and plain else {}
-
-
 def _refused(error: ModelError) -> bool:
-    """Whether the server did not like the form of the request."""
     return getattr(error.__cause__, "status_code", None) in _REFUSED_FORMS
 
 
@@ -263,10 +252,6 @@ def as_language_model(model: LLMLike) -> LanguageModel | None:
         "it; init_chat_model makes one from a name",
     )
     return model
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Messages
 
 
 def _to_messages(rendered: RenderedPrompt, images: Sequence[bytes] = ()) -> list[BaseMessage]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 from weakref import WeakKeyDictionary
 
@@ -11,6 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
+from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.models.embedders import FrameworkEmbedder, answer_text, resolve_embedder
 from sire_core.models.embedding import TextError
@@ -86,24 +87,21 @@ class LangChainEmbedder(FrameworkEmbedder):
             raise ConfigurationError(f"kind must be document or query, not {kind!r}.")
         if not texts:
             return np.empty((0, self._dimension), dtype=np.float32)
-        if kind == "query":
-            # Questions of different callers do not wait for each other.
-            free = asyncio.Semaphore(self._concurrency)
-            return self._checked(await _all([self._query(text) for text in texts], free), texts)
+        if kind == "query":  # questions of different callers do not wait for each other
+            return self._checked(await map_all(self._query, texts, self._concurrency), texts)
         starts = range(0, len(texts), self._batch_size)
-        batches = [self._documents(list(texts[at : at + self._batch_size])) for at in starts]
-        parts = await _all(batches, self._free())
+        batches = [list(texts[at : at + self._batch_size]) for at in starts]
+        parts = await map_all(self._documents, batches, self._concurrency)
         return self._checked([row for part in parts for row in part], texts)
-
-    def _free(self) -> asyncio.Semaphore:
-        """The limit of this loop: a sync build and an async one may share the object."""
-        return self._limits.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
 
     async def _query(self, text: str) -> list[float]:
         return await self._called(self.embeddings.embed_query, self.embeddings.aembed_query, text)
 
     async def _documents(self, texts: list[str]) -> list[list[float]]:
-        return await self._called(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
+        # The limit of this loop: a sync build and an async one may share the object.
+        loop = asyncio.get_running_loop()
+        async with self._limits.setdefault(loop, asyncio.Semaphore(self._concurrency)):
+            return await self._called(self.embeddings.embed_documents, self.embeddings.aembed_documents, texts)
 
     async def _called(self, sync: Callable[[Any], T], native: Callable[[Any], Awaitable[T]], given: Any) -> T:
         try:
@@ -112,24 +110,6 @@ class LangChainEmbedder(FrameworkEmbedder):
             raise
         except Exception as error:
             raise TextError(f"{type(self.embeddings).__name__} failed: {type(error).__name__}: {error}") from error
-
-
-async def _all(calls: Sequence[Coroutine[Any, Any, T]], free: asyncio.Semaphore) -> list[T]:
-    """Make calls, few at a time; the first error calls off the rest."""
-
-    async def one(waiting: Coroutine[Any, Any, T]) -> T:
-        async with free:
-            return await waiting
-
-    tasks = [asyncio.create_task(one(waiting)) for waiting in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for waiting in calls:
-            waiting.close()
 
 
 def _layers(embeddings: Embeddings) -> Iterator[Embeddings]:
@@ -154,13 +134,8 @@ def _model(embeddings: Embeddings) -> str:
 def _names(embeddings: Embeddings) -> Iterator[str]:
     for layer in _layers(embeddings):
         dimensions = getattr(layer, "dimensions", None)
-        parts = (
-            type(layer).__name__,
-            _model(layer),
-            _deployment(layer),
-            str(dimensions) if isinstance(dimensions, int) else "",
-        )
-        yield from (part for part in parts if part)
+        size = str(dimensions) if isinstance(dimensions, int) else ""
+        yield from filter(None, (type(layer).__name__, _model(layer), _deployment(layer), size))
 
 
 def _deployment(embeddings: Embeddings) -> str:

@@ -39,29 +39,22 @@ SPELLINGS = {
 }
 """Other words for arguments, as other classes of LangChain and LlamaIndex have them."""
 
-_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
-"""What `VectorStore.as_retriever` takes."""
-
 _OURS = parameters(Index, without=("path", "recipe", "embedder", "language_model"))
 _NAMES = ("path", "embedding", "llm", "recipe", "vector_store", "show_progress", *_OURS)
 
 
-def open_index(
-    called: str, arguments: Mapping[str, Any], others: Collection[str] = (), *, chunker: Any = None
-) -> tuple[Index, dict[str, Any]]:
+def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str] = ()) -> tuple[Index, dict[str, Any]]:
     """An index with LangChain's models in the places of ours, and what was given beside its arguments."""
     words = {k: v for k, v in arguments.items() if v is not None}
     folder = next((words[word] for word in words if SPELLINGS.get(word, word) == "path"), None)
     words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
     named_arguments = named(called, words, (*_NAMES, *others), SPELLINGS)
     rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
-    if "chunker" in arguments:
-        chunker = arguments["chunker"]
     if "recipe" not in named_arguments and (remembered := read_settings(named_arguments.get("path")).get("recipe")):
         named_arguments["recipe"] = (
             recipe_of(named_arguments["path"], remembered) if "vector_store" in named_arguments else remembered
         )
-    return make_index(**{**named_arguments, "chunker": chunker}), rest
+    return make_index(**{**named_arguments, "chunker": arguments.get("chunker")}), rest
 
 
 def make_index(
@@ -103,13 +96,3 @@ def remember_title_key(folder: Path | None, title_key: str | list[str]) -> None:
     if folder is None or title_key == "title" or "title_key" in (saved := read_settings(folder)):
         return
     write_settings(folder, {**saved, "title_key": title_key})
-
-
-def refuse_store_searches(arguments: Mapping[str, Any]) -> None:
-    """Say where the kinds of search are that vector stores have."""
-    of_store = next((name for name in _OF_STORES if name in arguments), None)
-    if of_store is not None:
-        raise TypeError(
-            f"SireRetriever has no {of_store}. The vector store has it, over the same index: SireVectorStore(path=...)"
-            f".as_retriever(search_type=..., search_kwargs=...)."
-        )

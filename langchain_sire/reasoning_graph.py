@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import partial
@@ -13,8 +13,16 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from typing_extensions import TypedDict
 
 from langchain_sire.chat import LLMLike
-from langchain_sire.reasoner import Reasoner, make_reasoner
-from langchain_sire.steps import atraced, question_of, retriever_source, step_to_chunk, step_to_dict, traced
+from langchain_sire.reasoning import (
+    Reasoner,
+    atraced,
+    make_reasoner,
+    question_of,
+    retriever_source,
+    step_to_chunk,
+    step_to_dict,
+    traced,
+)
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
@@ -176,46 +184,39 @@ def create_ircot_graph(
         ImportError: LangGraph is missing.
         ConfigurationError: An option is unknown or impossible.
     """
-    graph = _graph("ircot", retriever, llm, options, streams=stream_answer)
-    return graph.compile(
-        checkpointer, interrupt_before=[*interrupt_before], interrupt_after=[*interrupt_after], name="IRCoT"
-    )
+    pauses = {"interrupt_before": interrupt_before, "interrupt_after": interrupt_after}
+    return _graph("ircot", retriever, llm, checkpointer, stream_answer=stream_answer, **pauses, **options)
 
 
 def create_self_ask_graph(
-    retriever: BaseRetriever | Index,
-    llm: LLMLike = None,
-    *,
-    checkpointer: BaseCheckpointSaver[Any] | None = None,
-    interrupt_before: Sequence[str] = (),
-    interrupt_after: Sequence[str] = (),
-    stream_answer: bool = False,
-    **options: Any,
+    retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Self-ask as a graph of `retrieve`, `think` (asks a follow-up question), `read` (answers it) and `answer`.
 
     Args:
         retriever: See `create_ircot_chain`.
         llm: See `create_ircot_chain`.
-        checkpointer: See `create_ircot_graph`, as for the rest.
-        interrupt_before: See `create_ircot_graph`.
-        interrupt_after: See `create_ircot_graph`.
-        stream_answer: See `create_ircot_graph`.
-        **options: See `create_self_ask_chain`, except `on_model_error`, as in `create_ircot_graph`.
+        **options: `checkpointer`, `interrupt_before`, `interrupt_after` and `stream_answer`, see `create_ircot_graph`,
+            as for the rest; and options of `create_self_ask_chain`, except `on_model_error`.
 
     Raises:
         ImportError: LangGraph is missing.
         ConfigurationError: An option is unknown or impossible.
     """
-    graph = _graph("self-ask", retriever, llm, options, streams=stream_answer)
-    return graph.compile(
-        checkpointer, interrupt_before=[*interrupt_before], interrupt_after=[*interrupt_after], name="SelfAsk"
-    )
+    return _graph("self-ask", retriever, llm, **options)
 
 
 def _graph(
-    strategy: str, retriever: BaseRetriever | Index, llm: LLMLike, options: Mapping[str, Any], *, streams: bool
-) -> StateGraph[Any, Any, Any, Any]:
+    strategy: str,
+    retriever: BaseRetriever | Index,
+    llm: LLMLike,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    *,
+    interrupt_before: Sequence[str] = (),
+    interrupt_after: Sequence[str] = (),
+    stream_answer: bool = False,
+    **options: Any,
+) -> CompiledStateGraph[Any, Any, Any, Any]:
     try:
         from langgraph.graph import END, START, StateGraph
     except ModuleNotFoundError as error:
@@ -228,7 +229,9 @@ def _graph(
             "A graph takes no on_model_error: it never raises when the model fails, but keeps that in its state, where "
             "`stop` is 'model_failed' and `note` says why. A chain (create_ircot_chain) raises."
         )
-    work = _Work(make_reasoner(strategy, retriever, llm, {**options, "on_model_error": "return"}), streams=streams)
+    work = _Work(
+        make_reasoner(strategy, retriever, llm, {**options, "on_model_error": "return"}), streams=stream_answer
+    )
     nodes = _NODES[strategy]
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(ReasoningState, input_schema=ReasoningInput)
     for node in nodes:
@@ -237,7 +240,9 @@ def _graph(
     for node in nodes[:-1]:
         graph.add_conditional_edges(node, _next, {**{name: name for name in nodes}, "end": END})
     graph.add_edge("answer", END)
-    return graph
+    name = {"ircot": "IRCoT", "self-ask": "SelfAsk"}[strategy]
+    before, after = [*interrupt_before], [*interrupt_after]
+    return graph.compile(checkpointer, interrupt_before=before, interrupt_after=after, name=name)
 
 
 def _next(state: ReasoningState) -> str:
@@ -253,9 +258,7 @@ class _Work:
         self._vectors: dict[tuple[str, str], FloatArray] = {}
 
     def run(self, node: str, state: ReasoningState, config: RunnableConfig) -> ReasoningState:
-        """A node, from sync code."""
-        progress = self._progress(node, state)
-        steps = self._steps(node, progress)
+        progress, steps = self._start(node, state)
         callbacks = get_callback_manager_for_config(config)
         try:
             run_sync(_repeat(steps, progress))
@@ -268,9 +271,7 @@ class _Work:
         return progress.update()
 
     async def arun(self, node: str, state: ReasoningState, config: RunnableConfig) -> ReasoningState:
-        """A node."""
-        progress = self._progress(node, state)
-        steps = self._steps(node, progress)
+        progress, steps = self._start(node, state)
         callbacks = get_async_callback_manager_for_config(config)
         try:
             await _repeat(steps, progress)
@@ -282,13 +283,11 @@ class _Work:
             progress.pause(paused)
         return progress.update()
 
-    def _progress(self, node: str, state: ReasoningState) -> Progress:
+    def _start(self, node: str, state: ReasoningState) -> tuple[Progress, AsyncGenerator[ReasoningStep, None]]:
         reasoner = self._reasoner
         reads = reasoner.strategy == "self-ask" and reasoner.searches
-        return Progress(node, question_of(state), state, reads=reads, searches=reasoner.searches)
-
-    def _steps(self, node: str, progress: Progress) -> AsyncGenerator[ReasoningStep, None]:
-        reasoner, replies = self._reasoner, progress.replies
+        progress = Progress(node, question_of(state), state, reads=reads, searches=reasoner.searches)
+        replies = progress.replies
         if isinstance(reasoner.source, (Index, PassageSource)):
             source: Any = RecordedSearches(reasoner.source, replies["search"], self._vectors)
             model = reasoner.model or reasoner.source.language_model
@@ -300,7 +299,8 @@ class _Work:
             model = RecordedModel(model, replies["model"], numbered=True, most=limit)
         edits = {int(number): query for number, query in progress.edits.items()}
         streams = self._streams and node == "answer"
-        return replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)
+        steps = replace(reasoner, model=model, source=source).steps(progress.question, stream=streams, edits=edits)
+        return progress, steps
 
     @staticmethod
     def _note(step: ReasoningStep, progress: Progress) -> bool:
@@ -314,7 +314,6 @@ class _Work:
 
 
 async def _repeat(steps: AsyncGenerator[ReasoningStep, None], progress: Progress) -> None:
-    """Go through the steps that are known."""
     for _ in range(progress.known):
         step = await anext(steps, None)
         if step is not None:

@@ -33,7 +33,6 @@ from langchain_sire.opening import (
     SPELLINGS,
     open_index,
     read_settings,
-    refuse_store_searches,
     remember_title_key,
     write_settings,
 )
@@ -63,6 +62,10 @@ _logger = logging.getLogger(__name__)
 
 SEARCH = ("k", "filter", "returns", "recipe", "as_of")
 """What one call may set, and `search_kwargs` for all calls."""
+
+
+_OF_STORES = ("search_type", "score_threshold", "fetch_k", "lambda_mult")
+"""What `VectorStore.as_retriever` takes."""
 
 
 class SireRetriever(DocumentIndex):
@@ -109,7 +112,7 @@ class SireRetriever(DocumentIndex):
         """Refuse a keyword that is none, with the nearest one that is; read titles as the folder's documents were."""
         if not isinstance(values, Mapping):
             return values
-        refuse_store_searches(values)
+        _refuse_store_searches(values)
         known = named(cls.__name__, values, cls.model_fields, SPELLINGS)
         saved = read_settings(known["index"].path) if isinstance(known.get("index"), Index) else {}
         return {"title_key": saved["title_key"], **known} if "title_key" in saved else known
@@ -129,7 +132,7 @@ class SireRetriever(DocumentIndex):
     @field_validator("search_kwargs")
     @classmethod
     def _searchable(cls, value: dict[str, Any]) -> dict[str, Any]:
-        refuse_store_searches(value)
+        _refuse_store_searches(value)
         return named("search_kwargs", value, SEARCH, SPELLINGS)
 
     def model_post_init(self, context: Any, /) -> None:
@@ -433,7 +436,6 @@ class SireRetriever(DocumentIndex):
         return await asyncio.to_thread(self.get_by_ids, ids)
 
     async def _passing(self, filter: FilterLike) -> list[str]:
-        """Ids of the documents of which every passage passes a filter."""
         wanted = self.narrowed(filter)
         assert wanted is not None
         passing_ids: list[str] = []
@@ -532,7 +534,6 @@ class SireRetriever(DocumentIndex):
         return await asyncio.to_thread(self.get, ids, **kwargs)
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
-        """What a trace says of this retriever."""
         if self._params is None:
             params = super()._get_ls_params(**kwargs)
             params["ls_vector_store_provider"] = "sire"
@@ -552,3 +553,13 @@ def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
         titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
         size = {"k": search["k"]} if retriever.has_k else {}
         write_settings(folder, {**size, **({"recipe": recipe} if recipe else {}), **titles})
+
+
+def _refuse_store_searches(arguments: Mapping[str, Any]) -> None:
+    """Say where the kinds of search are that vector stores have."""
+    of_store = next((name for name in _OF_STORES if name in arguments), None)
+    if of_store is not None:
+        raise TypeError(
+            f"SireRetriever has no {of_store}. The vector store has it, over the same index: SireVectorStore(path=...)"
+            f".as_retriever(search_type=..., search_kwargs=...)."
+        )

@@ -72,19 +72,15 @@ class SireVectorStore(VectorStore):
         """The given LangChain embeddings; None if an embedder of the core is used."""
         return self._embedding.embeddings if isinstance(self._embedding, LangChainEmbedder) else self._embedding
 
-    # --- making and changing ----------------------------------------------------------------------------------------
-
     @classmethod
     def from_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
         """A store with these documents, added to those in `path`; further arguments are those of the class."""
-        store: Self = super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
-        return store
+        return super().from_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
 
     @classmethod
     async def afrom_documents(cls, documents: list[Document], embedding: EmbeddingLike = None, **kwargs: Any) -> Self:
         """See `from_documents`."""
-        store: Self = await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type]
-        return store
+        return await super().afrom_documents(documents, embedding, **kwargs)  # type: ignore[arg-type, no-any-return]
 
     @classmethod
     def from_texts(
@@ -106,8 +102,7 @@ class SireVectorStore(VectorStore):
         cls, texts: list[str], embedding: EmbeddingLike = None, metadatas: Rows = None, **kwargs: Any
     ) -> Self:
         """See `from_texts`."""
-        store: Self = await super().afrom_texts(texts, embedding, metadatas, **kwargs)  # type: ignore[arg-type]
-        return store
+        return await super().afrom_texts(texts, embedding, metadatas, **kwargs)  # type: ignore[arg-type, no-any-return]
 
     def add_texts(self, texts: Iterable[str], metadatas: Rows = None, *, ids: Ids = None, **kwargs: Any) -> list[str]:
         """Add texts, or replace those with the same id. They are indexed before the next search. Returns their ids."""
@@ -148,8 +143,6 @@ class SireVectorStore(VectorStore):
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """See `get_by_ids`."""
         return await self.documents.aget(ids)
-
-    # --- searching --------------------------------------------------------------------------------------------------
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         """The best documents for a question, in the recipe's order."""

@@ -14,11 +14,9 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_sire.chat import LLMLike
 from langchain_sire.documents import KEY
-from langchain_sire.reasoner import make_reasoner
-from langchain_sire.reasoning_chain import ReasoningChain
+from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
-from langchain_sire.steps import question_of
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
@@ -26,22 +24,16 @@ from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names
-from sire_core.serve.tools import AnswerArguments, explain_filter, explain_mistakes, search_arguments
+from sire_core.serve.tools import ANSWERS, SEARCHES, AnswerArguments, explain_filter, explain_mistakes, search_arguments
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-_ANSWERS = (
-    "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
-    "says whether the evidence is sufficient. For questions that need several documents, too."
-)
-
-
 def create_sire_tool(
     source: SireRetriever | SireVectorStore | Index,
     name: str = "search_documents",
-    description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
+    description: str = SEARCHES,
     *,
     cite_key: str = "",
 ) -> BaseTool:
@@ -92,13 +84,11 @@ class _Searcher:
         self._cite_key = cite_key
 
     def search(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
-        """Search, from sync code."""
         with _tool_errors():
             documents = self._retriever.invoke(query, {"callbacks": callbacks}, **options)
             return self._told(documents, "" if documents else run_sync(self._hint(options.get("filter"))))
 
     async def asearch(self, query: str, callbacks: Callbacks = None, **options: Any) -> tuple[str, list[Document]]:
-        """Search."""
         with _tool_errors():
             documents = await self._retriever.ainvoke(query, {"callbacks": callbacks}, **options)
             return self._told(documents, "" if documents else await self._hint(options.get("filter")))
@@ -129,7 +119,7 @@ def create_sire_answer_tool(
     source: ReasoningChain | BaseRetriever | Index,
     llm: LLMLike = None,
     name: str = "answer_from_documents",
-    description: str = _ANSWERS,
+    description: str = ANSWERS,
     *,
     via: str = "ircot",
     args_schema: type[BaseModel] | None = None,
@@ -190,7 +180,6 @@ class _Answerer:
         self._cite_key = cite_key
 
     def answer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
-        """Answer, from sync code."""
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
             how = {"recorded": steps, **_narrowing(arguments)}
@@ -198,7 +187,6 @@ class _Answerer:
         return _text(steps, arguments, self._cite_key), result
 
     async def aanswer(self, callbacks: Callbacks = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
-        """Answer."""
         steps: list[ReasoningStep] = []
         with _reported(steps, arguments, self._cite_key):
             how = {"recorded": steps, **_narrowing(arguments)}

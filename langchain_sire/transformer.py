@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
-from langchain_sire.chat import LLMLike
 from langchain_sire.documents import from_langchain, pool_document
-from langchain_sire.embeddings import EmbeddingLike
 from langchain_sire.opening import open_index
 from sire_core import types
 from sire_core.errors import ConfigurationError
@@ -31,14 +28,12 @@ class SireDocumentTransformer(BaseDocumentTransformer):
 
     Args:
         recipe: A name or a `Recipe`; None means `sirerag`.
-        embedding: Embeddings for clustering: LangChain `Embeddings` or an `Embedder`. None means the default, which
-            needs no download.
-        llm: Extracts and summarizes: a LangChain chat model or a `LanguageModel`. None works without a model.
-        path: Folder of the index; None keeps it in memory.
         kinds: Which kinds of units to return, for example `("chunk", "sim_summary")`; None returns all.
         index: An existing index, instead of all other arguments.
         title_key: Metadata key with the title of a document, or a list of keys with its headings.
-        **options: Other arguments of `Index`.
+        **options: `embedding` for clustering, LangChain `Embeddings` or an `Embedder`; None means the default, which
+            needs no download. `llm`, a LangChain chat model or a `LanguageModel`, extracts and summarizes; None works
+            without a model. `path`, the folder of the index; None keeps it in memory. Other arguments of `Index`.
 
     Raises:
         ConfigurationError: An unknown kind, or an index together with settings of one.
@@ -48,15 +43,12 @@ class SireDocumentTransformer(BaseDocumentTransformer):
         self,
         recipe: Recipe | str | None = None,
         *,
-        embedding: EmbeddingLike = None,
-        llm: LLMLike = None,
-        path: str | os.PathLike[str] | None = None,
         kinds: Collection[str] | None = None,
         index: Index | None = None,
         title_key: str | Sequence[str] = "title",
         **options: Any,
     ) -> None:
-        arguments = {"recipe": recipe, "embedding": embedding, "llm": llm, "path": path, **options}
+        arguments = {"recipe": recipe, **options}
         if index is not None and any(value is not None for value in arguments.values()):
             raise ConfigurationError("Give an index, or the settings of one, not both.")
         arguments["recipe"] = recipe or "sirerag"  # the default recipe derives no texts that a store could hold
@@ -71,17 +63,17 @@ class SireDocumentTransformer(BaseDocumentTransformer):
             CorpusError: Documents contradict each other.
             BuildError: Too many passages failed.
         """
-        _no_more(kwargs)
-        self.index.build(self._given(documents))
+        self.index.build(self._given(documents, kwargs))
         return pool_documents(self.index, kinds=self._kinds)
 
     async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """See `transform_documents`; models are awaited, not waited for."""
-        _no_more(kwargs)
-        await self.index.abuild(self._given(documents))
+        await self.index.abuild(self._given(documents, kwargs))
         return await asyncio.to_thread(pool_documents, self.index, kinds=self._kinds)
 
-    def _given(self, documents: Sequence[Document]) -> list[types.Document]:
+    def _given(self, documents: Sequence[Document], others: Mapping[str, Any]) -> list[types.Document]:
+        if others:
+            raise ConfigurationError(f"transform_documents takes documents only, not {', '.join(others)}.")
         return from_langchain(documents, self._title_key, whole=self.index.chunker is None)
 
 
@@ -123,8 +115,3 @@ def _checked(kinds: Collection[str] | None) -> frozenset[str] | None:
         known = ", ".join(kind.value for kind in UnitKind)
         raise ConfigurationError(f"There are no kinds {', '.join(unknown)}; the kinds are {known}.")
     return wanted
-
-
-def _no_more(arguments: Mapping[str, Any]) -> None:
-    if arguments:
-        raise ConfigurationError(f"transform_documents takes documents only, not {', '.join(arguments)}.")

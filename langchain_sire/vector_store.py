@@ -16,7 +16,7 @@ from sire_core.models.sync import call, in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
-from sire_core.search.vectors.vector_store import FrameworkMirror, VectorStoreRanker, check_store, describe_store
+from sire_core.search.vectors.vector_store import FrameworkMirror, FrameworkSource, VectorStoreRanker, check_store
 from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray, Recipe
 
 
-class VectorStoreSource:
+class VectorStoreSource(FrameworkSource):
     """A `RankedSource` over a LangChain `VectorStore` that holds the documents of `pool_documents`.
 
     Args:
@@ -54,11 +54,6 @@ class VectorStoreSource:
         self._native_filter = native_filter
         if native_filter is not None and "filter" in self._arguments:
             raise ConfigurationError("Give native_filter or a filter in search_kwargs, not both.")
-
-    @property
-    def description(self) -> str:
-        """What `Index.stats` says of it."""
-        return describe_store(self.vector_store)
 
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:
         """Ids of the `n` units nearest to a question; see `VectorIndex`."""
@@ -91,14 +86,7 @@ class VectorStoreSource:
         return [(document, -score if grow else score) for (document, _), score in zip(scored, scores, strict=True)]
 
 
-def over_vector_store(
-    recipe: Recipe | str,
-    vector_store: VectorStore,
-    *,
-    distances: bool | None = None,
-    search_kwargs: Mapping[str, Any] | None = None,
-    native_filter: Callable[[Filter], Any] | None = None,
-) -> Recipe:
+def over_vector_store(recipe: Recipe | str, vector_store: VectorStore, **options: Any) -> Recipe:
     """A recipe that searches the user's vector store.
 
     A recipe that ranks by vectors alone uses the store's order and scores. Every other recipe (graphs, words, chains)
@@ -109,21 +97,17 @@ def over_vector_store(
     Args:
         recipe: A name or a `Recipe`.
         vector_store: See `VectorStoreSource`.
-        distances: Whether the store's scores are distances; None detects it.
-        search_kwargs: Passed to every search unchanged. As they may hide something, `flat` then finds only what the
-            store has, and nothing that waits for it.
-        native_filter: Translates a filter of the core into the store's `filter` argument.
+        **options: `distances`, `search_kwargs` and `native_filter`, see there. As `search_kwargs` may hide something,
+            `flat` then finds only what the store has, and nothing that waits for it.
 
     Raises:
         ConfigurationError: `search_kwargs` has a filter that the recipe would not respect.
     """
-    source = VectorStoreSource(
-        vector_store, distances=distances, search_kwargs=search_kwargs, native_filter=native_filter
-    )
+    source, search_kwargs = VectorStoreSource(vector_store, **options), options.get("search_kwargs") or {}
     built = recipe_by_name(recipe) if isinstance(recipe, str) else recipe
     if isinstance(built.ranker, Flat):
         return replace(built, ranker=VectorStoreRanker(source, not search_kwargs), vectors=source)
-    if "filter" in (search_kwargs or {}):
+    if "filter" in search_kwargs:
         raise ConfigurationError(
             f"{built.name} also finds what the store does not list, so that a filter in search_kwargs would not hold. "
             "Give the filter to the retriever (filter=...), which every recipe keeps to."

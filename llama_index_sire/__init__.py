@@ -14,18 +14,21 @@ except ModuleNotFoundError as error:
 
 from llama_index_sire.documents import to_documents
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.events import (
-    AnswerEvent,
-    AnswerPieceEvent,
-    IntermediateAnswerEvent,
-    RetrievedEvent,
-    SubQuestionEvent,
-    ThoughtEvent,
-)
 from llama_index_sire.filters import to_filter
 from llama_index_sire.language_model import LlamaIndexModel
 from llama_index_sire.node_parser import SireNodeParser
-from llama_index_sire.query_engines import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine, SingleQueryEngine
+from llama_index_sire.query_engines import (
+    AnswerEvent,
+    AnswerPieceEvent,
+    IntermediateAnswerEvent,
+    IRCoTQueryEngine,
+    ReasoningWorkflow,
+    RetrievedEvent,
+    SelfAskQueryEngine,
+    SingleQueryEngine,
+    SubQuestionEvent,
+    ThoughtEvent,
+)
 from llama_index_sire.rerank import SireRerank
 from llama_index_sire.retriever import ConversationRetriever, SireRetriever
 from llama_index_sire.tool import SireMemoryBlock, create_sire_answer_tool, create_sire_tool

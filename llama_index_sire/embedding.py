@@ -25,22 +25,9 @@ _UNNAMED = "unknown"
 """What LlamaIndex calls a model whose class gives it no name."""
 
 _TELLING = (
-    "azure_deployment",
-    "deployment",
-    "deployment_name",
-    "dimensions",
-    "embed_dim",
-    "engine",
-    "input_type",
-    "max_length",
-    "mode",
-    "normalize",
-    "pooling",
-    "query_instruction",
-    "task",
-    "text_instruction",
-    "truncate_dim",
-)
+    "azure_deployment deployment deployment_name dimensions embed_dim engine input_type max_length "
+    "mode normalize pooling query_instruction task text_instruction truncate_dim"
+).split()
 """Fields of embedding models that change vectors; keys, addresses, batch sizes and caches do not."""
 
 _known: ContextVar[QueryBundle | None] = ContextVar("llama_index_sire_known_query", default=None)

@@ -76,7 +76,7 @@ class LlamaIndexModel(CheckedModel):
         """One answered request."""
         prepared = self._request(request)
         try:
-            response = await (self._chat(prepared) if prepared.schema is None else self._call(prepared))
+            response = await self._answered(prepared)
         except (SireError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -152,22 +152,17 @@ class LlamaIndexModel(CheckedModel):
             return ""
         return text[len(so_far) :] if text.startswith(so_far) else ""
 
-    async def _chat(self, request: _Request) -> ChatResponse:
-        llm, limits = self.llm, request.limits
-        is_async = overrides(llm, CustomLLM, "achat")  # that one calls the sync method on the loop
-        return await call(
-            partial(llm.chat, **limits), partial(llm.achat, **limits), request.messages, is_async=is_async
-        )
-
-    async def _call(self, request: _Request) -> ChatResponse:
-        llm = self.llm
-        assert isinstance(llm, FunctionCallingLLM)
-        tools, arguments = self._function(request)
-        sync, native = partial(llm.chat_with_tools, **arguments), partial(llm.achat_with_tools, **arguments)
-        return await call(sync, native, tools, is_async=True)
+    async def _answered(self, request: _Request) -> ChatResponse:
+        llm: Any = self.llm
+        if request.schema is None:
+            is_async = overrides(llm, CustomLLM, "achat")  # that one calls the sync method on the loop
+            sync, native, asked, arguments = llm.chat, llm.achat, request.messages, request.limits
+        else:
+            sync, native, is_async = llm.chat_with_tools, llm.achat_with_tools, True
+            asked, arguments = self._function(request)
+        return await call(partial(sync, **arguments), partial(native, **arguments), asked, is_async=is_async)
 
     def _function(self, request: _Request) -> tuple[list[Any], dict[str, Any]]:
-        """The function that is to be called, and the other arguments of the request."""
         from llama_index.core.program.function_program import get_function_tool
 
         assert request.schema is not None

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Union
@@ -21,9 +22,8 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from llama_index_sire.calls import call
-from llama_index_sire.documents import to_documents
+from llama_index_sire.documents import to_documents, to_node
 from llama_index_sire.embedding import LlamaIndexEmbedder
-from llama_index_sire.nodes import to_node
 from llama_index_sire.opening import Ledger, resolve_llm
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.errors import ConfigurationError, IndexMissingError
@@ -121,8 +121,6 @@ class SireNodeParser(NodeParser):
             "part of it: run the pipeline without num_workers."
         )
 
-    # --- parsing ----------------------------------------------------------------------------------------------------
-
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         return run_sync(self._aparse_nodes(nodes, show_progress))
 
@@ -137,7 +135,6 @@ class SireNodeParser(NodeParser):
         return list(change.nodes)
 
     async def _apply(self, index: Index, nodes: Sequence[BaseNode], missing: Sequence[str]) -> _NodeChange:
-        """Change the index and say what that means for the store."""
         documents = to_documents(nodes, self.title_key, chunker=SentenceChunker())
         if not documents and not missing:
             return _NodeChange()
@@ -191,8 +188,6 @@ class SireNodeParser(NodeParser):
             progress=Bars() if show_progress else None,
         )
 
-    # --- what a vector store has to forget --------------------------------------------------------------------------
-
     @property
     def retired_ids(self) -> list[str]:
         """Ids of returned nodes that are no longer in the index; each is its own `ref_doc_id`."""
@@ -200,11 +195,8 @@ class SireNodeParser(NodeParser):
             return []
         with self._index(show_progress=False) as index:
             held_ids = self._ledger().read()
-            return (
-                list(_node_change(_PoolSnapshot(), _read_pool(index, self.kinds), held_ids=held_ids).retired)
-                if held_ids
-                else []
-            )
+            pool = _read_pool(index, self.kinds) if held_ids else _PoolSnapshot()
+            return list(_node_change(_PoolSnapshot(), pool, held_ids=held_ids).retired)
 
     def delete_retired(self, vector_store: BasePydanticVectorStore) -> list[str]:
         """Delete nodes that are no longer in the index from a store that was not passed to the parser."""
@@ -219,19 +211,18 @@ class SireNodeParser(NodeParser):
     async def _drop(self, store: BasePydanticVectorStore, names: Sequence[str], retired: Sequence[str]) -> None:
         for name in names:
             await call(store.delete, store.adelete, name)
-        self._forget(retired)
+        ledger, retired_ids = self._ledger(), set(retired)
+        ledger.write([name for name in ledger.read() if to_uuid(name) not in retired_ids])
 
     def _ledger(self) -> Ledger:
         return Ledger(Path(self.persist_dir) if self.persist_dir else None)
 
-    def _forget(self, retired: Sequence[str]) -> None:
-        ledger, retired_ids = self._ledger(), set(retired)
-        ledger.write([name for name in ledger.read() if to_uuid(name) not in retired_ids])
-
     def _missing(self, index: Index, nodes: Sequence[BaseNode]) -> list[str]:
-        """Documents of the index that are not given."""
+        """Documents of the index that are not given; none when it was never built."""
         given_ids = {node.ref_doc_id or node.node_id for node in nodes}
-        return [document for document in _document_ids(index) if document not in given_ids]
+        with suppress(IndexMissingError):
+            return [document for document in index.snapshot().document_ids() if document not in given_ids]
+        return []
 
     async def _stored(self, document: str) -> bool:
         store = self.docstore
@@ -239,10 +230,6 @@ class SireNodeParser(NodeParser):
         if await call(store.get_document_hash, store.aget_document_hash, document) is not None:
             return True
         return bool(await call(store.get_ref_doc_info, store.aget_ref_doc_info, document))
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# What a change of an index means for the nodes in a vector store
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +244,9 @@ class _PoolSnapshot:
 
     @property
     def derived(self) -> list[str]:
-        """Ids of everything but the passages."""
         return [name for name in self.units if not self.is_passage(name)]
 
     def is_passage(self, name: str) -> bool:
-        """Whether a unit is a passage."""
         return self.units[name][0].kind is UnitKind.CHUNK
 
     def same(self, other: _PoolSnapshot, name: str, *, embed: bool = False) -> bool:
@@ -317,14 +302,6 @@ def _read_pool(index: Index, kinds: Collection[str] | None = None) -> _PoolSnaps
     )
 
 
-def _document_ids(index: Index) -> list[str]:
-    """Ids of the documents in an index; none when it was never built."""
-    try:
-        return index.snapshot().document_ids()
-    except IndexMissingError:
-        return []
-
-
 def _node_change(
     before: _PoolSnapshot,
     after: _PoolSnapshot,
@@ -334,7 +311,6 @@ def _node_change(
     again: bool = False,
     embed: bool = False,
 ) -> _NodeChange:
-    """Compare two states of an index."""
     changed = {name for name in before.units if name not in after.units or not before.same(after, name, embed=embed)}
     if again:
         changed |= {name for name in after.units if not after.is_passage(name)}

@@ -117,7 +117,7 @@ def open_index(
         from sire_core.progress import Bars
 
         options["progress"] = Bars()
-    if recipe is None and (remembered := read_settings(persist_dir).get(RECIPE)):
+    if recipe is None and (remembered := read_settings(persist_dir).get("recipe")):
         recipe = remembered if vector_store is None else recipe_of(persist_dir, remembered)
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
     embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
@@ -128,22 +128,12 @@ def open_index(
     return Index(persist_dir, recipe=recipe, embedder=embedder, language_model=resolve_llm(llm), **options)
 
 
-TOP_K = "similarity_top_k"
-CUT_BY = "transformations"
-RECIPE = "recipe"
-TITLE = "title_key"
 _FILE = "llama_index.json"
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """`TOP_K` and `RECIPE`; `CUT_BY` where transformations cut the documents, `TITLE` where it was set; else empty."""
+    """`similarity_top_k` and `recipe`, `transformations` that cut documents, `title_key` if it was set; or empty."""
     return read_optional(folder, _FILE)
-
-
-def saved_titles(folder: str | os.PathLike[str] | None) -> str | list[str]:
-    """The key of titles that a folder's documents were read with; "title" where nothing was saved."""
-    titles: str | list[str] = read_settings(folder).get(TITLE, "title")
-    return titles
 
 
 def write_settings(
@@ -151,8 +141,10 @@ def write_settings(
 ) -> None:
     """Replace what is remembered."""
     titles = title_key if isinstance(title_key, str) else list(title_key)
-    known = {RECIPE: recipe, CUT_BY: list(cut_by or ()), TITLE: "" if titles == "title" else titles}
-    write_checked(folder / _FILE, {TOP_K: similarity_top_k, **{name: value for name, value in known.items() if value}})
+    titles = "" if titles == "title" else titles
+    optional = {"recipe": recipe, "transformations": list(cut_by or ()), "title_key": titles}
+    kept = {name: value for name, value in optional.items() if value}
+    write_checked(folder / _FILE, {"similarity_top_k": similarity_top_k, **kept})
 
 
 class Ledger:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
-from contextlib import aclosing, closing, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -15,14 +16,13 @@ from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent,
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index.core.settings import Settings
-from llama_index.core.workflow import Context, StartEvent, StopEvent, Workflow, step
+from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.dispatcher import active_instrument_tags, instrument_tags
 
+from llama_index_sire.documents import node_of, retriever_source
 from llama_index_sire.embedding import known_query
-from llama_index_sire.events import ReasoningEvent, add_step, empty_response, to_event
 from llama_index_sire.filters import FilterLike, to_filter
-from llama_index_sire.nodes import node_of, retriever_source
 from llama_index_sire.opening import LLMLike, check_llm, resolve_llm
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError
@@ -30,6 +30,9 @@ from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.models.usage import limits_of
 from sire_core.reason import (
+    Answer,
+    AnswerPiece,
+    IntermediateAnswer,
     IRCoTConfig,
     PassageSource,
     ReasoningLimits,
@@ -37,14 +40,145 @@ from sire_core.reason import (
     Retrieved,
     Searchable,
     SelfAskConfig,
+    SubQuestion,
+    Thought,
     iterate_sync,
     reason,
 )
-from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error
+from sire_core.reason.steps import NextSearch, check_answered, check_on_model_error, plain_answer, plain_step
 from sire_core.search.validity import Day
+from sire_core.serve.outputs import source_title
 
 if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel
+
+
+class ThoughtEvent(Event):
+    """A sentence of the reasoning; numbers count the rounds."""
+
+    number: int
+    text: str
+
+
+class SubQuestionEvent(Event):
+    """What is searched for next, or the follow-up question that is answered next."""
+
+    number: int
+    text: str
+
+
+class RetrievedEvent(Event):
+    """What a search found, and how much of it was new."""
+
+    number: int
+    query: str
+    nodes: list[NodeWithScore]
+    new: int
+
+
+class IntermediateAnswerEvent(Event):
+    """The answer to a follow-up question."""
+
+    number: int
+    question: str
+    text: str
+
+
+class AnswerPieceEvent(Event):
+    """A piece of the answer while it is written; `restart` says that the pieces before it are void."""
+
+    text: str
+    restart: bool
+
+
+class AnswerEvent(Event):
+    """The end of a reasoning: the answer, and the evidence in the order in which the text cites it as [1], [2]."""
+
+    text: str
+    stop: str
+    nodes: list[NodeWithScore]
+    citations: list[int]
+    findings: list[str]
+    sufficient: bool
+    usage: dict[str, int]
+    note: str
+
+
+ReasoningEvent = Union[
+    ThoughtEvent, SubQuestionEvent, RetrievedEvent, IntermediateAnswerEvent, AnswerPieceEvent, AnswerEvent
+]
+
+
+_EVENTS: Mapping[type[Any], type[Any]] = {
+    Thought: ThoughtEvent,
+    SubQuestion: SubQuestionEvent,
+    Retrieved: RetrievedEvent,
+    IntermediateAnswer: IntermediateAnswerEvent,
+    AnswerPiece: AnswerPieceEvent,
+    Answer: AnswerEvent,
+}
+"""By step; its fields are the event's, with nodes for hits."""
+
+
+def to_event(step: ReasoningStep) -> ReasoningEvent:
+    """Convert a step of the core."""
+    values: dict[str, Any] = {name.name: getattr(step, name.name) for name in fields(step)}
+    if "hits" in values:
+        values["nodes"] = [node_of(hit) for hit in values.pop("hits")]
+    if isinstance(step, Answer):
+        values |= plain_answer(step)
+    event: ReasoningEvent = _EVENTS[type(step)](**values)
+    return event
+
+
+_NOTHING = "Empty Response"
+"""LlamaIndex's own words for it."""
+
+
+class CitedResponse(Response):
+    """A response that says, as a text, what its citations are: what `QueryEngineTool` gives to an agent.
+
+    `response.response` is the answer alone.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        sources = (self.metadata or {}).get("sources", ())
+        lines = [
+            f"[{source['number']}] {', '.join(source['doc_ids'])} {source['title']}".rstrip() for source in sources
+        ]
+        return "\n\n".join([text, *(["Sources:\n" + "\n".join(lines)] if lines else [])])
+
+
+def empty_response() -> Response:
+    """A response to which steps are added."""
+    return CitedResponse(None, [], {"steps": []})
+
+
+def add_step(step: ReasoningStep, response: Response) -> str:
+    """Note a step in a response, whose lists may be shared already."""
+    assert response.metadata is not None
+    if isinstance(step, AnswerPiece):
+        # Readers of a stream cannot take back what is void: the answer starts over below it.
+        piece = "\n\n" * step.restart + step.text
+        response.response = (response.response or "") + piece
+        return piece
+    response.metadata["steps"].append(plain_step(step, "node_ids", lambda hit: node_of(hit).node_id))
+    if not isinstance(step, Answer):
+        return ""
+    rest = "" if response.response else step.text or _NOTHING
+    response.response = step.text or _NOTHING
+    response.source_nodes.extend(node_of(hit) for hit in step.hits)
+    response.metadata.update(
+        **plain_answer(step),
+        sources=[
+            {"number": number, "doc_ids": list(hit.doc_ids), "title": source_title(hit)}
+            for number, hit in enumerate(step.hits, 1)
+            if number in step.citations
+        ],
+    )
+    return rest
+
 
 dispatcher = get_dispatcher(__name__)
 
@@ -111,8 +245,6 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
         self.on_model_error = check_on_model_error(on_model_error)
         super().__init__(callback_manager=callback_manager or retriever.callback_manager)
 
-    # --- as a query engine ------------------------------------------------------------------------------------------
-
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         with self._querying(query_bundle) as event:
             response = self._streamed(query_bundle) if self.streaming else run_sync(self._responded(query_bundle))
@@ -142,8 +274,6 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
-
-    # --- inside -----------------------------------------------------------------------------------------------------
 
     async def steps(
         self,
@@ -204,11 +334,8 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
             raise ConfigurationError("Reasoning needs a model: pass llm=..., or set Settings.llm.")
         return model
 
-    @contextmanager
-    def _querying(self, bundle: QueryBundle) -> Iterator[Any]:
-        payload: dict[str, Any] = {EventPayload.QUERY_STR: bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=payload) as event:
-            yield event
+    def _querying(self, bundle: QueryBundle) -> Any:
+        return self.callback_manager.event(CBEventType.QUERY, payload={EventPayload.QUERY_STR: bundle.query_str})
 
     @contextmanager
     def _retrieving(self, query: str, k: int | None, filter: Any) -> Iterator[list[NodeWithScore]]:
@@ -235,25 +362,17 @@ class ReasoningQueryEngine(BaseQueryEngine, Generic[ConfigT]):
 
     def _streamed(self, bundle: QueryBundle) -> StreamingResponse:
         gathered = empty_response()
-
-        def text() -> Generator[str, None, None]:
-            with closing(iterate_sync(self.steps(bundle, stream=True))) as walk:
-                for step in walk:
-                    if piece := add_step(step, gathered):
-                        yield piece
-
-        return StreamingResponse(text(), gathered.source_nodes, gathered.metadata)
+        return StreamingResponse(iterate_sync(self._text(bundle, gathered)), gathered.source_nodes, gathered.metadata)
 
     def _astreamed(self, bundle: QueryBundle) -> AsyncStreamingResponse:
         gathered = empty_response()
+        return AsyncStreamingResponse(self._text(bundle, gathered), gathered.source_nodes, gathered.metadata)
 
-        async def text() -> AsyncGenerator[str, None]:
-            async with aclosing(self.steps(bundle, stream=True)) as walk:
-                async for step in walk:
-                    if piece := add_step(step, gathered):
-                        yield piece
-
-        return AsyncStreamingResponse(text(), gathered.source_nodes, gathered.metadata)
+    async def _text(self, bundle: QueryBundle, gathered: Response) -> AsyncGenerator[str, None]:
+        async with aclosing(self.steps(bundle, stream=True)) as walk:
+            async for step in walk:
+                if piece := add_step(step, gathered):
+                    yield piece
 
 
 class IRCoTQueryEngine(ReasoningQueryEngine[IRCoTConfig]):

@@ -20,23 +20,17 @@ from llama_index.core.settings import Settings
 from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.documents import cut, documents_of_texts, fingerprint, with_ids
+from llama_index_sire.documents import cut, documents_of_texts, fingerprint, passage_node, to_scored_node, with_ids
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
 from llama_index_sire.language_model import LlamaIndexModel
-from llama_index_sire.nodes import passage_node, to_scored_node
 from llama_index_sire.opening import (
-    CUT_BY,
     FIELDS,
-    RECIPE,
     SEARCH_FIELDS,
     SPELLINGS,
-    TITLE,
-    TOP_K,
     open_index,
     read_arguments,
     read_settings,
-    saved_titles,
     write_settings,
 )
 from sire_core.arguments import named, parameters
@@ -170,7 +164,8 @@ class SireRetriever(BaseRetriever):
         self.scores = scores
         self.as_of = as_of
         self.recipe = recipe
-        self.title_key = saved_titles(index.path) if title_key is None else title_key
+        saved: str | Sequence[str] = read_settings(index.path).get("title_key", "title")
+        self.title_key = saved if title_key is None else title_key
         self.transformations = transformations
         self._persisted: dict[str, object] = {}
         self._file_titles = FileTitles(self.title_key, index)
@@ -271,7 +266,7 @@ class SireRetriever(BaseRetriever):
                 f"persist_dir={str(persist_dir)!r})."
             ) from error
         settings, fields = read_arguments(f"{cls.__name__}.from_persist_dir", {**options, "persist_dir": persist_dir})
-        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == TOP_K}
+        saved = {name: value for name, value in read_settings(Path(persist_dir)).items() if name == "similarity_top_k"}
         retriever = cls(open_index(**settings), **{**saved, **fields})
         # Another embedder or recipe is said here, not by the first search.
         check_length(retriever.searched().snapshot().view, "llama-index:")
@@ -308,7 +303,7 @@ class SireRetriever(BaseRetriever):
     def _save_settings(self, folder: Path) -> None:
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
-            cut_by = read_settings(self.index.path or folder).get(CUT_BY)
+            cut_by = read_settings(self.index.path or folder).get("transformations")
         write_settings(folder, self.similarity_top_k, cut_by, self.searched().recipe_name, self.title_key)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
@@ -575,7 +570,6 @@ class SireRetriever(BaseRetriever):
         }
 
     async def _nodes(self) -> dict[str, list[str]]:
-        """Ids of the nodes of every document."""
         by_document: dict[str, list[str]] = {}
         try:
             snapshot = await self.index.asnapshot()
@@ -597,7 +591,7 @@ class SireRetriever(BaseRetriever):
             self.index,
             self.title_key,
             self.transformations,
-            saved=read_settings(self.index.path).get(CUT_BY),
+            saved=read_settings(self.index.path).get("transformations"),
             stored=self._stored,
             everything=everything,
         )
@@ -622,10 +616,12 @@ class SireRetriever(BaseRetriever):
     def _remember(self, folder: Path) -> None:
         """Save how documents were cut, and the key of their titles where the folder has none."""
         saved, mine = read_settings(folder), fingerprint(self.transformations)
-        before, title_key = saved.get(CUT_BY, []), saved.get(TITLE, self.title_key)
+        before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
         cut_by = before if mine is None else mine
-        if cut_by != before or (TITLE not in saved and title_key != "title"):
-            write_settings(folder, saved.get(TOP_K, self.similarity_top_k), cut_by, saved.get(RECIPE, ""), title_key)
+        if cut_by != before or ("title_key" not in saved and title_key != "title"):
+            write_settings(
+                folder, saved.get("similarity_top_k", self.similarity_top_k), cut_by, saved.get("recipe", ""), title_key
+            )
 
 
 def _state(folder: Path) -> object:

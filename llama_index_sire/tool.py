@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -15,9 +16,15 @@ from llama_index.core.memory.memory import BaseMemoryBlock
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.tools import FunctionTool
 
-from llama_index_sire.events import add_step, empty_response
 from llama_index_sire.filters import to_filter
-from llama_index_sire.query_engines import IRCoTQueryEngine, ReasoningQueryEngine, SelfAskQueryEngine, SingleQueryEngine
+from llama_index_sire.query_engines import (
+    IRCoTQueryEngine,
+    ReasoningQueryEngine,
+    SelfAskQueryEngine,
+    SingleQueryEngine,
+    add_step,
+    empty_response,
+)
 from llama_index_sire.retriever import SireRetriever
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
@@ -26,7 +33,15 @@ from sire_core.reason import Answer, ReasoningStep
 from sire_core.search.history import standalone_question
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, check_cite_key, citation, cited_names, quoted_passages
-from sire_core.serve.tools import AnswerArguments, SearchArguments, explain_filter, read_arguments, search_arguments
+from sire_core.serve.tools import (
+    ANSWERS,
+    SEARCHES,
+    AnswerArguments,
+    SearchArguments,
+    explain_filter,
+    read_arguments,
+    search_arguments,
+)
 
 if TYPE_CHECKING:
     from llama_index_sire.opening import LLMLike
@@ -35,7 +50,7 @@ if TYPE_CHECKING:
 def create_sire_tool(
     source: SireRetriever | Index,
     name: str = "search_documents",
-    description: str = "Finds passages that answer a question, with the documents they come from in brackets.",
+    description: str = SEARCHES,
     *,
     cite_key: str = "",
 ) -> FunctionTool:
@@ -61,44 +76,32 @@ def create_sire_tool(
     if not isinstance(retriever, SireRetriever):
         raise ConfigurationError(f"{type(source).__name__} is neither a SireRetriever nor an Index.")
 
-    searcher = _Searcher(retriever, check_cite_key(cite_key))
+    searcher = _Searcher(retriever)
     return FunctionTool.from_defaults(
         fn=searcher.search,
         async_fn=searcher.asearch,
         name=name,
         description=description,
         fn_schema=search_arguments(retriever.index, to_filter(retriever.filters)),
-        callback=searcher.cite,
-        async_callback=searcher.acite,
+        callback=partial(cite, cite_key=check_cite_key(cite_key)),
     )
 
 
 class _Searcher:
     """The tool's functions."""
 
-    def __init__(self, retriever: SireRetriever, cite_key: str) -> None:
+    def __init__(self, retriever: SireRetriever) -> None:
         self._retriever = retriever
-        self._cite_key = cite_key
 
     def search(self, **arguments: Any) -> list[NodeWithScore]:
-        """Search, from sync code."""
         query = read_arguments(SearchArguments, arguments)
         nodes = self._retriever.narrowed(query.k, query.filter, query.as_of).retrieve(query.query)
         return nodes or _Nothing(run_sync(self._hint(query.filter)))
 
     async def asearch(self, **arguments: Any) -> list[NodeWithScore]:
-        """Search."""
         query = read_arguments(SearchArguments, arguments)
         nodes = await self._retriever.narrowed(query.k, query.filter, query.as_of).aretrieve(query.query)
         return nodes or _Nothing(await self._hint(query.filter))
-
-    def cite(self, nodes: Sequence[NodeWithScore]) -> str:
-        """What the model reads."""
-        return cite(nodes, self._cite_key)
-
-    async def acite(self, nodes: Sequence[NodeWithScore]) -> str:
-        """See `cite`."""
-        return cite(nodes, self._cite_key)
 
     async def _hint(self, filters: Any) -> str:
         return await explain_filter(self._retriever.index, to_filter(self._retriever.filters), to_filter(filters))
@@ -141,10 +144,7 @@ def create_sire_answer_tool(
     source: ReasoningQueryEngine[Any] | BaseRetriever | Index,
     llm: LLMLike = None,
     name: str = "answer_from_documents",
-    description: str = (
-        "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
-        "says whether the evidence is sufficient. For questions that need several documents, too."
-    ),
+    description: str = ANSWERS,
     *,
     via: str = "ircot",
     cite_key: str = "",
@@ -184,8 +184,7 @@ def create_sire_answer_tool(
         name=name,
         description=description,
         fn_schema=AnswerArguments,
-        callback=_text,
-        async_callback=_atext,
+        callback=str,
     )
 
 
@@ -206,11 +205,9 @@ class _Answerer:
         self._cite_key = cite_key
 
     def answer(self, **arguments: Any) -> Response:
-        """Answer, from sync code."""
         return run_sync(self.aanswer(**arguments))
 
     async def aanswer(self, **arguments: Any) -> Response:
-        """Answer."""
         query = read_arguments(AnswerArguments, arguments)
         steps: list[ReasoningStep] = []
         gathered = empty_response()
@@ -228,14 +225,6 @@ class _Answerer:
         response = _ToolResponse(gathered.response, gathered.source_nodes, gathered.metadata)
         response.text = answer_text(answer, rest if query.show_steps else (), self._cite_key)
         return response
-
-
-def _text(response: Response) -> str:
-    return str(response)
-
-
-async def _atext(response: Response) -> str:
-    return str(response)
 
 
 class SireMemoryBlock(BaseMemoryBlock[str]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,13 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery
 
 from llama_index_sire.calls import call, overrides
-from llama_index_sire.nodes import to_node
+from llama_index_sire.documents import to_node
 from sire_core.errors import ConfigurationError
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
 from sire_core.recipes.registry import recipe_by_name
 from sire_core.search.vectors.flat import Flat
-from sire_core.search.vectors.vector_store import FrameworkMirror, VectorStoreRanker, check_store, describe_store
+from sire_core.search.vectors.vector_store import FrameworkMirror, FrameworkSource, VectorStoreRanker, check_store
 from sire_core.types import from_uuid, to_uuid
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 _BY_ID = ("delete_nodes", "adelete_nodes")
 
 
-class VectorStoreSource:
+class VectorStoreSource(FrameworkSource):
     """A `VectorIndex` over a LlamaIndex vector store that a `VectorStoreMirror` fills.
 
     Only the store's `query` is used, with a vector of the index's embedder. Filters are not passed to the store,
@@ -48,11 +48,6 @@ class VectorStoreSource:
     def __init__(self, vector_store: BasePydanticVectorStore) -> None:
         check_store(vector_store, BasePydanticVectorStore, "LlamaIndex vector store")
         self.vector_store = vector_store
-
-    @property
-    def description(self) -> str:
-        """What `Index.stats` says of it."""
-        return describe_store(self.vector_store)
 
     async def top(self, query: str, vector: FloatArray, n: int, where: Filter | None = None) -> Sequence[str]:
         """Ids of the `n` units nearest to a question; see `VectorIndex`."""
@@ -69,27 +64,26 @@ class VectorStoreSource:
         return list(zip(map(from_uuid, ids), scores, strict=True))
 
 
+@dataclass(frozen=True, slots=True)
 class _Asked:
     """A `RankedSource`: the store, asked with a known vector; a filter may ask it several times."""
 
-    def __init__(self, source: VectorStoreSource, vector: FloatArray) -> None:
-        self._source = source
-        self._vector = vector
+    source: VectorStoreSource
+    vector: FloatArray
 
     async def rank(self, query: str, n: int, where: Filter | None = None) -> Sequence[tuple[str, float]]:
-        return await self._source.scored(query, self._vector, n)
+        return await self.source.scored(query, self.vector, n)
 
 
+@dataclass(frozen=True, slots=True)
 class _StoreRanker:
     """Ranks a pool in the order of a store that is asked with the vectors of the pool's own embedder."""
 
-    def __init__(self, source: VectorStoreSource) -> None:
-        self._source = source
+    source: VectorStoreSource
 
     async def rank(self, query: str, n: int, view: View, where: Filter | None = None) -> Ranking:
-        """See `Ranker.rank`."""
-        scorer = _Asked(self._source, await view.embed_query(query))
-        return await VectorStoreRanker(scorer).rank(query, n, view, where)
+        asked = _Asked(self.source, await view.embed_query(query))
+        return await VectorStoreRanker(asked).rank(query, n, view, where)
 
 
 def over_vector_store(recipe: Recipe | str, vector_store: BasePydanticVectorStore) -> Recipe:

@@ -57,6 +57,13 @@ Filter = Union[dict[str, Any], str, None]
 _KEYS, _SAMPLES, _LONGEST = 30, 3, 40
 """Most metadata keys, values of each and characters of a value that a schema names."""
 
+SEARCHES = "Finds passages that answer a question, with the documents they come from in brackets."
+ANSWERS = (
+    "Answers a question from the documents, in few words, with the ids of the documents it cites in brackets, and "
+    "says whether the evidence is sufficient. For questions that need several documents, too."
+)
+"""What the tools of the adapters do, as agents read it."""
+
 _K = Field(
     default=None, ge=1, le=50, description="How many passages and facts to look at; leave it out for the usual number."
 )

@@ -8,7 +8,7 @@ from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index_mirrors import AppendOnly, document, expected, make
 
 from llama_index_sire import SireRetriever, VectorStoreMirror, over_vector_store
-from llama_index_sire.nodes import PROVENANCE_KEYS
+from llama_index_sire.documents import PROVENANCE_KEYS
 from sire_core import Index
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import indexrag

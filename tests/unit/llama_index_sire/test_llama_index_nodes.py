@@ -10,7 +10,7 @@ from llama_index.core.schema import Document, MetadataMode, NodeRelationship, Te
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from llama_index_sire import SireRetriever, to_documents
-from llama_index_sire.nodes import to_node, to_scored_node
+from llama_index_sire.documents import to_node, to_scored_node
 from sire_core.errors import CorpusError
 from sire_core.types import Hit, Unit, UnitKind, to_uuid
 

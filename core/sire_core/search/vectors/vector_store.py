@@ -285,9 +285,15 @@ def check_store(store: object, kind: type, what: str) -> None:
         raise ConfigurationError(f"{kind_of(store)} is no {what}.")
 
 
-def describe_store(store: object) -> str:
-    """What `Index.stats` says of a user's store."""
-    return f"{type(store).__name__} (yours) + local 8-bit scores"
+class FrameworkSource:
+    """A vector store of a framework that is searched; `vector_store` is set by the adapter's class."""
+
+    vector_store: Any
+
+    @property
+    def description(self) -> str:
+        """What `Index.stats` says of it."""
+        return f"{type(self.vector_store).__name__} (yours) + local 8-bit scores"
 
 
 class FrameworkMirror:
