@@ -15,6 +15,7 @@ from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.usage import UsageLimits, limits_of
 from sire_core.progress import ProgressLike, progress_of
+from sire_core.search.validity import SearchOptions
 
 if TYPE_CHECKING:
     from sire_core.corpus.chunker import SentenceChunker
@@ -159,6 +160,13 @@ class Configuration:
                 f"{built.name} was made from the extractions {built.extraction}. Pass them: Index(path, extractor=...)."
             )
 
+    def refuse_in_memory(self) -> None:
+        """Raise without a folder: an index in memory stays in its process."""
+        if self.path is None:
+            raise ConfigurationError(
+                "An index in memory cannot be sent to another process. Give it a path, or save() it and open the copy."
+            )
+
     def refuse_limited(self, reason: str) -> None:
         """Raise if the index was opened with `allow`, for operations that return everything."""
         if self.allow is not None:
@@ -223,6 +231,8 @@ def explains_settings(kind: type[T]) -> type[T]:
 
 def _explaining(method: Callable[..., Any]) -> Callable[..., Any]:
     known, called = parameters(method), method.__qualname__.removesuffix(".__init__")
+    if inspect.getfullargspec(method).varkw:  # `**options: Unpack[SearchOptions]`
+        known = (*known, *SearchOptions.__annotations__)
 
     def check(arguments: Mapping[str, Any]) -> None:
         for word in arguments.keys() - set(known):

@@ -6,19 +6,21 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.build.writer import IndexWriter
 from sire_core.configuration import Configuration, explains_settings
-from sire_core.errors import ConfigurationError
 from sire_core.filters import Filter, FilterLike, parse_filter
 from sire_core.models.sync import run_sync
 from sire_core.reader import Reader
-from sire_core.search.validity import Day, filter_as_of
+from sire_core.search.validity import Day, SearchOptions, filter_as_of
 from sire_core.types import BuildReport, Document, Failure, Hit
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from sire_core.build.estimate import Estimate
     from sire_core.corpus.chunker import SentenceChunker
     from sire_core.explore.query_result import QueryResult
@@ -92,9 +94,7 @@ class Index:
         wrap_model: WrapModel | None = None,
         strict_metadata: bool = False,
     ) -> None:
-        arguments = dict(locals())
-        del arguments["self"]
-        self._open(Configuration.of(**arguments))
+        self._open(Configuration.of(**{name: value for name, value in locals().items() if name != "self"}))
 
     def _open(self, configuration: Configuration, shared: Reader | None = None) -> None:
         self._configuration = configuration
@@ -165,8 +165,7 @@ class Index:
 
         `doc_ids` are ids, or one id; None returns all documents. Unknown ids are ignored.
         """
-        wanted = {doc_ids} if isinstance(doc_ids, str) else doc_ids
-        return self._reader.documents(None if wanted is None else set(wanted))
+        return self._reader.documents({doc_ids} if isinstance(doc_ids, str) else doc_ids)
 
     def sources(self) -> dict[str, str]:
         """The `source` (or `file_path`) in the metadata of every document that has one, by document id."""
@@ -179,15 +178,10 @@ class Index:
         self._reader.files().save(Path(path))
 
     def build(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
-        """Build the index so that it contains exactly these documents. Resumes an interrupted build.
+        """Build the index so that it contains exactly these documents, and the stored ones with the ids in `keep`.
 
-        Args:
-            documents: With unique ids.
-            keep: Ids of stored documents to keep in addition.
-
-        Raises:
-            CorpusError: Contradicting documents, for example one id with two texts.
-            BuildError: Too many passages failed; results so far are stored.
+        Resumes an interrupted build. `CorpusError` if documents contradict each other, for example one id with two
+        texts; `BuildError` if too many passages failed: results so far are stored.
         """
         return run_sync(self.abuild(documents, keep=keep))
 
@@ -212,15 +206,10 @@ class Index:
         return await self._writer.put(documents, may_replace=True)
 
     def delete(self, doc_ids: Iterable[str], *, missing_ok: bool = False, visible_only: bool = False) -> BuildReport:
-        """Remove documents and everything derived from them.
+        """Remove documents and everything derived from them. `CorpusError` if an id is unknown; nothing is deleted.
 
-        Args:
-            doc_ids: Ids of the documents.
-            missing_ok: Ignore unknown ids.
-            visible_only: Keep passages that `allow` hides, and treat documents that it hides as unknown.
-
-        Raises:
-            CorpusError: An id is unknown; nothing is deleted.
+        With `missing_ok`, unknown ids are ignored. With `visible_only`, passages that `allow` hides are kept, and
+        documents that it hides are treated as unknown.
         """
         return run_sync(self.adelete(doc_ids, missing_ok=missing_ok, visible_only=visible_only))
 
@@ -267,10 +256,7 @@ class Index:
 
         Deletes and repeats the extractions of these documents, all answers that were made from them among others, and
         everything derived. Documents can be searched meanwhile; what fails is asked for again by the next change.
-
-        Raises:
-            CorpusError: An id is unknown; nothing was deleted.
-            ConfigurationError: A recipe was built with a model or an extractor that this object does not have.
+        `CorpusError` if an id is unknown; `ConfigurationError` as in `reembed`.
         """
         return run_sync(self.aforget(doc_ids))
 
@@ -322,11 +308,9 @@ class Index:
         """Rebuild this index with another embedder in a new folder, with all its recipes.
 
         Stored answers of models and settings of adapters are copied, so extraction is not repeated. To resume an
-        interrupted call, make it again. Returns the report of the folder's latest recipe.
-
-        Raises:
-            ConfigurationError: A recipe was built with a model or an extractor that this index does not have.
-            StorageError: The new folder contains something else.
+        interrupted call, make it again. Returns the report of the folder's latest recipe. `ConfigurationError` if a
+        recipe was built with a model or an extractor that this index does not have; `StorageError` if the new folder
+        contains something else.
         """
         return run_sync(self.areembed(path, embedder))
 
@@ -366,65 +350,40 @@ class Index:
         return run_sync(self.asearch(query, k, filter=filter, returns=returns, history=history, as_of=as_of))
 
     async def asearch(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        history: Sequence[Any] = (),
-        as_of: Day = None,
+        self, query: str, k: int = 10, *, history: Sequence[Any] = (), **options: Unpack[SearchOptions]
     ) -> list[Hit]:
         """See `search`."""
         if history:
             from sire_core.search.history import standalone_question
 
             query = standalone_question(query, history)
-        hits = await self._search(
-            filter, lambda snapshot: snapshot.asearch(query, k, returns=returns), as_of, pinned=False
+        hits: list[Hit] = await self._search(
+            lambda snapshot, **how: snapshot.asearch(query, k, **how), pinned=False, **options
         )
-        if not hits and (hint := await self.afilter_hint(filter)):
+        if not hits and (hint := await self.afilter_hint(options.get("filter"))):
             _logger.warning(hint)
         return hits
 
-    def search_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: Day = None,
-    ) -> list[list[Hit]]:
+    def search_many(self, queries: Sequence[str], k: int = 10, **options: Unpack[SearchOptions]) -> list[list[Hit]]:
         """Find evidence for several questions, on the same state of the index. Returns a list of hits per question.
 
         Makes one request to the embedder for up to 64 questions. Scores may differ from those of `search` in the last
-        digit. Arguments and errors are those of `search`.
+        digit. Arguments and errors are those of `search`, without `history`.
         """
-        return run_sync(self.asearch_many(queries, k, filter=filter, returns=returns, as_of=as_of))
+        return run_sync(self.asearch_many(queries, k, **options))
 
     async def asearch_many(
-        self,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        filter: FilterLike = None,
-        returns: str = "passages",
-        as_of: Day = None,
+        self, queries: Sequence[str], k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[list[Hit]]:
         """See `search_many`."""
-        return await self._search(filter, lambda snapshot: snapshot.asearch_many(queries, k, returns=returns), as_of)
+        return await self._search(lambda snapshot, **how: snapshot.asearch_many(queries, k, **how), **options)
 
     async def _search(
-        self,
-        filter: FilterLike,
-        ask: Callable[[SearchSnapshot], Awaitable[T]],
-        as_of: Day = None,
-        *,
-        pinned: bool = True,
+        self, ask: Callable[..., Awaitable[T]], *, pinned: bool = True, **options: Unpack[SearchOptions]
     ) -> T:
         await self._writer.index_pending(for_search=True)
-        where, day = filter_as_of(filter, as_of)
+        where, day = filter_as_of(options.get("filter"), options.get("as_of"))
+        ask = partial(ask, returns=options.get("returns", "passages"))
         return await self._reader.search(where, lambda snapshot: ask(replace(snapshot, as_of=day)), pinned=pinned)
 
     async def afilter_hint(self, filter: FilterLike) -> str:
@@ -432,33 +391,28 @@ class Index:
         where = parse_filter(filter)
         return "" if where is None else (await self.asnapshot()).filter_hint(where)
 
-    def explain(
-        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
-    ) -> str:
-        """The hits of a question and why each was found, as text."""
-        return run_sync(self.aexplain(query, k, filter=filter, returns=returns, as_of=as_of))
+    def explain(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> str:
+        """The hits of a question and why each was found, as text; `filter`, `returns` and `as_of` as in `search`."""
+        return run_sync(self.aexplain(query, k, **options))
 
-    async def aexplain(
-        self, query: str, k: int = 10, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
-    ) -> str:
+    async def aexplain(self, query: str, k: int = 10, **options: Unpack[SearchOptions]) -> str:
         """See `explain`."""
         from sire_core.search.explanation import explain_query
 
-        return await self._search(filter, lambda snapshot: explain_query(snapshot, query, k, returns=returns), as_of)
+        return await self._search(lambda snapshot, **how: explain_query(snapshot, query, k, **how), **options)
 
-    def show(
-        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
-    ) -> QueryResult:
-        """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`."""
-        return run_sync(self.ashow(query, k, filter=filter, returns=returns, as_of=as_of))
+    def show(self, query: str, k: int = 5, **options: Unpack[SearchOptions]) -> QueryResult:
+        """A question with its hits and a picture of the paths to them, for notebooks or `.save("question.html")`.
 
-    async def ashow(
-        self, query: str, k: int = 5, *, filter: FilterLike = None, returns: str = "passages", as_of: Day = None
-    ) -> QueryResult:
+        `filter`, `returns` and `as_of` are those of `search`.
+        """
+        return run_sync(self.ashow(query, k, **options))
+
+    async def ashow(self, query: str, k: int = 5, **options: Unpack[SearchOptions]) -> QueryResult:
         """See `show`."""
         from sire_core.explore.query_result import query_result
 
-        return await self._search(filter, lambda snapshot: query_result(snapshot, query, k, returns=returns), as_of)
+        return await self._search(lambda snapshot, **how: query_result(snapshot, query, k, **how), **options)
 
     def snapshot(self, *, filter: FilterLike = None, as_of: Day = None) -> SearchSnapshot:
         """The current state of the index, for several searches on the same state. Raises what `search` raises."""
@@ -475,10 +429,7 @@ class Index:
         self._reader.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.path is None:
-            raise ConfigurationError(
-                "An index in memory cannot be sent to another process. Give it a path, or save() it and open the copy."
-            )
+        self._configuration.refuse_in_memory()
         return {"configuration": self._configuration, "first_recipe": self._reader.first_recipe}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

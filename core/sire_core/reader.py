@@ -15,7 +15,7 @@ from sire_core.filters import both
 from sire_core.storage.pending_documents import PendingDocuments
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from sire_core.configuration import Configuration
     from sire_core.filters import Filter
@@ -346,10 +346,11 @@ class Reader:
 
     # --- what the index contains ------------------------------------------------------------------------------------
 
-    def documents(self, wanted: set[str] | None) -> list[Document]:
+    def documents(self, doc_ids: Iterable[str] | None) -> list[Document]:
         """Return documents in corpus order, with the passages that are allowed and with pending changes."""
         from sire_core.corpus.stored_corpus import with_changes
 
+        wanted = None if doc_ids is None else set(doc_ids)
         changes = self.pending.changes()
         try:
             stored = self._stored_documents(wanted)
