@@ -156,7 +156,7 @@ def test_the_agent_searches_twice_and_cites():
         )
     assert done.returncode == 0, done.stderr
     told, worked = done.stdout.split("Searches: ", 1)
-    assert told.startswith("Tool: search_atlas ['filter', 'k', 'query']\n[weather-clerk] ")
+    assert told.startswith("Tool: search_atlas ['as_of', 'filter', 'k', 'query']\n[weather-clerk] ")
     assert "\n[ilse-marrable] " in told
     assert worked.count("Searches: ") == 1
     found = [ast.literal_eval(line.split(": ")[1]) for line in worked.splitlines() if line.startswith("  found")]

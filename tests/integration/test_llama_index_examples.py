@@ -125,7 +125,7 @@ def test_the_workflow_streams_follow_ups(example, capsys):
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
 def test_the_agent_uses_both_tools(example, capsys):
     names, alone = example("llama_index_agent")
-    assert alone.startswith("Tool: search_documents ['filter', 'k', 'query']\n[weather-clerk] ")
+    assert alone.startswith("Tool: search_documents ['as_of', 'filter', 'k', 'query']\n[weather-clerk] ")
     assert "\n[ilse-marrable] " in alone
     assert alone.splitlines()[-1].startswith("Set OPENAI_API_KEY")
 
