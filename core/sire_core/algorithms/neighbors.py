@@ -65,6 +65,17 @@ def nearest_neighbors(
     if k < 1:
         raise ConfigurationError(f"the number of neighbors must be at least 1, not {k}")
     unit = unit_rows(vectors)
+    return nearest_units(unit, whole_numbers(unit), k, rows, among)
+
+
+def nearest_units(
+    unit: NDArray[np.float32],
+    whole: NDArray[np.float32],
+    k: int,
+    rows: NDArray[np.int64] | None = None,
+    among: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """As `nearest_neighbors`, from unit-length vectors and their `whole_numbers`."""
     wanted = np.arange(len(unit)) if rows is None else np.asarray(rows, dtype=np.int64)
     others = np.arange(len(unit)) if among is None else np.asarray(among, dtype=np.int64)
     choice = len(others) - int(len(wanted) > 0 and bool((others == wanted[0]).any()))
@@ -73,7 +84,6 @@ def nearest_neighbors(
     similarities = np.zeros((len(wanted), k), dtype=np.float64)
     if k == 0:
         return indices, similarities
-    whole = whole_numbers(unit)
     columns_of = (whole if among is None else whole[others]).T
     block = max(16, min(512, _SCAN_CELLS // len(others)))
     for start in range(0, len(wanted), block):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.neighbors import (
     approximate_neighbors,
-    largest_columns,
     nearest_neighbors,
+    nearest_units,
     neighbor_graph,
-    precise_cosines,
     unit_rows,
     whole_numbers,
 )
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NEIGHBORS = 8
 """Nearest neighbours that a row is joined with by default."""
+_RESOLUTION, _JOIN = 0.015, 3.0  # mean link weight that makes a cluster; times this one a row joins others
 
 EXACT_BELOW = 50_000
 """From this many rows on, neighbours are searched in nearby cells only; comparing all pairs would be quadratic."""
@@ -45,8 +46,8 @@ def soft_clusters(
     rng: np.random.Generator,
     method: str = "leiden",
     neighbors: int = NEIGHBORS,
-    resolution: float = 0.015,
-    join: float = 3.0,
+    resolution: float = _RESOLUTION,
+    join: float = _JOIN,
     nearest: NeighborLists | None = None,
 ) -> Clusters:
     """Group rows by similarity; a row may be in several clusters.
@@ -86,7 +87,6 @@ def split_by_tokens(
     *,
     rng: np.random.Generator,
     method: str = "leiden",
-    neighbors: int = NEIGHBORS,
 ) -> Clusters:
     """Split a cluster that is too long to be summarised in one call (RAPTOR).
 
@@ -104,7 +104,7 @@ def split_by_tokens(
         if total <= limit:
             done.append(members)
             continue
-        parts = soft_clusters(vectors[members], rng=rng, method=method, neighbors=neighbors)
+        parts = soft_clusters(vectors[members], rng=rng, method=method)
         rows = [members[part] for part in parts]
         if all(lengths[part].sum() < total for part in rows):
             waiting += rows
@@ -324,8 +324,6 @@ def _fit(points: NDArray[np.float64], components: int, seed: int) -> Any:
         )
 
 
-_BLOCK = 512  # Rows compared at once.
-_SPARE = 4  # Candidates beyond those wanted that are scored precisely.
 _UNIT = 1e-5  # What rounding leaves of the length of a vector of length one.
 
 
@@ -333,16 +331,12 @@ def place_rows(
     vectors: NDArray[np.float32],
     clusters: Sequence[Sequence[int]],
     shrunk: Collection[int] = (),
-    *,
-    neighbors: int = 8,
-    resolution: float = 0.015,
-    join: float = 3.0,
 ) -> list[list[int]]:
     """Put every row that is in no cluster into clusters, by the rules of `soft_clusters`.
 
     A row's nearest neighbours vote, each with the weight of its link in the neighbour graph. The row joins the cluster
     that gains most by it (constant Potts model: weight of the links minus `resolution` per member), or its nearest
-    neighbour's if none gains, and every other cluster to which its mean link weight is at least `join` times the
+    neighbour's if none gains, and every other cluster to which its mean link weight is at least three times the
     resolution. Clusters that do not gain or lose a row stay as they are.
 
     `shrunk` numbers the clusters that have lost rows; one with a single row left is dissolved.
@@ -357,34 +351,31 @@ def place_rows(
         return placed
     if len(vectors) == 1:
         return [*placed, rows]
-    nearest, links = _links(vectors, np.array(rows, dtype=np.int64), neighbors)
+    nearest, links = _links(vectors, np.array(rows, dtype=np.int64))
     mean = sum(weight for votes in links for _, weight in votes) / len(rows)
-    resolution = max(resolution, mean / (len(vectors) - 1))
+    resolution = max(_RESOLUTION, mean / (len(vectors) - 1))
     waiting = dict(zip(rows, zip(nearest, links, strict=True), strict=True))
     while waiting:
-        joined = [_join_neighbors(row, votes, placed, homes, resolution, join) for row, (_, votes) in waiting.items()]
+        joined = [_join_neighbors(row, votes, placed, homes, resolution) for row, (_, votes) in waiting.items()]
         if not any(joined):
             row, (partner, _) = next(iter(waiting.items()))
             _join_partner(row, partner, placed, homes)
         waiting = {row: votes_of_row for row, votes_of_row in waiting.items() if row not in homes}
-    return [
-        sorted(members) if len(members) > len(former) else members for members, former in _with_former(placed, clusters)
-    ]
+    grew = [len(members) > len(former) for members, former in zip_longest(placed, clusters, fillvalue=())]
+    return [sorted(members) if more else members for members, more in zip(placed, grew, strict=True)]
 
 
-def _links(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], neighbors: int
-) -> tuple[list[int], list[list[tuple[int, float]]]]:
+def _links(vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[list[int], list[list[tuple[int, float]]]]:
     """Return the nearest neighbour of each row, and its (neighbour, link weight) pairs, the nearest first."""
     unit = _unit_vectors(vectors)
     whole = whole_numbers(unit)
-    indices, similarities = _nearest(unit, whole, rows, neighbors)
+    indices, similarities = nearest_units(unit, whole, NEIGHBORS, rows)
     others = np.unique(indices)
-    theirs = _nearest(unit, whole, others, neighbors)[0]
-    roots = np.sqrt(1.0 / np.arange(2, neighbors + 2))
+    theirs = nearest_units(unit, whole, NEIGHBORS, others)[0]
+    roots = np.sqrt(1.0 / np.arange(2, NEIGHBORS + 2))
     back = {
         other: dict(zip(neighbor_row, roots.tolist(), strict=False))
-        for other, neighbor_row in _numbered_rows(others, theirs)
+        for other, neighbor_row in zip(others.tolist(), theirs.tolist(), strict=True)
     }
     links = []
     for row, neighbor_row, cosines in zip(rows.tolist(), indices.tolist(), similarities.tolist(), strict=True):
@@ -399,43 +390,12 @@ def _unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors if np.abs(squares - 1).max(initial=0.0) < _UNIT else unit_rows(vectors)
 
 
-def _nearest(
-    unit: NDArray[np.float32], whole: NDArray[np.float32], rows: NDArray[np.int64], k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return what `nearest_neighbors` returns for some rows, with vectors that are prepared once for several calls."""
-    k = min(k, len(unit) - 1)
-    indices = np.empty((len(rows), k), dtype=np.int64)
-    similarities = np.empty((len(rows), k), dtype=np.float64)
-    for start in range(0, len(rows), _BLOCK):
-        own = rows[start : start + _BLOCK]
-        product = whole[own] @ whole.T
-        product[np.arange(len(own)), own] = -np.inf
-        columns = largest_columns(product, min(k + _SPARE, len(unit) - 1))
-        scores = precise_cosines(unit, own, columns)
-        order = np.lexsort((columns, -scores))[:, :k]
-        indices[start : start + _BLOCK] = np.take_along_axis(columns, order, axis=1)
-        similarities[start : start + _BLOCK] = np.take_along_axis(scores, order, axis=1)
-    return indices, similarities
-
-
-def _with_former(
-    placed: list[list[int]], clusters: Sequence[Sequence[int]]
-) -> Iterator[tuple[list[int], Sequence[int]]]:
-    """Pair each cluster with its former members; new ones with none."""
-    return zip(placed, [*clusters, *([()] * (len(placed) - len(clusters)))], strict=True)
-
-
-def _numbered_rows(numbers: NDArray[np.int64], lists: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
-    return zip(numbers.tolist(), lists.tolist(), strict=True)
-
-
 def _join_neighbors(
     row: int,
     votes: list[tuple[int, float]],
     clusters: list[list[int]],
     homes: dict[int, list[int]],
     resolution: float,
-    join: float,
 ) -> bool:
     """Put a row where its neighbours are; wait while more of its links lead to rows that have no cluster."""
     weights: dict[int, float] = {}
@@ -450,7 +410,7 @@ def _join_neighbors(
     further = [
         other
         for other, weight in weights.items()
-        if other != best and weight >= join * resolution * len(clusters[other]) - 1e-9
+        if other != best and weight >= _JOIN * resolution * len(clusters[other]) - 1e-9
     ]
     homes[row] = [best, *sorted(further)]
     for home in homes[row]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
-_UPPER_MARK = 1
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
 _NO_HEADING = frozenset("*|-+[(!{}<>\"'`$/\\=~")
