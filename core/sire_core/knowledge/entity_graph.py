@@ -335,15 +335,6 @@ class SpelledNames:
         self.numbers = numbers
         self._titles = titles
 
-    @classmethod
-    def of(cls, names: Sequence[Sequence[str]], titles: BoolArray) -> SpelledNames:
-        """Build it from the names of every mention."""
-        from sire_core.knowledge.edge_columns import list_hash
-
-        hashes = np.array([list_hash(name_list) for name_list in names], dtype=np.uint64)
-        lists = NameLists().updated(np.unique(hashes), dict(zip(hashes.tolist(), names, strict=True)))
-        return cls(lists, lists.places(hashes), titles)
-
     # Made for the first question that is looked through for names: not every ranker does that.
 
     @cached_property

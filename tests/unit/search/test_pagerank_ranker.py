@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spelled_lists import spelled_names
 
 from sire_core import Document, Index
-from sire_core.knowledge.entity_graph import EntityGraph, SpelledNames
+from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes import pagerank
 from sire_core.testing.doubles import HashEmbedder
 
@@ -75,7 +76,7 @@ def test_a_filtered_walk_has_no_edge_at_a_forbidden_passage(mentions, allowed):
     entities = np.array([e for _, e in mentions], dtype=np.int64)
     titles = entities == passages
     graph = EntityGraph(
-        np.arange(5), passages, entities, titles, SpelledNames.of([()] * len(mentions), titles), list("abcdef")
+        np.arange(5), passages, entities, titles, spelled_names([()] * len(mentions), titles), list("abcdef")
     )
     walk = graph.walk(5.0, 1.0, np.array(allowed))
     for passage in range(5):

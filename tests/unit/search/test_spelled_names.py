@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spelled_lists import spelled_names
 
 from sire_core.extraction.titles import TitleLinker
-from sire_core.knowledge.entity_graph import SpelledNames
 
 WORDS = ("The", "Tide", "tide", "Long", "of", "&", "and", "Ann", "II", "Oﬃce", "Office", "Count", "1912", "?")
 NAME = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -25,5 +25,5 @@ def test_few_names_tell_what_all_names_tell(mentions, question):
         for name in names[mention]:
             named.setdefault(name, []).append(mention)
     expected = {name: named[name] for name in TitleLinker(list(named)).mentions(question)}
-    found = SpelledNames.of(names, titles).said(question)
+    found = spelled_names(names, titles).said(question)
     assert list(found.items()) == list(expected.items())
