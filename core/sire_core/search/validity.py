@@ -30,7 +30,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 DATE_KEYS = ("updated", "modified", "last_modified", "date", "published", "created")
-SOURCE_KEYS = ("source", "url", "file_path")
+SOURCE_KEYS = ("url", "page_source", "source", "file_path")
 SUPERSEDED = "superseded"
 """Step of the path of a hit whose source has a later version."""
 _BY = "superseded by "

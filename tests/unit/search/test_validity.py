@@ -13,6 +13,7 @@ import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
 from sire_core.cli.app import app
+from sire_core.corpus.readers import read_documents
 from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
 from sire_core.reason import PassageSource, collect, reason
@@ -177,3 +178,17 @@ def test_the_terminal_answers_as_of_a_day(index, tmp_path):
     assert [hit["doc_ids"][0] for hit in json.loads(result.stdout)["hits"]][-1] == "old"
     result = CliRunner().invoke(app, ["ask", str(tmp_path / "index"), QUESTION, "--as-of", "2025-12-31"])
     assert "500" not in result.stdout
+
+
+def test_files_are_versions_by_the_source_or_address_that_their_front_matter_names(tmp_path):
+    for name, source, day, limit in (
+        ("a.md", "source: limits", "2025-03-01", 100),
+        ("b.md", "source: limits", "2026-02-01", 500),
+        ("c.md", "source: crawl\nurl: http://a.example/1", "2025-03-01", 7),
+        ("d.md", "source: crawl\nurl: http://a.example/2", "2026-02-01", 8),
+    ):
+        (tmp_path / name).write_text(f"---\n{source}\nupdated: {day}\n---\nThe rate limit is {limit} requests.\n")
+    with Index(recipe="sire") as index:
+        index.build(read_documents(tmp_path).documents)
+        hits = index.search(QUESTION, as_of="2026-06-01")
+    assert [hit.doc_ids[0] for hit in hits if hit.path[-1].step == "superseded"] == ["a.md"]
