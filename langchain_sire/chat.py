@@ -1,4 +1,4 @@
-"""`LangChainChat`: any LangChain chat model as a `LanguageModel`."""
+"""`LangChainChat`: any LangChain chat model as a `LanguageModel`; callbacks reach the models inside a search."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _hit(document: Document, rank: int) -> Hit:
     return foreign_hit(name, text, title, source, 1.0 / rank, document)
 
 
-_KEYS = ("question", "input", "query")
+_QUESTION_KEYS = ("question", "input", "query")
 
 
 def question_of(value: object) -> str:
@@ -110,9 +110,9 @@ def question_of(value: object) -> str:
     """
     history: Any = ()
     if isinstance(value, Mapping):
-        question = next((value[key] for key in _KEYS if key in value), None)
+        question = next((value[key] for key in _QUESTION_KEYS if key in value), None)
         if question is None:
-            raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _KEYS))}.")
+            raise QueryError(f"The input has no question; name it {' or '.join(map(repr, _QUESTION_KEYS))}.")
         history = value.get("chat_history") or ()
         value = question
     if not isinstance(value, str):
@@ -146,7 +146,8 @@ def step_to_chunk(question: str, step: ReasoningStep, *, streamed: bool = False,
 
 Manager = TypeVar("Manager", CallbackManager, AsyncCallbackManager)
 
-_NAME = "SireSearch"
+_SEARCH_RUN = "SireSearch"
+"""Name of the run of a search in a trace."""
 
 
 def traced(
@@ -163,7 +164,7 @@ def traced(
     with closing(cast("Generator[ReasoningStep, None, None]", iterate_sync(steps))) as walk:
         while True:
             query = following.query
-            run = callbacks.on_retriever_start(None, query, name=_NAME) if query else None
+            run = callbacks.on_retriever_start(None, query, name=_SEARCH_RUN) if query else None
             try:
                 with child_runs(run.get_child() if run else callbacks):
                     step = next(walk, None)
@@ -172,7 +173,7 @@ def traced(
                     run.on_retriever_error(error)
                 raise
             if run:
-                run.on_retriever_end(_documents(step))
+                run.on_retriever_end(_documents(step, Retrieved))
             if step is None:
                 return
             following.saw(step)
@@ -193,7 +194,7 @@ async def atraced(
     async with aclosing(steps) as walk:
         while True:
             query = following.query
-            run = await callbacks.on_retriever_start(None, query, name=_NAME) if query else None
+            run = await callbacks.on_retriever_start(None, query, name=_SEARCH_RUN) if query else None
             try:
                 with child_runs(run.get_child() if run else callbacks):
                     step = await anext(walk, None)
@@ -202,7 +203,7 @@ async def atraced(
                     await run.on_retriever_error(error)
                 raise
             if run:
-                await run.on_retriever_end(_documents(step))
+                await run.on_retriever_end(_documents(step, Retrieved))
             if step is None:
                 return
             following.saw(step)
@@ -216,8 +217,8 @@ def _knowing(callbacks: Manager, about: Mapping[str, Any] | None) -> Manager:
     return knowing
 
 
-def _documents(step: ReasoningStep | None) -> list[Document]:
-    return [to_document(hit) for hit in step.hits] if isinstance(step, Retrieved) else []
+def _documents(step: ReasoningStep | None, kind: type[Retrieved | Answer]) -> list[Document]:
+    return [to_document(hit) for hit in step.hits] if isinstance(step, kind) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +408,7 @@ class ReasoningRetriever(SireRetriever):
         documents: list[Document] = []
         for step in traced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             dispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
-            documents = _evidence(step)
+            documents = _documents(step, Answer)
         return documents
 
     async def _aget_relevant_documents(
@@ -418,12 +419,8 @@ class ReasoningRetriever(SireRetriever):
         documents: list[Document] = []
         async for step in atraced(reasoner.steps(query, k, filter), callbacks, query, **reasoner.traces(k, filter)):
             await adispatch_custom_event(STEP_EVENT, step_to_dict(step), config={"callbacks": callbacks})
-            documents = _evidence(step)
+            documents = _documents(step, Answer)
         return documents
-
-
-def _evidence(step: ReasoningStep) -> list[Document]:
-    return [to_document(hit) for hit in step.hits] if isinstance(step, Answer) else []
 
 
 class IRCoTRetriever(ReasoningRetriever):

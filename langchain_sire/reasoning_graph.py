@@ -1,4 +1,4 @@
-"""`create_ircot_graph`, `create_self_ask_graph`: graphs whose every step can be looked at, edited, stored, resumed."""
+"""Graphs of reasoning, whose every step can be looked at, edited, stored and resumed, and their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LlamaIndex documents and nodes as documents of the core."""
+"""LlamaIndex documents and nodes as documents of the core, cut by transformations or here; and hits as nodes again."""
 
 from __future__ import annotations
 

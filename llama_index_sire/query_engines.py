@@ -1,4 +1,4 @@
-"""Query engines that search in several rounds, and `SingleQueryEngine`, which they are measured against."""
+"""Query engines that search in several rounds, their steps as events, and the workflow that streams these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`SireRetriever`: the index behind LlamaIndex's retriever interface."""
+"""`SireRetriever`: an index as a LlamaIndex retriever; and `ConversationRetriever` for follow-up questions."""
 
 from __future__ import annotations
 
@@ -51,29 +51,6 @@ if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
 
     from sire_core.types import BuildReport, Document, Hit
-
-
-class ConversationRetriever(BaseRetriever):
-    """Searches for a follow-up question with the names and words that it refers to, without a model.
-
-    For chat engines that search for the last message as it is:
-    `ContextChatEngine.from_defaults(ConversationRetriever(retriever, memory), memory=memory, llm=llm)`.
-
-    Args:
-        retriever: Any retriever of LlamaIndex.
-        memory: The memory of the chat engine.
-    """
-
-    def __init__(self, retriever: BaseRetriever, memory: BaseMemory) -> None:
-        self._searched, self._memory = retriever, memory
-        super().__init__(callback_manager=retriever.callback_manager)
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._searched.retrieve(standalone_question(query_bundle.query_str, self._memory.get_all()))
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        history = await self._memory.aget_all()
-        return await self._searched.aretrieve(standalone_question(query_bundle.query_str, history))
 
 
 SCORES = ("recipe", "similarity")
@@ -628,3 +605,26 @@ def _state(folder: Path) -> object:
     """What is another one after every change of an index, also after one that only waits there."""
     with Index(folder) as copy:
         return copy.stats()["generation"], sorted(file.name for file in (folder / "pending").glob("*.json"))
+
+
+class ConversationRetriever(BaseRetriever):
+    """Searches for a follow-up question with the names and words that it refers to, without a model.
+
+    For chat engines that search for the last message as it is:
+    `ContextChatEngine.from_defaults(ConversationRetriever(retriever, memory), memory=memory, llm=llm)`.
+
+    Args:
+        retriever: Any retriever of LlamaIndex.
+        memory: The memory of the chat engine.
+    """
+
+    def __init__(self, retriever: BaseRetriever, memory: BaseMemory) -> None:
+        self._searched, self._memory = retriever, memory
+        super().__init__(callback_manager=retriever.callback_manager)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._searched.retrieve(standalone_question(query_bundle.query_str, self._memory.get_all()))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        history = await self._memory.aget_all()
+        return await self._searched.aretrieve(standalone_question(query_bundle.query_str, history))

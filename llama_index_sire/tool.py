@@ -1,4 +1,4 @@
-"""Tools for agents: `create_sire_tool` searches, `create_sire_answer_tool` answers with sources."""
+"""For agents: tools that search and that answer with sources, and `SireMemoryBlock`, evidence in their memory."""
 
 from __future__ import annotations
 
