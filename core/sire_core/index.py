@@ -340,7 +340,7 @@ class Index:
                 words that a follow-up question refers to are searched for with it; see
                 `sire_core.search.history.standalone_question`, and `rewrite_question` there for a model.
             as_of: A day, such as "2026-01-31": documents of a later date are left out, and superseded versions (same
-                `url` or `source`, earlier date) come last, marked in their path. `sire_core.search.validity` has the keys.
+                `url` or `source`, earlier date) come last, marked in their path (keys: `sire_core.search.validity`).
 
         Raises:
             QueryError: Empty question, k below one, or the history or the date cannot be read.
