@@ -88,12 +88,12 @@ def test_oracle_E6_modularity_loss_and_soft_information(torch, losses):
     ("normalized", "mu", "natural", "one"),
     [(True, 1e-3, -5.2484, -5.8975), (True, None, -2.2997, 0.0), (False, 1e-3, -11.9020, -13.8040)],
 )
-def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, normalized, balance, natural, one):
+def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, normalized, mu, natural, one):
     adjacency = barbell(losses, torch, normalized=normalized)
-    assert losses.soft_modularity_loss(adjacency, one_hot(torch, NATURAL), balance).item() == pytest.approx(
+    assert losses.soft_modularity_loss(adjacency, one_hot(torch, NATURAL), mu).item() == pytest.approx(
         natural, abs=5e-5
     )
-    assert losses.soft_modularity_loss(adjacency, torch.ones(6, 1), balance).item() == pytest.approx(one, abs=5e-5)
+    assert losses.soft_modularity_loss(adjacency, torch.ones(6, 1), mu).item() == pytest.approx(one, abs=5e-5)
 
 
 @pytest.mark.parametrize(
