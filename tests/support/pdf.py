@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
-__all__ = ["drawn_pdf", "one_line_pdf", "tagged_pdf"]
+__all__ = ["drawn_pdf", "one_line_pdf", "pdf", "tagged_pdf"]
 
 _FONTS = b"<< /Font << /F1 5 0 R >> >>"
 
@@ -39,6 +40,34 @@ def tagged_pdf(lines: Sequence[str], *, root: bytes = b"StructTreeRoot") -> byte
     ]
     marked = b" /MarkInfo << /Marked true >> /%s 6 0 R" % root
     return _file([*_page(stream, marked, b" /StructParents 0"), *tree])
+
+
+def pdf(
+    *pages: Sequence[tuple[int, int, int, int, str]],
+    fonts: Sequence[str] = ("Helvetica", "Helvetica-Bold"),
+    repeat: int = 1,
+    title: str = "",
+) -> bytes:
+    """Pages of lines `(font, size, x, y, words)`; the font by its number among `fonts`."""
+    named = b" ".join(b"/F%d << /Type/Font/Subtype/Type1/BaseFont/%s >>" % (n, f.encode()) for n, f in enumerate(fonts))
+    streams = [
+        b"".join(
+            b"BT /F%d %d Tf %d %d Td (%s) Tj ET\n" % (f, size, x, y, words.encode()) for f, size, x, y, words in page
+        )
+        for page in pages
+    ]
+    kids = b" ".join(b"%d 0 R" % (3 + len(pages) + n % len(pages)) for n in range(repeat * len(pages)))
+    parts = [b"<< /Type/Catalog/Pages 2 0 R >>", b"<< /Type/Pages/Count %d/Kids[%s] >>" % (repeat * len(pages), kids)]
+    parts += [
+        b"<< /Filter/FlateDecode/Length %d >>stream\n%s\nendstream" % (len(z), z) for z in map(zlib.compress, streams)
+    ]
+    parts += [
+        b"<< /Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<<%s>>>> >>" % (3 + n, named)
+        for n in range(len(pages))
+    ]
+    made = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, start=1))
+    info = b"/Info << /Title (%s) >>" % title.encode() if title else b""
+    return made + b"trailer << /Root 1 0 R %s>>\n%%%%EOF\n" % info
 
 
 def _page(stream: bytes, catalog: bytes = b"", page: bytes = b"") -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Exact neighbours and their graph."""
+"""Nearest neighbors, and how they follow changes."""
 
 import os
 import subprocess
@@ -6,9 +6,15 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sire_core.algorithms.neighbors import nearest_neighbors, neighbor_graph
-from sire_core.errors import ConfigurationError
+from sire_core.algorithms.neighbors import (
+    NeighborLists,
+    approximate_neighbors,
+    nearest_neighbors,
+    updated_neighbors,
+)
 
 
 def brute_force(vectors, k):
@@ -39,21 +45,6 @@ def test_ties_go_to_the_lower_row():
     np.testing.assert_array_equal(similarities, 1.0)
 
 
-def test_more_neighbors_than_rows_and_tiny_inputs():
-    assert nearest_neighbors(np.eye(3, dtype=np.float32), 8)[0].tolist() == [[1, 2], [0, 2], [0, 1]]
-    assert nearest_neighbors(np.ones((1, 4), np.float32), 8)[0].shape == (1, 0)
-    assert nearest_neighbors(np.ones((0, 4), np.float32), 8)[0].shape == (0, 0)
-
-
-def test_zero_rows_have_similarity_zero():
-    vectors = np.array([[0, 0], [1, 0], [3, 0], [0, 0]], np.float32)
-    indices, similarities = nearest_neighbors(vectors, 2)
-    assert indices[0].tolist() == [1, 2]
-    assert similarities[0].tolist() == [0.0, 0.0]
-    assert indices[1, 0] == 2
-    assert similarities[1, 0] == 1.0
-
-
 def test_threads_change_nothing():
     code = (
         "import hashlib, numpy as np; from sire_core.trees.clustering import soft_clusters as s;"
@@ -69,26 +60,78 @@ def test_threads_change_nothing():
     assert len(answers.pop()) == 64
 
 
-def test_graph_weights_by_rank_and_mutual_liking():
-    # 0 and 1 choose each other first, 2 chooses 0 first and is chosen by nobody; 2 and 3 have similarity 0.
-    indices = np.array([[1], [0], [0], [2]])
-    graph = neighbor_graph(indices, np.array([[0.9], [0.9], [0.5], [0.0]]))
-    expected = np.zeros((4, 4))
-    expected[0, 1] = expected[1, 0] = 0.5
-    expected[0, 2] = expected[2, 0] = 0.5 / 4
-    np.testing.assert_allclose(graph.toarray(), expected)
+def positive(lists):
+    indices, similarities = lists
+    return [
+        [(int(i), float(s)) for i, s in zip(row, scores, strict=True) if s > 0]
+        for row, scores in zip(indices, similarities, strict=True)
+    ]
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_vectors_that_are_not_finite_are_named(bad):
-    vectors = np.ones((4, 2), np.float32)
-    vectors[2, 1] = bad
-    with pytest.raises(ConfigurationError, match="vector 2 is not finite"):
-        nearest_neighbors(vectors, 1)
+def followed(vectors, k, stayed, new):
+    """Lists of rows that were all searched once, of which `stayed` are left, with new rows at some places.
+
+    Args:
+        vectors: The rows after the change, then those that are gone.
+        k: Neighbours.
+        stayed: Numbers of the rows that were there, ascending.
+        new: Numbers of those that were not.
+    """
+    size = len(stayed) + len(new)
+    gone = np.arange(size, len(vectors))
+    rng = np.random.default_rng(len(vectors))
+    before = np.insert(stayed, np.sort(rng.integers(0, len(stayed) + 1, len(gone))), gone)
+    place = np.where(before < size, before, -1)
+    origin = np.full(size, -1)
+    origin[place[place >= 0]] = np.flatnonzero(place >= 0)
+    lists, lost = full(vectors[before], k).renumbered(origin, place)
+    return updated_neighbors(vectors[:size], lists, origin < 0, lost), full(vectors[:size], k)
 
 
-def test_bad_arguments():
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        nearest_neighbors(np.ones((4, 2), np.float32), 0)
-    with pytest.raises(ConfigurationError, match="one row per text"):
-        nearest_neighbors(np.ones(4, np.float32), 1)
+def full(vectors, k):
+    empty = NeighborLists.empty(len(vectors), k)
+    return updated_neighbors(vectors, empty, np.ones(len(vectors), bool), np.zeros(len(vectors), bool))
+
+
+def same(left, right):
+    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in NeighborLists.__slots__)
+
+
+SIZES = {"k": st.integers(1, 5), "kept": st.integers(0, 40), "new": st.integers(0, 8), "gone": st.integers(0, 5)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), near=st.booleans(), **SIZES)
+def test_updated_lists_are_those_of_a_search_of_everything(seed, near, k, kept, new, gone):
+    rng = np.random.default_rng(seed)
+    size = kept + new + gone
+    if near:  # so near that rounding to whole numbers changes their order
+        vectors = (rng.standard_normal((1, 16)) + rng.standard_normal((size, 16)) * 1e-2).astype(np.float32)
+    else:  # few directions: many ties, and rows without any positive neighbour
+        vectors = rng.integers(-1, 2, (size, 3 + seed % 5)).astype(np.float32)
+    fresh = np.sort(rng.permutation(kept + new)[:new])
+    found, expected = followed(vectors, k, np.setdiff1d(np.arange(kept + new), fresh), fresh)
+    assert same(found, expected)
+    assert positive(found.nearest(k)) == positive(nearest_neighbors(vectors[: kept + new], k))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 2000])
+def test_approximate_neighbors_are_nearly_the_exact_ones(size):
+    rng = np.random.default_rng(size)
+    topics = rng.standard_normal((40, 24))
+    vectors = (topics[rng.integers(0, 40, size)] + rng.standard_normal((size, 24))).astype(np.float32)
+    exact, found = positive(nearest_neighbors(vectors, 5)), positive(approximate_neighbors(vectors, 5))
+    same = sum(len(set(a) & set(b)) for a, b in zip(exact, found, strict=True))
+    assert same >= 0.9 * sum(map(len, exact))
+    assert all(scores == sorted(scores, reverse=True) for scores in ([s for _, s in row] for row in found))
+    assert positive(approximate_neighbors(vectors, 5)) == found
+
+
+def test_approximate_neighbors_of_equal_rows_and_of_nothing():
+    same = np.ones((400, 8), dtype=np.float32)
+    indices, cosines = approximate_neighbors(same, 3)
+    assert (cosines == 1).all()
+    assert (indices != np.arange(400)[:, None]).all()
+    assert all(len(set(row)) == 3 for row in indices.tolist())
+    _, cosines = approximate_neighbors(np.zeros((400, 8), dtype=np.float32), 3)
+    assert (cosines <= 0).all()

@@ -1,3 +1,6 @@
+"""Structural entropy of SMART: two heads, merging, repair after changes, perspectives."""
+
+import itertools
 import math
 
 import numpy as np
@@ -6,17 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_definition import clusters, nested, tree_entropy
 
-from sire_core.errors import ConfigurationError
+from sire_core.recipes.smart.communities import (
+    MergeLevel,
+    dissolve_groups,
+    entropy_partition,
+    entropy_tree,
+    merge_communities,
+    move_units,
+)
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
     UndirectedGraph,
+    canonical_labels,
+    corrected_information,
     decoding_information,
     modularity,
     mutual_information,
     normalized_mutual_information,
     one_dimensional_entropy,
 )
-from sire_core.recipes.smart.perspectives import tree_information
+from sire_core.recipes.smart.perspectives import abstract_greedy, leiden_labels, repaired_clusters, tree_information
 
 BARBELL = UndirectedGraph.from_edges(6, np.array([(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (2, 3)]))
 PATH = UndirectedGraph.from_edges(4, np.array([(0, 1), (1, 2), (2, 3)]))
@@ -155,24 +167,216 @@ def test_decoding_information_and_tree_entropy_add_up(case):
     assert decoding_information(graph, tree) >= -1e-12
 
 
+def information(graph, labels):
+    return decoding_information(graph, EncodingTree(graph.size, (np.array(labels),)))
+
+
+def partitions(size):
+    """All partitions of a few vertices, as labels in order of first occurrence."""
+    for labels in itertools.product(range(size), repeat=size):
+        if all(label <= max(labels[:place], default=-1) + 1 for place, label in enumerate(labels)):
+            yield np.array(labels)
+
+
+def test_oracle_E8_merges_of_path_and_ring():
+    assert merge_communities(MergeLevel.of(PATH)).tolist() == [0, 0, 1, 1]
+    assert information(PATH, [0, 0, 1, 2]) == pytest.approx(0.3333, abs=5e-5)
+    assert information(PATH, [0, 0, 1, 1]) == pytest.approx(0.6667, abs=5e-5)
+    assert merge_communities(MergeLevel.of(RING)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert information(RING, [0, 0, 1, 2, 3, 4, 5, 6]) == pytest.approx(0.25)
+
+
+def test_oracle_E8_merging_alone_is_stuck_on_the_barbell():
+    assert information(BARBELL, [0, 0, 1, 2, 3, 4]) == pytest.approx(0.2582, abs=5e-5)
+    halfway = np.array([0, 0, 1, 2, 3, 3])
+    assert information(BARBELL, [0, 0, 1, 1, 2, 2]) - information(BARBELL, halfway) == pytest.approx(0.1746, abs=5e-5)
+    assert information(BARBELL, [0, 0, 0, 1, 2, 2]) - information(BARBELL, halfway) == pytest.approx(0.1704, abs=5e-5)
+    level = MergeLevel.of(BARBELL)
+    merged = merge_communities(level)
+    assert merged.tolist() == [0, 0, 1, 1, 2, 2]
+    assert partition_entropy(BARBELL, merged) == pytest.approx(1.8656, abs=5e-5)
+    assert move_units(level, merged).tolist() == merged.tolist()
+    dissolved = dissolve_groups(level, merged)
+    assert dissolved.tolist() == [0, 0, 0, 1, 1, 1]
+    assert partition_entropy(BARBELL, dissolved) == pytest.approx(1.6995, abs=5e-5)
+    assert min(partition_entropy(BARBELL, labels) for labels in partitions(6)) == pytest.approx(1.6995, abs=5e-5)
+
+
+def test_oracle_E8_second_level_on_the_pairs_of_the_ring():
+    pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    level = MergeLevel(RING.contracted(pairs), np.full(4, 4.0), np.full(4, 16.0), 16.0)
+    assert level.information(np.array([0, 0, 1, 2])) == pytest.approx(0.125)
+    assert merge_communities(level).tolist() == [0, 0, 1, 1]
+    tree = entropy_tree(RING)
+    assert nested(tree) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    assert tree_entropy(RING, tree) == pytest.approx(1.75)
+
+
+def test_oracle_E8_three_levels_of_the_barbell():
+    tree = entropy_tree(BARBELL)
+    assert sorted(map(len, clusters(tree).values())) == [2, 2, 3, 3]
+    assert tree_entropy(BARBELL, tree) == pytest.approx(1.4688, abs=5e-5)
+
+
+def random_graph(seed, size, edges):
+    """Continuous weights: no two gains are equal, so labels cannot matter."""
+    rng = np.random.default_rng(seed)
+    return UndirectedGraph.from_edges(size, rng.integers(0, size, (edges, 2)), rng.uniform(0.1, 5, edges))
+
+
+graphs = st.builds(random_graph, st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 80))
+
+
 @settings(deadline=None, max_examples=60)
-@given(graphs_and_trees())
-def test_contracting_single_child_nodes_changes_no_entropy(case):
-    graph, tree = case
-    short = tree.contracted()
-    assert tree_entropy(graph, short) == pytest.approx(tree_entropy(graph, tree), abs=1e-9)
-    assert short.contracted() == short
-    assert set(clusters(short).values()) <= set(clusters(tree).values())
-    below, vertices = [part for part in nested(short) if isinstance(part, list)], []
-    for part in below:
-        assert len(part) > 1
-        below += [inner for inner in part if isinstance(inner, list)]
-        vertices += [inner for inner in part if not isinstance(inner, list)]
-    vertices += [part for part in nested(short) if not isinstance(part, list)]
-    assert sorted(vertices) == list(range(tree.size))
+@given(graphs, st.integers(0, 10**6))
+def test_no_step_ends_above_its_start(graph, seed):
+    level = MergeLevel.of(graph)
+    start = canonical_labels(np.random.default_rng(seed).integers(0, 6, graph.size))
+    value = information(graph, start)
+    assert level.information(start) == pytest.approx(value, abs=1e-9)
+    for step in (merge_communities, move_units, dissolve_groups, entropy_partition):
+        after = step(level, start)
+        assert level.information(after) >= value - 1e-9
+        assert after.tolist() == canonical_labels(after).tolist()
 
 
-@pytest.mark.parametrize("labels", [(labels_of("0011"), labels_of("0101")), (labels_of("001"),)])
-def test_levels_must_fit_and_nest(labels):
-    with pytest.raises(ConfigurationError):
-        EncodingTree(4, labels)
+def graph_to_change(size, edges, seed):
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, size, (edges, 2))
+    return UndirectedGraph.from_edges(size, ends, rng.integers(1, 4, edges).astype(float))
+
+
+def communities(sizes, seed):
+    """A graph of dense groups, three of which stand close to each other."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    left, right = np.triu_indices(len(group), 1)
+    near, family = group[left] == group[right], group[left] // 3 == group[right] // 3
+    kept = rng.random(len(left)) < np.where(near, 0.5, np.where(family, 0.02, 0.002))
+    order = rng.permutation(len(group))
+    return UndirectedGraph.from_edges(len(group), order[np.stack([left, right], axis=1)[kept]])
+
+
+def first_vertices(graph, size):
+    inside = (graph.edges < size).all(axis=1)
+    return UndirectedGraph(size, graph.edges[inside], graph.weights[inside])
+
+
+def levels_of(tree):
+    return np.array(tree.filled())
+
+
+def repaired(graph, start, new, changed):
+    above = start[1] if len(start) > 1 else np.zeros(graph.size, dtype=np.int64)
+    return np.array([repaired_clusters(graph, start[0], above, new, changed), *start[1:]])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(5, 24), st.integers(1, 50), st.integers(0, 999), st.integers(1, 6), st.integers(1, 3))
+def test_levels_stay_nested_say_no_less_and_other_clusters_stay(size, edges, seed, more, levels):
+    graph = graph_to_change(size + more, edges + 2 * more, seed)
+    before = entropy_tree(first_vertices(graph, size), levels)
+    if not before.height:
+        return
+    new = np.arange(size + more) >= size
+    far = size + np.arange(more)
+    start = np.array([np.append(level, level[far % size]) for level in levels_of(before)])
+    changed = new.copy()
+    changed[graph.edges[new[graph.edges].any(axis=1)].ravel()] = True
+    found = repaired(graph, start, new, changed)
+    tree = EncodingTree(size + more, tuple(found))  # refuses what does not nest
+    alone = start.copy()
+    alone[0, new] = size + more + far
+    least = decoding_information(graph, EncodingTree(size + more, tuple(alone)))
+    assert decoding_information(graph, tree) >= least - 1e-9
+    assert np.array_equal(found, repaired(graph, start, new, changed))
+    for cluster in np.unique(start[0]):
+        members = np.flatnonzero(start[0] == cluster)
+        if not changed[members].any():
+            assert np.array_equal(np.flatnonzero(found[0] == found[0, members[0]]), members)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_that_grew_is_as_good_as_one_made_anew(seed):
+    graph = communities([12] * 24, seed)
+    size = 264
+    tree = entropy_tree(first_vertices(graph, size))
+    for end in range(size + 4, graph.size + 1, 4):
+        grown = first_vertices(graph, end)
+        new = np.arange(end) >= size
+        start = np.array([np.append(level, level.max() + 1 + np.arange(end - size)) for level in levels_of(tree)])
+        for vertex in range(size, end):  # into the cluster to which most edges lead
+            known = grown.edges[grown.edges[:, 1] == vertex, 0]
+            most = np.bincount(start[0, known]).argmax()
+            start[:, vertex] = start[:, known[start[0, known] == most][0]]
+        changed = new.copy()
+        changed[grown.edges[new[grown.edges].any(axis=1)].ravel()] = True
+        tree = EncodingTree(end, tuple(repaired(grown, start, new, changed))).contracted()
+        size = end
+    assert tree_entropy(graph, tree) <= 1.01 * tree_entropy(graph, entropy_tree(graph))
+
+
+def greedy_trees(graph, **settings):
+    return tuple(found.tree for found in abstract_greedy(graph, **settings))
+
+
+def two_partitions(size, blocks, probabilities, seed):
+    """Edges inside the blocks of two independent partitions of the same vertices, and a few anywhere."""
+    rng = np.random.default_rng(seed)
+    first, second = (rng.integers(0, count, size) for count in blocks)
+    left, right = np.triu_indices(size, 1)
+    chance = (
+        0.005 + probabilities[0] * (first[left] == first[right]) + probabilities[1] * (second[left] == second[right])
+    )
+    chosen = rng.random(len(left)) < chance
+    return UndirectedGraph.from_edges(size, np.stack([left[chosen], right[chosen]], axis=1)), first, second
+
+
+def recovery(tree, partition):
+    return max(normalized_mutual_information(level, partition) for level in tree.filled())
+
+
+@pytest.mark.parametrize(
+    ("size", "blocks", "probabilities"),
+    [(240, (4, 4), (0.25, 0.2)), (240, (4, 4), (0.25, 0.25)), (400, (8, 8), (0.4, 0.3)), (400, (5, 8), (0.3, 0.3))],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_planted_partitions_are_both_found_where_leiden_finds_one(size, blocks, probabilities, seed):
+    graph, first, second = two_partitions(size, blocks, probabilities, seed)
+    alone = [normalized_mutual_information(leiden_labels(graph, 1.0, 0), part) for part in (first, second)]
+    assert min(alone) < 0.3
+    trees = greedy_trees(graph, kappa=2)
+    assert len(trees) == 2
+    assert [max(recovery(tree, part) for tree in trees) >= 0.9 for part in (first, second)] == [True, True]
+
+
+@pytest.mark.parametrize(("size", "edges"), [(0, []), (1, []), (3, [(0, 1), (1, 2)]), (6, []), (5, [(2, 2)])])
+def test_too_little_to_abstract_is_a_root_only(size, edges):
+    graph = UndirectedGraph.from_edges(size, np.array(edges, dtype=np.int64).reshape(-1, 2))
+    assert greedy_trees(graph) == (EncodingTree(size),)
+
+
+def test_a_view_is_worth_what_its_own_tree_explains_of_it():
+    """The second partition stands in another graph on the vertices, of which the first says nothing."""
+    graph, first, _ = two_partitions(200, (4, 4), (0.3, 0.0), 3)
+    other, _, second = two_partitions(200, (5, 5), (0.0, 0.4), 4)
+    one, two = abstract_greedy(graph, kappa=2, views={"other": other})
+    assert (one.view, two.view) == ("relations", "other")
+    assert min(recovery(one.tree, first), recovery(two.tree, second)) >= 0.9
+    share = decoding_information(other, two.tree) / one_dimensional_entropy(other)
+    assert two.information == pytest.approx(share)
+
+
+def test_without_the_principle_of_information_only_differences_count():
+    graph, _, _ = two_partitions(150, (3, 5), (0.3, 0.2), 2)
+    kept, free = (abstract_greedy(graph, kappa=3, informative=informative) for informative in (True, False))
+    assert sum(one.information for one in free) < sum(one.information for one in kept)
+
+
+def test_information_is_corrected_for_chance():
+    rng = np.random.default_rng(0)
+    one, two = rng.integers(0, 100, 400), rng.integers(0, 100, 400)
+    assert normalized_mutual_information(one, two) > 0.6
+    assert corrected_information(one, two) < 0.05
+    assert corrected_information(one, one[::1]) == pytest.approx(1)
+    assert corrected_information(np.zeros(5, int), np.zeros(5, int)) == 0

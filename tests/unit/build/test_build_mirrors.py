@@ -99,15 +99,6 @@ def test_only_what_changed_is_told():
     assert 0 < len(told) < len(store.rows) / 2
 
 
-def test_changed_metadata_reaches_the_store():
-    store = DictStore()
-    index = make(store)
-    index.build([document(i) for i in range(4)])
-    index.update([document(2, tenant="b")])
-    assert held(store) == expected(index)
-    assert any(row[2] == {"tenant": "b"} for row in store.rows.values())
-
-
 def test_a_store_that_is_away_loses_nothing():
     store = DictStore()
     index = make(store)

@@ -1,17 +1,21 @@
-"""Folders over time: adding, syncing, another embedder, moving, copying, measuring."""
+"""Commands on an index folder that is there."""
 
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
 
-from sire_core import Index
+from sire_core import Document, Index
 from sire_core.cli.app import app
+from sire_core.evaluate import experiment
 from sire_core.models.openai.faults import RetryPolicy
-from sire_core.testing.doubles import default_script
+from sire_core.testing.doubles import HashEmbedder, default_script
 from support.command import run
 from support.scripted_server import ScriptedServer
 
@@ -444,3 +448,110 @@ def test_eval_says_documents_and_passages_where_documents_are_cut(tmp_path, sour
     assert f"ix: 3 documents in {held} passages, 2 of 2 questions." in result.stderr
     assert f"**ix**: 3 documents in {held} passages, 2 questions" in result.stdout
     assert [(row["documents"], row["passages"]) for row in json.loads(rows.read_text())] == [(3, held)] * 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills are signals here")
+def test_the_folder_of_a_killed_run_is_removed_by_the_next_and_no_other(tmp_path, monkeypatch):
+    script = (
+        "import sys, time\nfrom sire_core.evaluate.experiment import temporary_folder\n"
+        "with temporary_folder(None) as folder:\n    folder.mkdir()\n    print(folder, flush=True)\n    time.sleep(600)"
+    )
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    runs = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    with runs[0], runs[1]:
+        folders = [tmp_path / os.path.relpath(run.stdout.readline().strip(), tmp_path) for run in runs]
+        runs[0].send_signal(signal.SIGKILL)
+        runs[0].wait()
+        for folder in folders:
+            os.utime(folder.parent / "in-use.lock", (time.time() - 3600,) * 2)
+        with experiment.temporary_folder(None) as own:
+            assert [folder.exists() for folder in folders] == [False, True]
+            own.mkdir()
+        assert not own.exists()
+        runs[1].kill()
+
+
+TWO_TEXTS = {
+    "ada.md": "# Ada Holm\n\nAda Holm founded Brackwater Press in Lindle.",
+    "press.md": "# Brackwater Press\n\nBrackwater Press stood in Lindle. It burnt down in 1930.",
+    "lindle.md": "# Lindle\n\nLindle lies on the Marl. Its mayor was Ada Holm.",
+}
+QUESTION = "Who founded Brackwater Press?"
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for name, text in TWO_TEXTS.items():
+        (tmp_path / "docs" / name).write_text(text)
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def two_recipes(tmp_path, two_files):
+    for recipe in ("flat", "pagerank"):
+        run("index", two_files, "--to", tmp_path / "ix", "--recipe", recipe)
+    return tmp_path / "ix"
+
+
+def found(two_recipes):
+    return {
+        name: [hit["id"] for hit in json.loads(run("query", two_recipes, QUESTION, "-r", name, "--json").stdout)]
+        for name in ("flat", "pagerank")
+    }
+
+
+@pytest.mark.parametrize("searched", [False, True], ids=["deleted", "deleted and searched"])
+@pytest.mark.parametrize("command", ["index", "sync"])
+def test_the_same_documents_mend_the_embedder(two_files, two_recipes, command, searched, caplog):
+    before = found(two_recipes)
+    (two_recipes / "calls.sqlite").unlink()
+    if searched:
+        assert "sire sync" in run("query", two_recipes, QUESTION, code=1).stderr
+    said = run(command, two_files, "--to", two_recipes).stdout
+    assert "Nothing changed" not in said
+    assert said.startswith("No document changed")
+    assert "calls.sqlite was missing: a new one begins empty" in caplog.text
+    assert "learned again from the passages" in caplog.text
+    run("check", two_recipes)
+    assert found(two_recipes) == before
+    caplog.clear()
+    assert "Nothing changed" in run(command, two_files, "--to", two_recipes).stdout
+    assert not caplog.text
+
+
+def test_an_index_that_has_grown_since_its_embedder_learned_is_mended(two_files, two_recipes):
+    (two_files / "marl.md").write_text("# Marl\n\nThe Marl flows through Lindle to the sea.")
+    run("index", two_files, "--to", two_recipes)
+    (two_recipes / "calls.sqlite").unlink()
+    report = json.loads(run("sync", two_files, "--to", two_recipes, "--json").stdout)
+    assert (report["learned_again"], report["unchanged"], report["dropped"]) == (True, 4, [])
+    run("check", two_recipes)
+    assert all(hits for hits in found(two_recipes).values())
+    after = json.loads(run("sync", two_files, "--to", two_recipes, "--json").stdout)
+    assert (after["learned_again"], after["generation"]) == (False, report["generation"])
+
+
+def test_documents_are_removed_from_an_index_that_cannot_be_searched(two_files, two_recipes):
+    (two_recipes / "calls.sqlite").unlink()
+    run("delete", two_recipes, two_files / "press.md")
+    run("check", two_recipes)
+    (two_recipes / "calls.sqlite").unlink()
+    (two_files / "lindle.md").unlink()
+    (two_files / "press.md").write_bytes(b"caf\xe9")
+    run("sync", two_files, "--to", two_recipes, "--yes")
+    run("check", two_recipes)
+    assert [document["id"] for document in json.loads(run("documents", two_recipes, "--json").stdout)] == ["ada.md"]
+
+
+def test_a_lost_file_is_said_where_the_embedder_learns_nothing(tmp_path, caplog):
+    place, documents = tmp_path / "ix", [Document("a", "The heron queue keeps messages.")]
+    with Index(place, recipe="flat", embedder=HashEmbedder(64)) as index:
+        index.build(documents)
+    assert not caplog.text
+    (place / "calls.sqlite").unlink()
+    with Index(place, recipe="flat", embedder=HashEmbedder(64)) as index:
+        report = index.build(documents)
+    assert (report.unchanged, report.learned_again) == (1, False)
+    assert f"{place / 'calls.sqlite'} was missing" in caplog.text

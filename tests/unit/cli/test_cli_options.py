@@ -40,6 +40,8 @@ def test_values_of_settings_are_json_or_words():
         "clustering": "leiden",
         "instruction": "a=b",
     }
+    with pytest.raises(ConfigurationError, match="tau is given twice"):
+        parse_settings(["tau=3", "max_docs=2", " tau =4"])
 
 
 def test_a_missing_checkpoint_is_named_before_a_missing_library(tmp_path, monkeypatch):

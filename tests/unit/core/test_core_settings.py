@@ -1,12 +1,18 @@
-"""Settings of components: what a field may be, what has no effect, and recipes made of parts."""
+"""Settings of recipes and what ids depend on."""
 
+import hashlib
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sire_core import Document, Index
+from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.recipes import REGISTRY, recipe_by_name
+from sire_core.recipes import REGISTRY, flat, recipe_by_name
 from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
+from sire_core.types import Chunk, chunk_id, content_hash, digest, unit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +104,69 @@ def test_every_setting_of_every_recipe_is_explained(name):
     assert list(recipe.texts) == list(recipe.config)
     assert [key for key, text in recipe.texts.items() if not text] == []
     assert recipe_by_name(name, **recipe.config) == recipe
+
+
+@pytest.fixture
+def index():
+    index = Index(recipe="flat")
+    index.build([Document("salt", "Salt is white."), Document("iron", "Iron is grey.")])
+    return index
+
+
+@pytest.mark.parametrize("method", ["search", "asearch", "search_many", "asearch_many", "explain", "aexplain", "show"])
+async def test_a_setting_of_recipes_is_shown_where_it_belongs(index, method):
+    async def call():
+        result = getattr(index, method)("salt", ranker="hybrid")
+        return await result if method.startswith("a") else result
+
+    with pytest.raises(TypeError, match=rf"^Index\.{method}\(\) .*recipe=flat\(ranker='hybrid'\)"):
+        await call()
+    with pytest.raises(TypeError, match=r"^Index\(\) .*'rerank_model': it is a setting of recipes \(flat, msrag"):
+        Index(rerank_model="m")
+    advised = Index(recipe=flat(ranker="hybrid"))  # what the error says works
+    advised.build(index.documents())
+    assert advised.search("white salt", 1)[0].doc_ids == ("salt",)
+
+
+def test_words_of_other_libraries_are_translated(index):
+    for word, ours in {"top_k": "k", "limit": "k", "filters": "filter", "where": "filter"}.items():
+        with pytest.raises(TypeError, match=f"no argument '{word}'; use '{ours}'"):
+            index.search("salt", **{word: 1})
+    with pytest.raises(TypeError, match=r"index\.using\('flat'\)"):
+        index.search("salt", recipe="flat")
+    with pytest.raises(TypeError, match="did you mean 'filter'"):
+        index.search("salt", filte="x")
+    with pytest.raises(TypeError, match=r"^Index\(\) has no argument 'llm'; use 'language_model'"):
+        Index(llm=None)
+
+
+def test_what_ids_depend_on():
+    base = chunk_id("d", 0, "T", "x")
+    assert len({base, chunk_id("e", 0, "T", "x"), chunk_id("d", 1, "T", "x"), chunk_id("d", 0, "T", "y")}) == 4
+    ids = {unit_id(k, f, ("c",), t) for k in ("aku", "bridge") for f in ("1", "2") for t in ("x", "y")}
+    assert len(ids) == 8
+    # The same words in two documents share one extraction record.
+    assert Chunk("1", "d", 0, "T", "x").hash == Chunk("2", "e", 5, "T", "x", {"k": 1}).hash == content_hash("T", "x")
+
+
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"chunker": "words"}])
+def test_settings_that_make_no_sense(wrong):
+    with pytest.raises(ConfigurationError):
+        Index(**wrong)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=[]))))
+def test_a_digest_hashes_the_length_in_bytes_and_the_bytes_of_every_part(parts):
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    prefixed = b"".join(b"%d:%b" % (len(part), part) for part in raw)
+    assert digest(*parts) == hashlib.blake2b(prefixed, digest_size=12).hexdigest()
+
+
+def test_an_index_that_began_with_add_or_update_is_as_ready_as_a_built_one(tmp_path):
+    kept = {}
+    for way in ("build", "add", "update"):
+        getattr(Index(tmp_path / way, recipe="sire"), way)(demo_documents())
+        [derived] = (tmp_path / way / "derived").iterdir()
+        kept[way] = sorted(str(path.relative_to(derived)) for path in derived.rglob("*"))
+    assert any(name.endswith("/arrays.bin") for name in kept["build"])
+    assert kept["add"] == kept["update"] == kept["build"]

@@ -1,6 +1,6 @@
-"""Files of many types: HTML without an extra, the others through the extra `files`; ids that do not depend on the path."""
+"""File types and the titles of files."""
 
-import io
+import random
 import re
 import time
 import zipfile
@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 
+from langchain_sire import SireRetriever
 from sire_core.corpus.html import html_to_markdown
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
+from sire_core.index import Index
+from sire_core.types import Document as CoreDocument
 
 HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><script>var a = "<p>1</p>";</script></head>
 <body><nav><p>Home<a href="b">Next</a></nav><div class="md-sidebar"><ul><li>Other page</li></ul></div>
@@ -21,36 +25,7 @@ HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><scri
 <table><tr><th>Pool</th><th>Threads</th></tr><tr><td>lease</td><td>4</td></tr></table>
 <pre><code>brindle serve
   --workers 4</code></pre><p hidden>secret</p><footer>Copyright</footer></body></html>"""
-
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
-def docx():
-    types = (
-        f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-'
-        'package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override '
-        'PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.'
-        'document.main+xml"/></Types>'
-    )
-    relations = (
-        f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r" Type="{OFFICE}/officeDocument" '
-        'Target="word/document.xml"/></Relationships>'
-    )
-    body = (
-        f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Lease pool'
-        "</w:t></w:r></w:p><w:p><w:r><w:t>A worker claims jobs.</w:t></w:r></w:p></w:body></w:document>"
-    )
-    raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w") as archive:
-        for name, text in (("[Content_Types].xml", types), ("_rels/.rels", relations), ("word/document.xml", body)):
-            archive.writestr(name, f'<?xml version="1.0"?>{text}')
-    return raw.getvalue()
-
-
 FILES = {
-    "pools.docx": docx(),
     "pools.csv": b"Pool,Threads\nlease,4\n",
     "pools.rst": b"Lease pool\n==========\n\nA worker claims jobs.\n",
     "pools.eml": b"From: a@example.com\nTo: b@example.com\nSubject: Lease pool\nContent-Type: text/plain\n\nA worker.\n",
@@ -127,6 +102,10 @@ def test_html_is_linear(parts):
 
 def test_files_of_many_types_become_documents_with_titles(tmp_path):
     pytest.importorskip("kreuzberg")
+    written = pytest.importorskip("docx").Document()
+    written.add_heading("Lease pool")
+    written.add_paragraph("A worker claims jobs.")
+    written.save(tmp_path / "pools.docx")
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "page.html").write_text(HTML)
@@ -218,3 +197,71 @@ def test_ids_do_not_depend_on_how_a_path_is_written(tmp_path, monkeypatch):
             source
         )
     assert [document.id for document in read_documents(["docs", page]).documents] == ["api/queue.md"]
+
+
+def part(name, file, title="", own=""):
+    text = f"---\ntitle: {title}\n---\nWords of {name}." if title else f"Words of {name}."
+    return Document(id=name, page_content=text, metadata={"source": file, **({"title": own} if own else {})})
+
+
+def titles(retriever):
+    return {document.id: document.title for document in retriever.index.documents()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_titles_are_those_of_the_files_whatever_the_order_of_changes(tmp_path, seed):
+    rng = random.Random(seed)
+    known = {}
+    retriever = SireRetriever.open(tmp_path, recipe="flat")
+    for number in range(15):
+        if known and rng.random() < 0.3:
+            gone = rng.sample(sorted(known), min(len(known), 2))
+            (retriever.delete_documents if rng.random() < 0.5 else retriever.delete)(gone)
+            known = {name: document for name, document in known.items() if name not in gone}
+        else:
+            given = {
+                f"d{n}": part(
+                    f"d{n}", f"f{rng.randrange(3)}.md", rng.choice(["", "", f"T{number}"]), rng.choice(["", "", "Own"])
+                )
+                for n in rng.sample(range(12), 2)
+            }
+            (retriever.add_documents if rng.random() < 0.5 else retriever.upsert)(list(given.values()))
+            known |= given
+        if rng.random() < 0.3:
+            retriever = SireRetriever.load(tmp_path) if known else retriever
+        in_parts, in_use = {}, {}
+        for name, title in titles(retriever).items():
+            text, metadata = known[name].page_content, known[name].metadata
+            if own := metadata.get("title"):
+                assert title == own
+                continue
+            in_use.setdefault(metadata["source"], set()).add(title)
+            in_parts.setdefault(metadata["source"], set()).add(
+                text.split("\n")[1][7:] if text.startswith("---") else ""
+            )
+        for file, (title,) in in_use.items():
+            assert title in in_parts[file] - {""} or in_parts[file] == {title}
+
+
+def test_sources_of_documents_with_what_waits_and_without_what_is_hidden(tmp_path):
+    index = Index(tmp_path, recipe="flat")
+    assert index.sources() == {}
+    index.build(
+        [
+            CoreDocument("a", "One.", metadata={"source": "x.md", "tenant": "a"}),
+            CoreDocument("b", "Two.", metadata={"source": 7, "file_path": "y.md", "tenant": "b"}),
+            CoreDocument("c", "Three.", metadata={"source": "", "tenant": "a"}),
+        ]
+    )
+    index.defer([CoreDocument("d", "Four.", metadata={"file_path": "z.md", "tenant": "a"})], delete=["a"])
+    assert index.sources() == {"b": "y.md", "d": "z.md"}
+    assert Index(tmp_path, allow="tenant=a").sources() == {"d": "z.md"}
+
+
+def test_documents_by_id_are_those_of_all_documents(tmp_path):
+    index = Index(tmp_path, recipe="flat", chunker="sentences")
+    index.build([CoreDocument(f"d{n}", " ".join(f"Sentence {m} of {n}." * 30 for m in range(5))) for n in range(9)])
+    every = index.documents()
+    assert max(len(document.passages) for document in every) > 1
+    assert index.documents(["d7", "d2", "none"]) == [document for document in every if document.id in ("d2", "d7")]
+    assert [index.documents(document.id) for document in every] == [[document] for document in every]

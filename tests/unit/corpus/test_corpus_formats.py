@@ -14,6 +14,7 @@ from sire_core.corpus.pdf_limits import may_expand
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
 from sire_core.errors import CorpusError
+from support.pdf import pdf
 
 pytest.importorskip("docutils")
 pytest.importorskip("pypdfium2")
@@ -165,29 +166,6 @@ def test_hostile_rst_ends(tmp_path, piece):
     except CorpusError as error:
         assert "cannot be converted" in str(error) or "no text" in str(error)  # noqa: PT017
     assert time.process_time() - start < 20
-
-
-def pdf(*pages, fonts=("Helvetica", "Helvetica-Bold"), repeat=1, title=""):
-    """Pages of lines `(font, size, x, y, words)`."""
-    named = b" ".join(b"/F%d << /Type/Font/Subtype/Type1/BaseFont/%s >>" % (n, f.encode()) for n, f in enumerate(fonts))
-    streams = [
-        b"".join(
-            b"BT /F%d %d Tf %d %d Td (%s) Tj ET\n" % (f, size, x, y, words.encode()) for f, size, x, y, words in page
-        )
-        for page in pages
-    ]
-    kids = b" ".join(b"%d 0 R" % (3 + len(pages) + n % len(pages)) for n in range(repeat * len(pages)))
-    parts = [b"<< /Type/Catalog/Pages 2 0 R >>", b"<< /Type/Pages/Count %d/Kids[%s] >>" % (repeat * len(pages), kids)]
-    parts += [
-        b"<< /Filter/FlateDecode/Length %d >>stream\n%s\nendstream" % (len(z), z) for z in map(zlib.compress, streams)
-    ]
-    parts += [
-        b"<< /Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<<%s>>>> >>" % (3 + n, named)
-        for n in range(len(pages))
-    ]
-    made = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, start=1))
-    info = b"/Info << /Title (%s) >>" % title.encode() if title else b""
-    return made + b"trailer << /Root 1 0 R %s>>\n%%%%EOF\n" % info
 
 
 PROSE = [

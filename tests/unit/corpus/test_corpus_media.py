@@ -3,8 +3,6 @@
 import base64
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
@@ -79,15 +77,6 @@ def test_what_is_a_table_or_an_image(text, expected):
     assert kinds(text) == expected
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.sampled_from(["a | b", "--|--", "plain", "", "```", "![x](y.png)", "|", "---"]), max_size=12))
-def test_no_line_of_prose_or_table_is_lost(lines):
-    text = "\n".join(lines)
-    said = "\n".join(block.text for block in markdown_blocks(text))
-    for word in ("a | b", "plain", "---"):
-        assert said.count(word) == text.count(word)
-
-
 def test_tables_and_images_are_passages_that_refer_to_the_object():
     found = split_media([Document("piers.md", TEXT, "Piers", {"lang": "en"}), Document("plain", "No table.")])
     first, second = found.documents
@@ -103,12 +92,6 @@ def test_tables_and_images_are_passages_that_refer_to_the_object():
     assert image["described_by"] == "alt text"
     assert first.metadata["lang"] == "en"
     assert (found.tables, found.images, found.described) == (1, 1, 0)
-
-
-def test_images_without_words_are_known_by_their_file_name():
-    (document,) = split_media([Document("d", "![](img/harbor-map_2.png)")]).documents
-    assert document.chunks == ("Image: harbor map 2",)
-    assert document.metadata["media"][0]["described_by"] == "file name"
 
 
 def test_long_tables_are_cut_between_rows_with_their_header():

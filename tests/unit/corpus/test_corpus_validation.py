@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import enum
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sire_core.algorithms.text import clean_text
 from sire_core.corpus.validation import check_documents
 from sire_core.errors import CorpusError
 from sire_core.types import Document
-
-
-class Label(str, enum.Enum):
-    RED = "red"
-
-
-def test_values_become_plain():
-    (document,) = check_documents(
-        [Document(Label.RED, "a\0\ud800", metadata={"t": (1, 2), "l": Label.RED}, chunks=["p"])]
-    )
-    assert type(document.id) is str
-    assert document == Document("red", "a\ufffd", metadata={"t": [1, 2], "l": "red"}, chunks=("p",))
-    assert type(document.metadata["l"]) is str
-
-
-def test_metadata_is_copied():
-    metadata = {"tags": ["a"]}
-    (document,) = check_documents([Document("a", metadata=metadata)])
-    metadata["tags"].append("b")
-    assert document.metadata == {"tags": ["a"]}
 
 
 def test_contradictions_list_the_ids():
@@ -79,13 +54,3 @@ def test_wrong_documents_are_named(document, reason):
 def test_something_that_is_no_list_of_documents(given_value):
     with pytest.raises(CorpusError, match="list of Document objects"):
         check_documents(given_value)
-
-
-@given(st.text(st.characters(exclude_categories=()) | st.sampled_from("\0\ud83d\ude00")))
-def test_clean_text_is_encodable_and_changes_nothing_else(text):
-    cleaned = clean_text(text)
-    cleaned.encode("utf-8")
-    assert "\0" not in cleaned
-    assert clean_text(cleaned) == cleaned
-    if not any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
-        assert cleaned == text

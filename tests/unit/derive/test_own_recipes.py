@@ -1,14 +1,18 @@
-"""A user's own recipes are built, kept up, searched, and never dropped by anybody else's change."""
+"""Recipes and runners of users."""
 
+import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sire_core import Document, Index
+from sire_core.data import demo_documents
 from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
@@ -148,3 +152,28 @@ def test_the_guide_does_what_it_says(capsys, monkeypatch):
 def test_the_guide_imports_what_authors_import():
     modules = set(re.findall(r"^from (sire_core[\w.]*) import", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
     assert modules == {"sire_core", "sire_core.data", "sire_core.extend", "sire_core.testing.contracts"}
+
+
+class Backwards:
+    """Goes over all parts and gives the last one first."""
+
+    part_size: int | None = 8
+
+    async def map(
+        self, function: Callable[[Any, Any], Any], shared: Any, parts: Sequence[Any]
+    ) -> AsyncGenerator[tuple[int, Any], None]:
+        taken = []
+        for part in parts:
+            assert len(taken) < len(parts), "parts have no end"
+            taken.append(part)
+        with pytest.raises(IndexError):
+            parts[len(parts)]
+        for number in reversed(range(len(taken))):
+            yield number, await asyncio.to_thread(function, shared, taken[number])
+
+
+def test_a_runner_that_iterates_over_its_parts_builds_the_same(tmp_path: Path) -> None:
+    for name, runner in (("here", None), ("there", Backwards())):
+        with Index(tmp_path / name, recipe="sirerag", embedder=HashEmbedder(), runner=runner) as index:
+            index.build(demo_documents())
+    assert read_contents(tmp_path / "there") == read_contents(tmp_path / "here")

@@ -1,15 +1,25 @@
-"""Reading data sets."""
+"""Data sets and their gold passages."""
+
+from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sire_core import Document, Index, Passage
+from sire_core.corpus.benchmarks import Question, question_from_record
 from sire_core.errors import ConfigurationError, CorpusError
-from sire_core.evaluate.datasets import DataSet, Question, load_dataset
-from sire_core.types import Document, Passage
+from sire_core.evaluate.datasets import DataSet, load_dataset
+from sire_core.evaluate.report import format_table
+from sire_core.evaluate.retrieval import all_at_k, evidence_match, ndcg_at_k, recall_at_k, reciprocal_rank
+from sire_core.evaluate.runner import EvalConfig, evaluate
+from sire_core.recipes import iier
+from sire_core.recipes.iier.training import known_questions
+from sire_core.testing.doubles import HashEmbedder
 
 PASSAGES = [{"id": f"d{i}", "title": f"T{i}", "text": f"Passage {i}."} for i in range(4)]
 QUESTION = {"id": "q1", "question": "Who?", "answers": ["Ann"], "supporting": ["d1", "d2"], "type": "bridge", "hops": 2}
@@ -151,3 +161,215 @@ def test_titles_go_away_or_into_the_text(folder):
     assert not any(passage.title for passage in written.documents[4].passages)
     assert written.documents[4].metadata == {"lang": "en"}
     assert written.documents[5].text == "Bare."
+
+
+HARBOR = "# Harbor\n\nThe **harbor** opens at `six`, see [the list](http://x.example/list).\n"
+LIGHT = (
+    "# Lighthouse\n\nThe lighthouse keeper\nlives in the tower.\n\n## Lamp\n\n"
+    + "Its lamp needs oil every evening. " * 120
+)
+QUESTIONS = [
+    {
+        "id": "both",
+        "question": "When does the harbor open, and where does the lighthouse keeper live?",
+        "needs": [
+            [
+                {"doc": "nowhere.md", "quote": "six o'clock"},
+                {"doc": "port/harbor.md", "quote": "harbor opens at six, see the list."},
+            ],
+            [{"doc": "light.md", "quote": "keeper lives in"}],
+        ],
+    },
+    {"id": "lost", "question": "What color is the tower?", "needs": [[{"doc": "light.md", "quote": "a white tower"}]]},
+]
+
+
+def question(**record):
+    return question_from_record({"id": "q", "question": "?", **record})
+
+
+@pytest.fixture
+def coast(tmp_path):
+    place = tmp_path / "coast"
+    (place / "docs" / "port").mkdir(parents=True)
+    (place / "docs" / "port" / "harbor.md").write_text(HARBOR, encoding="utf-8")
+    (place / "docs" / "light.md").write_text(LIGHT, encoding="utf-8")
+    (place / "docs" / "settings.xyz").write_text("a: 1\n", encoding="utf-8")
+    (place / "questions.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
+    return place
+
+
+async def measured(dataset, **settings):
+    with Index(recipe="flat", chunker="sentences" if dataset.whole else None) as index:
+        await index.abuild(dataset.documents)
+        return await evaluate(index, dataset, EvalConfig(**settings))
+
+
+def test_metrics_count_needs_and_any_passage_meets_one():
+    gold = (frozenset({"p1", "p2"}), frozenset({"p3"}), frozenset())
+    ranking = ["x", "p2", "p1", "p3"]
+    assert [recall_at_k(ranking, gold, k) for k in (1, 2, 3, 4)] == [0, 1 / 3, 1 / 3, 2 / 3]
+    assert all_at_k(ranking, gold, 4) == 0
+    assert all_at_k(ranking, gold[:2], 4) == 1
+    assert reciprocal_rank(ranking, gold) == 1 / 2
+    both = (frozenset({"p1"}), frozenset({"p1"}))
+    assert recall_at_k(["p1"], both, 1) == ndcg_at_k(["p1"], both, 1) == 1
+
+
+async def test_quotes_are_found_in_files_read_as_an_index_reads_them(coast):
+    dataset = load_dataset(coast)
+    assert dataset.whole
+    assert [failure.where.rpartition("/")[2] for failure in dataset.unread] == ["settings.xyz"]
+    row = await measured(dataset)
+    assert row.unmet == 1
+    assert row.by_documents() == {"one": 0, "several": 100}
+    assert row.results[0].recall_at_budget == 1
+    found = row.as_json()
+    assert found["by_documents"] == {"one": 0.0, "several": 100.0}
+    assert found["unmet"] == 1
+    assert (
+        "1 of 3 needs are met by no passage of the index and count as missed: lost (need 1, light.md)."
+        in format_table([row])
+    )
+    tiny = await measured(dataset, budget=12)
+    assert tiny.results[0].recall_at_budget < 1
+
+
+@pytest.mark.parametrize("chunks", ["langchain", "llama-index"])
+async def test_passages_of_a_frameworks_splitters_hold_the_quotes_too(coast, chunks):
+    pytest.importorskip("langchain_text_splitters" if chunks == "langchain" else "llama_index.core")
+    dataset = load_dataset(coast, chunks)
+    assert not dataset.whole
+    assert dataset.passages >= 4
+    assert all(passage.id for document in dataset.documents for passage in document.passages)
+    row = await measured(dataset)
+    assert row.by_documents()["several"] == 100
+
+
+async def test_gold_may_be_ids_of_passages():
+    passages = (Passage("Bees make honey.", id="p1"), Passage("Bees sting.", id="p2"))
+    documents = (Document("bees", chunks=passages), Document("cats", "Cats purr."))
+    dataset = DataSet("d", documents, (question(question="Who makes honey?", supporting=["p1"]),))
+    row = await measured(dataset, ks=(1, 2))
+    assert row.recall_passages(1) == 100
+    wrong = DataSet("d", documents, (question(question="Who makes honey?", supporting=["p2"]),))
+    assert (await measured(wrong, ks=(1, 2))).recall_passages(1) == 0
+
+
+async def test_every_passage_takes_a_place_and_one_whole_passage_of_a_document_is_enough_for_a_budget():
+    bees = tuple(f"Bees make honey in hive number {n}." for n in range(6))
+    documents = (Document("bees", chunks=bees), Document("cats", "Cats purr."))
+    dataset = DataSet("d", documents, (question(question="Bees honey hive?", supporting=["bees", "cats"]),))
+    row = await measured(dataset, ks=(5, 10), budget=30)
+    assert row.recall_passages(5) == 50
+    assert row.recall(5) == 100
+    assert row.recall_at_budget() == 50
+
+
+async def test_questions_to_another_index_are_refused(coast):
+    dataset = load_dataset(coast)
+    with Index(recipe="flat") as index:
+        await index.abuild([Document("other", "Something else.")])
+        with pytest.raises(ConfigurationError, match="No passage of the index meets a need"):
+            await evaluate(index, dataset)
+
+
+def test_whole_documents_in_a_corpus_file_are_cut(tmp_path):
+    lines = [{"id": name, "text": f"# {name}\n\n" + "Water flows down. " * 400} for name in ("a", "b")]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "questions.jsonl").write_text(
+        json.dumps({"id": "q", "question": "Where?", "supporting": ["a"]}), encoding="utf-8"
+    )
+    assert load_dataset(tmp_path).whole
+    assert not load_dataset(tmp_path, "none").whole
+    with pytest.raises(ConfigurationError, match="--chunks is one of files, langchain"):
+        load_dataset(tmp_path, "words")
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [{}, [[]], ["x"], [["x"]], [[{"doc": "a"}]], [[{"doc": "a", "quote": "  "}]], [[{"quote": "x"}]]],
+)
+def test_needs_of_another_shape_are_refused(needs):
+    with pytest.raises(CorpusError, match="'needs' must be"):
+        question(needs=needs)
+
+
+async def test_a_copy_of_a_gold_document_counts_as_it():
+    texts = {"a": "The tide is high.", "b": "The tide is  high.", "c": "Ebb."}
+    documents = tuple(Document(name, text) for name, text in texts.items())
+    question = question_from_record({"id": "q", "question": "How is the tide?", "supporting": ["b"]}, "here")
+    [result] = (await measured(DataSet("copies", documents, (question,)), ks=(1,), budget=None)).results
+    assert result.wanted == (frozenset({"a", "b"}),)
+    assert result.recall_passages(1) == 1.0
+    assert result.sources[0] in {"a", "b"}
+
+
+DOCUMENTS = (
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide"),
+    Document("vale", "Mira Vale was a painter in Port Amber.", "Mira Vale"),
+    Document("copy", "Mira Vale was a painter in Port Amber.", "Mira Vale"),
+    Document("bridge", "The bridge spans the river Elm.", "Elm Bridge"),
+)
+
+
+def ask(*gold):
+    return Question(id="-".join(gold), question="Who directed The Long Tide?", answers=(), supporting=gold)
+
+
+async def rate(*questions, **settings):
+    recipe = iier(use_sim=False, similar_seeds=0, **settings)
+    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
+        await index.abuild(DOCUMENTS)
+        return await evidence_match(index, DataSet("d", DOCUMENTS, questions))
+
+
+async def test_the_share_of_gold_passages_on_chains_is_averaged_over_questions():
+    assert await rate(ask("film", "vale")) == 100.0
+    assert await rate(ask("film", "copy")) == 100.0  # copies are one passage
+    assert await rate(ask("film", "bridge")) == 50.0
+    assert await rate(ask("film", "bridge"), ask("bridge"), ask()) == pytest.approx(25.0)
+    assert await rate(ask("film", "vale"), max_length=1) == 50.0
+
+
+async def test_there_is_none_without_gold_or_without_chains():
+    assert await rate(ask()) is None
+    with Index(recipe="flat", embedder=HashEmbedder()) as index:
+        await index.abuild(DOCUMENTS)
+        assert await evidence_match(index, DataSet("d", DOCUMENTS, (ask("film"),))) is None
+
+
+async def test_a_passage_that_the_data_set_names_is_the_evidence_not_its_page():
+    page = Document(
+        "vale",
+        title="Mira Vale",
+        chunks=(Passage("She kept bees on the roof.", title="Roof"), Passage("Mira Vale painted.", title="Mira Vale")),
+    )
+    documents = (DOCUMENTS[0], page)
+    known = [replace(ask("vale"), metadata={"evidence": {"vale": [passage.text]}}) for passage in page.passages]
+    with Index(recipe=iier(use_sim=False, use_struc=False, similar_seeds=0), embedder=HashEmbedder()) as index:
+        await index.abuild(documents)
+        rates = [
+            await evidence_match(index, DataSet("d", documents, (question,))) for question in (*known, ask("vale"))
+        ]
+        snapshot = await index.asnapshot()
+        trained = await known_questions(snapshot.view, known, snapshot.recipe.ranker)
+    assert rates == [0.0, 100.0, 100.0]
+    texts = [snapshot.view.pool.unit(question.evidence[0])[0].text for question in trained]
+    assert texts == [passage.text for passage in page.passages]
+
+
+MANUAL = Path(__file__).parents[2] / "data" / "manual"
+
+
+def test_the_manual_is_a_data_set_whose_evidence_stands_in_its_pages():
+    data = load_dataset(MANUAL)
+    assert len(data.documents) >= 30
+    assert len(data.questions) == 30
+    assert sum(len(set(question.supporting)) == 2 for question in data.questions) == 20
+    for question in data.questions:
+        metadata = question.metadata
+        for page, section, quote in zip(question.supporting, metadata["sections"], metadata["evidence"], strict=True):
+            text = (MANUAL / "corpus" / page).read_text(encoding="utf-8")
+            assert re.search(rf"^#+ {re.escape(section)}$", text, re.MULTILINE), (page, section)
+            assert quote in " ".join(text.split()), (page, quote)

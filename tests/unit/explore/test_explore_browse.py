@@ -1,15 +1,25 @@
-"""What the page of an index shows, without a page: lists, neighbourhoods, why not, recipes measured; and who may ask."""
+"""The explorer's pages, paths and exports."""
 
 import asyncio
+import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
+from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from sire_core import Document, Index
+from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.explore import browse, neighbours
-from sire_core.explore.page import compared, comparison_html
-from sire_core.explore.picture import MOST_NODES
+from sire_core.explore.highlight import escaped, marked
+from sire_core.explore.markdown import markdown_html
+from sire_core.explore.page import compared, comparison_html, document
+from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
@@ -259,3 +269,289 @@ async def test_other_pages_may_link_here_and_nothing_more():
 def test_relative_links_lead_to_documents_of_the_index(target, found):
     known = {"docs/Hooks.md", "a b.html", "guide/README.md"}
     assert browse.linked_document(target, "docs/Server.md", known) == found
+
+
+def test_markdown_is_rendered_and_words_are_highlighted():
+    html = markdown_html(
+        "# The lamp\n\n* Lit by **Ole Brandt**\n\n| who | `when` |\n|---|---|\n| Ole | dusk |", "Who lit it?"
+    )
+    assert '<p class="heading h1">The lamp</p>' in html
+    assert "<strong>Ole Brandt</strong>" in html
+    assert "<mark>Lit</mark>" in html
+    assert "<td>dusk</td>" in html
+    assert "<code>when</code>" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "# <svg onload=alert(1)>",
+        "git clone <repository> <target>",
+        "`<b onclick=alert(1)>`",
+        "```<i>\n<b onclick=alert(1)>\n```",
+        "<object data=x></object>",
+    ],
+)
+def test_other_tags_stay_text(text):
+    html = markdown_html(text)
+    assert not any(tag in html for tag in ("<script", "<img", "<svg", "<b ", "<i>", "<a "))
+    assert "&lt;" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<h1 align=center>Fastify</h1>", "<p>Fastify</p>"),
+        ('<div align="center">\n<a href="javascript:alert(1)">the\n*docs*</a></div>', "the<br>\n<em>docs</em></p>"),
+        ("<img src=x onerror=alert(1) alt='A <b>'>", "<p>A &lt;b&gt;</p>"),
+        ("one<br/>two <!-- three -->", "<p>one<br>two </p>"),
+        ("| <b onclick=alert(1)>x</b> |\n|---|", "<th>x</th>"),
+    ],
+)
+def test_of_tags_for_looks_the_text_is_shown(text, shown):
+    assert shown in markdown_html(text)
+
+
+def test_relative_links_lead_where_they_are_known():
+    known = {"Hooks.md#on": "/document?id=docs%2FHooks.md"}
+    html = markdown_html(
+        "[**Hooks**](Hooks.md#on), [gone](./Gone.md) and [x](http://x.org)", target=lambda a: known.get(a, "")
+    )
+    assert '<a href="/document?id=docs%2FHooks.md"><strong>Hooks</strong></a>, gone and <a href="http://x.org"' in html
+    assert html.count("<a ") == html.count("</a>") == 2
+
+
+@pytest.mark.parametrize("target", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/unit?id=1"])
+def test_only_web_addresses_are_links(target):
+    assert "<p>here</p>" in markdown_html(f"[here]({target})")
+
+
+def test_links_leave_and_images_are_not_loaded():
+    html = markdown_html('[b](http://x.org/"onclick=1) ![a picture](http://x.org/y.png)')
+    assert 'href="http://x.org/%22onclick=1" rel="noopener noreferrer nofollow"' in html
+    assert "<img" not in html
+    assert "a picture" in html
+
+
+def test_letters_that_no_file_may_hold_are_replaced():
+    html = markdown_html("[\ud800](http://x.org/\ud800) \x00 `\x1b`")
+    assert '"http://x.org/%EF%BF%BD"' in html
+    assert (html.count("\ufffd"), "\x00" in html, "\x1b" in html) == (3, False, False)
+    html.encode()
+
+
+def test_very_long_texts_are_shown_as_written():
+    assert "**a**" in markdown_html("**a** " * 50_000)
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = (
+    'The <script>alert(1)</script> Vault of Karn "><img src=x onerror=alert(2)> ]]> was built by Ole Brandt. '
+    "</title></style></svg><svg onload=alert(3)> \x1b[31m \x00 javascript:alert(4) &lt;b&gt;"
+)
+
+
+@pytest.fixture(scope="module")
+def demo():
+    index = Index(recipe="sire")
+    index.build(demo_documents())
+    return index
+
+
+class Tags(HTMLParser):
+    """Elements with their attributes, and the text between them."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def ends(picture):
+    """Links as pairs of labels."""
+    labels = {node.id: node.label for node in picture.nodes}
+    return {(labels[link.source], labels[link.target]) for link in picture.links}
+
+
+def test_path_leads_over_the_name_to_a_passage_that_shares_no_word(demo):
+    asked = demo.show(QUESTION, k=2)
+    assert [hit.title for hit in asked.hits] == ["SS Northern Wren", "Aldous Brack"]
+    found = {(node.kind, node.label, node.rank) for node in asked.picture.nodes}
+    assert ("chunk", "Aldous Brack", 2) in found
+    assert ("entity", "Aldous Brack", 0) in found
+    # The captain is a name and a passage with one label: the links say that both stand on the way.
+    assert ends(asked.picture) == {
+        ("Question", "SS Northern Wren"),
+        ("SS Northern Wren", "SS Northern Wren"),
+        ("SS Northern Wren", "Aldous Brack"),
+        ("Aldous Brack", "Aldous Brack"),
+    }
+    [shared, leading] = [link.label for link in asked.picture.links if "commanded" in link.label]
+    assert shared == "shares commanded, steamship, Northern, Wren, last, voyage"
+    assert leading == "On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack."
+    assert "1893, she was" in document(asked.picture)
+    assert "names Aldous Brack" in asked.hits[1].reasons[1].note
+    assert [[node.kind for node in column] for column in columns(asked.picture)] == [
+        ["question"], ["entity"], ["chunk"], ["entity"], ["chunk"],
+    ]  # fmt: skip
+
+
+def test_what_a_hit_shares_with_the_question_leads_to_it():
+    index = Index(recipe="sire")
+    index.build(
+        [
+            Document("a", "The key is in the vault. A copy is on paper.", "Keys"),
+            Document("b", "A vault has a door.", "Door"),
+            Document("c", "Nothing of it.", "Else"),
+        ]
+    )
+    picture = index.show("Which vault has the paper copies?", k=3).picture
+    titles = {node.id: node.label for node in picture.nodes}
+    shared = {titles[link.target]: link.label for link in picture.links if link.label.startswith("shares")}
+    assert shared == {"Keys": "shares vault, paper, copies", "Door": "shares vault"}
+
+
+def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
+    body = (
+        "## Setup\n\nRun `npm ci` in **every** [folder](https://x.org/a) with a package-lock.json.\n\n| a | b |\n|---|---|\n"
+        "| one | two |"
+    )
+    index = Index(recipe="flat")
+    index.build([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")])
+    picture = index.show("npm folder", k=1).picture
+    assert picture.nodes[1].text.startswith("Setup: Run npm ci in every folder with a package-lock.json. ")
+    assert not set(picture.nodes[1].text) & set("#*`|[(")
+    root = ET.fromstring(document(picture).encode())
+    [label] = [group for group in root.iter(f"{SVG}g") if group.get("class") == "chunk hit"]
+    lines = [text.text for text in label.iter(f"{SVG}text")]
+    assert lines[:2] == ["[1] bin/a-very-long-name-", "of-a-file/that_has_no_\u2026"]
+    words = set(picture.nodes[1].text.split())
+    assert all(set(line.rstrip("\u2026").split()) <= words for line in lines[2:])
+
+
+@pytest.mark.parametrize("recipe", ["sirerag", "msrag", "iier", "pagerank", "indexrag", "smart"])
+def test_every_hit_of_every_recipe_is_reached_from_the_question(recipe):
+    index = Index(recipe=recipe)
+    index.build(demo_documents())
+    for returns in ("passages", "units"):
+        asked = index.show(QUESTION, k=6, returns=returns)
+        reached, grown = {asked.picture.nodes[0].id}, True
+        while grown:
+            more = {link.target for link in asked.picture.links if link.source in reached} - reached
+            reached |= more
+            grown = bool(more)
+        assert {hit.id for hit in asked.hits} <= reached
+    if recipe == "msrag":  # the one whose pictures grow fastest
+        asked = index.show(QUESTION, k=41)
+        assert len(asked.picture.nodes) == MOST_NODES
+        assert asked.picture.left_out > 0
+        assert f"{asked.picture.left_out} node" in asked.html()
+
+
+def test_what_a_filter_hides_is_not_drawn_or_named():
+    documents = [
+        Document("ship", "The Gull was commanded by Ann Hask.", "The Gull", {"t": "a"}),
+        Document("person", "Ann Hask was born in Orr.", "Ann Hask", {"t": "a"}),
+        Document("secret", "Ann Hask is called Wiremaker. The Gull sank.", "Wiremaker", {"t": "b"}),
+    ]
+    index = Index(recipe="sire", allow="t=a")
+    index.build(documents)
+    asked = index.show("Where was the commander of The Gull born?", k=5)
+    assert {hit.doc_ids for hit in asked.hits} == {("ship",), ("person",)}
+    assert "Wiremaker" not in asked.html()
+    assert "sank" not in asked.html()
+
+
+def test_hostile_passage_stays_text(tmp_path):
+    index = Index(recipe="sire")
+    index.build(
+        [Document("x<y", HOSTILE, "Vault <b>of</b> Karn"), Document("z", "Ole Brandt was a mason.", "Ole Brandt")]
+    )
+    asked = index.show('Who built the "Vault of Karn" <script>alert(5)</script>?', k=2)
+    for html in (asked.html(), asked._repr_html_()):
+        seen = Tags(html)
+        assert not {tag for tag, _ in seen.tags} & {"script", "img", "iframe", "object", "link", "b onload"}
+        assert not [name for _, attrs in seen.tags for name in attrs if name.startswith("on") or name == "src"]
+        assert all(attrs["href"].startswith("#") for tag, attrs in seen.tags if tag == "a")
+        assert "<script>alert(1)</script>" in seen.text
+        assert "http" not in html.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "default-src 'none'" in asked.html()
+    asked.save(tmp_path / "picture.svg")
+    root = ET.parse(tmp_path / "picture.svg").getroot()
+    assert {element.tag.split("}")[1] for element in root.iter()} <= set(
+        "svg style title defs marker path g rect text".split()
+    )
+
+
+def test_notebooks_can_show_two_questions_on_one_page(demo):
+    both = demo.show(QUESTION, k=2)._repr_html_() + demo.show("Where was Hedda Sorrel born?", k=2)._repr_html_()
+    ids = [attrs["id"] for _, attrs in Tags(both).tags if "id" in attrs]
+    assert len(ids) == len(set(ids)) == 6
+    targets = {attrs["href"].removeprefix("#") for tag, attrs in Tags(both).tags if tag == "a"}
+    assert targets <= set(ids)
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_escaped_text_is_xml_and_utf8(text):
+    root = ET.fromstring(f'<a b="{escaped(text)}">{escaped(text)}</a>'.encode())
+    assert len(root.text or "") == len(text)
+
+
+def test_marks_find_words_by_their_stem_and_whole_names():
+    assert marked("Captain Ann Hask commanded. Ann's.", "Who commands, captain?", ["Ann Hask"]) == [
+        ("Captain", "word"), (" ", ""), ("Ann Hask", "name"), (" ", ""), ("commanded", "word"), (". Ann's.", ""),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=25))
+def test_any_links_can_be_laid_out_and_drawn(pairs):
+    nodes = tuple(Node(str(n), "chunk", f"node {n} " + "W" * 40, "\u6f22" * n * 9) for n in range(10))
+    picture = Picture("t", nodes, tuple(Link(str(a), str(b), "l", "r") for a, b in pairs if a != b))
+    found = columns(picture)
+    assert sorted(node.id for column in found for node in column) == sorted(node.id for node in nodes)
+    assert nodes[0] in found[0]
+    root = ET.fromstring(document(picture).encode())
+    boxes = [[float(box.get(name)) for name in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
+    assert len(boxes) == len(nodes)
+    for line in (path for path in root.iter(f"{SVG}path") if path.get("class") != "head"):
+        for x, y in along(line.get("d")):
+            assert not [b for b in boxes if b[0] + 1 < x < b[0] + b[2] - 1 and b[1] + 1 < y < b[1] + b[3] - 1]
+
+
+def along(path):
+    """Points on a path of the commands M, H and C."""
+    at = None
+    for command, numbers in re.findall(r"([MHC])([^MHC]*)", path):
+        values = [float(number) for number in numbers.split()]
+        if command == "M":
+            at = tuple(values)
+        elif command == "H":
+            yield from ((at[0] + (values[0] - at[0]) * i / 9, at[1]) for i in range(10))
+            at = (values[0], at[1])
+        else:
+            points = np.asarray([at, values[0:2], values[2:4], values[4:6]])
+            for t in np.linspace(0, 1, 20):
+                yield tuple(np.asarray([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3]) @ points)
+            at = tuple(values[4:6])
+
+
+def test_query_writes_the_page_of_a_question(tmp_path):
+    Index(tmp_path / "index", recipe="sire").build(demo_documents())
+    ask = ["query", str(tmp_path / "index"), "Who commanded the Northern Wren?", "-k", "3", "--html"]
+    done = CliRunner().invoke(app, [*ask, str(tmp_path / "q.html")])
+    assert done.exit_code == 0
+    assert "[3]" in done.stdout
+    page = (tmp_path / "q.html").read_text(encoding="utf-8")
+    assert page.count('<li id="sire-') == 3
+    assert "<svg" in page
+    assert "<script" not in page
+    refused = CliRunner().invoke(app, [*ask, str(tmp_path / "missing" / "q.html")])
+    assert refused.exit_code == 1
+    assert "name a file in an existing folder" in refused.stderr

@@ -1,24 +1,23 @@
+"""Extraction by models, alone and merged with rules."""
+
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-from pathlib import Path
 
 import pytest
 
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
-from sire_core.extraction.answers import ExtractionAnswer
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError
+from sire_core.extraction.merged import MergedExtractor, merge_records
 from sire_core.extraction.model import ModelExtractor
 from sire_core.extraction.record import from_json, to_json, validate
-from sire_core.models.answers import schema_hint, strict_json_schema
-from sire_core.models.caching import CachedModel
+from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
-from sire_core.models.usage import UsageLimits, estimate_tokens
-from sire_core.models.usage_meter import UsageMeter, with_meter
-from sire_core.protocols import ChunkInContext, Extractor
+from sire_core.models.usage import estimate_tokens
+from sire_core.protocols import ChunkInContext, Completion, Extractor
 from sire_core.testing.doubles import ScriptedCall, ScriptedModel, default_script
-from sire_core.types import Chunk, Entity, Triple
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 
 def chunk(number: int, text: str | None = None, title: str = "") -> ChunkInContext:
@@ -78,30 +77,6 @@ async def test_the_previous_chunk_is_context_only_and_bounded() -> None:
     assert "take nothing else from it" in model.log[0].instructions
 
 
-@pytest.mark.parametrize(
-    ("outcome", "reason"),
-    [
-        (RefusalError("no"), "RefusalError"),
-        (ModelError("server is down"), "server is down"),
-        ("never any json", "schema"),
-        ('{"unexpected": 1}', "schema"),
-    ],
-)
-async def test_a_failure_is_a_failed_record_and_stops_nothing_else(outcome: str | Exception, reason: str) -> None:
-    def script(call: ScriptedCall) -> str:
-        if "1905" not in call.input:
-            return default_script(call)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    found = await records(ModelExtractor(ScriptedModel(script)), [chunk(n) for n in range(12)])
-    assert [n for n, record in enumerate(found) if record.status == "failed"] == [5]
-    assert reason in found[5].reason
-    assert found[5].facts == ()
-    assert all(record.facts for n, record in enumerate(found) if n != 5)
-
-
 async def test_nothing_to_extract_is_not_a_failure() -> None:
     found = await records(ModelExtractor(ScriptedModel(['{"entities": [], "facts": []}'])), [chunk(1, "Hm.")])
     assert (found[0].status, found[0].reason) == ("empty", "")
@@ -116,19 +91,6 @@ async def test_a_chunk_too_long_for_one_answer_fails_without_a_call() -> None:
     assert found[0].status == "failed"
     assert "smaller chunks" in found[0].reason
     assert model.log == []
-
-
-async def test_a_limit_yields_everything_answered_first_and_says_how_far_it_got() -> None:
-    meter = UsageMeter(UsageLimits(max_calls=7))
-    model = ScriptedModel(latency=0.001)
-    got = []
-    with pytest.raises(LimitExceededError, match=r"stopped after 7 of 30 chunks: the limit of 7 calls"):  # noqa: PT012 - the loop raises
-        async for batch in ModelExtractor(with_meter(model, meter, "extract"), concurrency=4).extract(
-            [chunk(n) for n in range(30)]
-        ):
-            got += batch
-    assert len(got) == len(model.log) == 7
-    assert all(record.status == "ok" for record in got)
 
 
 async def test_concurrency_is_bounded_and_tasks_do_not_grow_with_the_chunks() -> None:
@@ -189,55 +151,121 @@ def test_prompts_stay_short() -> None:
     assert estimate_tokens(rendered.system) < 260
 
 
-async def test_native_steps_resume_from_stored_answers() -> None:
-    class Store(dict):
-        def answer(self, key: str) -> str | None:
-            return self.get(key, ("", ()))[0] or None
-
-        def tokens(self, _key: str) -> tuple[int, int]:
-            return 0, 0
-
-        def put_answer(self, key: str, answer: str, *, sources=(), **_: object) -> None:
-            self[key] = (answer, sources)
-
-    store = Store()
-
-    def down_at_facts(call: ScriptedCall) -> str:
-        if "entities" in call.fields:
-            raise ModelError("down")
-        return default_script(call)
-
-    broken, whole = ScriptedModel(down_at_facts), ScriptedModel()
-    assert (await records(ModelExtractor(CachedModel(broken, store), native="rewrite"), [chunk(1)]))[
-        0
-    ].status == "failed"
-    assert (await records(ModelExtractor(CachedModel(whole, store), native="rewrite"), [chunk(1)]))[0].status == "ok"
-    assert (len(broken.log), len(whole.log)) == (3, 1)
-    assert {sources for _, sources in store.values()} == {("c1",)}
+TEXT = (
+    "Petra Quillon was a Norwegian painter. She was born in Varn Harbour in 1931. Her teacher was Odd Lunde. "
+    "In 1960 she painted The Salt Lantern for the Holt Museum."
+)
 
 
-@pytest.mark.data
-def test_prompts_of_musique_passages_have_at_most_700_tokens(monkeypatch) -> None:
-    """Counted by a real byte-pair encoding, with the JSON schema that a server may put in front."""
-    tiktoken = pytest.importorskip("tiktoken")
-    llama_index = pytest.importorskip("llama_index.core")
-    cache = Path(llama_index.__file__).parent / "_static" / "tiktoken_cache"
-    data = Path(os.environ.get("SIRE_DATA", "../shared/data")) / "musique" / "corpus.jsonl"
-    if not cache.is_dir() or not data.is_file():
-        pytest.skip("no encoding or no benchmark data here")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
-    encoding = tiktoken.get_encoding("cl100k_base")
-    extractor = ModelExtractor(ScriptedModel())
-    schema = json.dumps(strict_json_schema(ExtractionAnswer), separators=(",", ":"))
-    with data.open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    prompts = [
-        render(extractor.prompt(ChunkInContext(Chunk(r["id"], r["id"], 0, r["title"], r["text"])))) for r in rows
+class OneFact(CheckedModel):
+    """Says one thing of every passage, as small models do."""
+
+    fingerprint = "one-fact"
+
+    def __init__(self):
+        self.calls = 0
+        self.requests = []
+
+    async def send(self, request):
+        self.calls += 1
+        self.requests.append(request)
+        entities = [{"id": "n1", "name": "Quillon", "type": "Painter", "aliases": ["Petra Quillon"]}]
+        fact = {"text": "Petra Quillon was taught by Odd Lunde.", "entities": ["n1"], "triples": []}
+        return Completion(json.dumps({"entities": entities, "facts": [fact], "keywords": [], "topic": "a painter"}))
+
+
+def test_a_fact_that_both_state_is_one_and_what_the_model_left_out_is_added():
+    model = ExtractionRecord(
+        "h",
+        "m",
+        "p",
+        entities=(Entity("n1", "Petra Quillon", "Painter"), Entity("n2", "Odd Lunde")),
+        facts=(Fact("f1", "Odd Lunde taught Petra Quillon.", ("n1",), triples=(Triple("n2", "taught", "n1"),)),),
+        keywords=("teacher",),
+        topic="a painter",
+    )
+    rules = ExtractionRecord(
+        "h",
+        "rules",
+        "p",
+        entities=(
+            Entity("e1", "Quillon", aliases=("Petra Quillon",)),
+            Entity("e2", "Lunde", "Person", ("Odd Lunde",)),
+            Entity("n2", "Varn Harbour"),
+        ),
+        facts=(
+            Fact("f1", "Petra Quillon taught Odd Lunde.", ("e1", "e2"), triples=(Triple("e1", "met", "e2"),)),
+            Fact("f2", "Petra Quillon was born in Varn Harbour.", ("e1", "n2"), triples=(Triple("e1", "born", "n2"),)),
+        ),
+        keywords=("Varn Harbour",),
+        topic="Quillon",
+    )
+    merged = merge_records(model, rules)
+    assert [(entity.id, entity.name, entity.type) for entity in merged.entities] == [
+        ("n1", "Petra Quillon", "Painter"),
+        ("n2", "Odd Lunde", "Person"),
+        ("n3", "Varn Harbour", ""),
     ]
-    user = sum(map(len, encoding.encode_batch([prompt.user for prompt in prompts]))) / len(rows)
-    fixed = len(encoding.encode(prompts[0].system)) + len(encoding.encode(schema)) + 10
-    assert user + fixed <= 660
-    hinted = len(encoding.encode(prompts[0].system + schema_hint(ExtractionAnswer))) + 10
-    assert user + hinted <= 450
-    estimate = sum(estimate_tokens(prompt.user) for prompt in prompts) / len(rows)
-    assert 0.9 * user < estimate < 1.2 * user
+    assert "Quillon" in merged.entities[0].aliases
+    same, added = merged.facts
+    assert (same.text, same.entities) == ("Odd Lunde taught Petra Quillon.", ("n1", "n2"))
+    assert same.triples == (Triple("n2", "taught", "n1"),)  # the same ends are related already
+    assert (added.text, added.entities, added.triples) == (
+        "Petra Quillon was born in Varn Harbour.",
+        ("n1", "n3"),
+        (Triple("n1", "born", "n3"),),
+    )
+    assert merged.keywords == ("teacher", "Varn Harbour")
+    assert (merged.topic, merged.model) == ("a painter", "m")
+
+
+def test_the_model_is_given_the_names_and_asked_once_for_each_passage(tmp_path):
+    documents = [
+        Document("petra", TEXT, "Petra Quillon"),
+        Document("holt", "The Holt Museum stands in Osby. It was founded by Ada Brink.", "Holt Museum"),
+        Document("osby", "Osby is a town of 9,000 people on the river Lene.", "Osby"),
+    ]
+
+    def built(extraction, folder):
+        model = OneFact()
+        index = Index(tmp_path / folder, recipe="pagerank", language_model=model, extraction=extraction)
+        index.build(documents)
+        assert model.calls == 3
+        assert not index.build(documents).calls  # stored
+        if extraction == "model+rules":  # the names are given, and nothing else is asked for
+            asked = {json.loads(request.prompt.data)["title"]: request for request in model.requests}["Petra Quillon"]
+            assert {"Varn Harbour", "Odd Lunde"} <= set(json.loads(asked.prompt.data)["entities"])
+            assert set(asked.schema.model_fields) == {"facts"}
+            assert asked.max_tokens < 500
+        fingerprint = index.stats()["extraction"]
+        index.close()
+        return fingerprint
+
+    alone, both = built("joint", "a"), built("model+rules", "b")
+    assert (alone, both) == ("one-fact|extract/v1", "one-fact|given/v1+rules/3")
+
+
+async def test_sentences_that_the_model_left_out_are_facts_of_the_record():
+    chunk = Chunk("petra#0", "petra", 0, "Petra Quillon", TEXT)
+    ((record,),) = [batch async for batch in MergedExtractor(OneFact()).extract([ChunkInContext(chunk)])]
+    names = {entity.id: entity.name for entity in record.entities}
+    facts = {fact.text: {names[found] for found in fact.entities} for fact in record.facts}
+    assert {"Petra Quillon", "Odd Lunde"} <= facts["Petra Quillon was taught by Odd Lunde."]
+    (painted,) = (found for text, found in facts.items() if "1960" in text)
+    assert any("Salt Lantern" in name for name in painted)
+    assert len(facts) >= 4
+    assert record.model == "one-fact"
+    assert record.keywords
+
+
+def test_a_record_that_failed_stays_failed(tmp_path):
+    class Broken(OneFact):
+        async def send(self, request):
+            return Completion("no JSON")
+
+    index = Index(
+        tmp_path / "ix", recipe="pagerank", language_model=Broken(), extraction="model+rules", max_failure_ratio=1.0
+    )
+    report = index.build([Document("petra", TEXT, "Petra Quillon")])
+    assert [failure.where for failure in report.failures] == ["petra#0"]
+    index.close()

@@ -1,14 +1,17 @@
-"""`create_ircot_chain` and `create_self_ask_chain`: input, result, streaming, options."""
+"""Chains and retrievers that reason: results, options, traces."""
 
 import json
 from functools import reduce
 from operator import add
 
 import pytest
+from langchain_core.callbacks import UsageMetadataCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK
-from langchain_scripted_chat import model
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_scripted_chat import model, says
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
 
 from langchain_sire import (
     IRCoTRetriever,
@@ -18,8 +21,14 @@ from langchain_sire import (
     create_self_ask_chain,
     create_sire_answer_tool,
 )
-from sire_core.errors import ConfigurationError, IndexMissingError, NoAnswerError, QueryError
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError, IndexMissingError, ModelError, NoAnswerError, QueryError
 from sire_core.index import Index
+from sire_core.models.sync import run_sync
+from sire_core.protocols import Prompt, Recipe
+from sire_core.reason import IRCoTConfig, PassageSource, collect, ircot
+from sire_core.recipes import flat
+from sire_core.testing.doubles import ScriptedModel
 
 MAKERS = {"ircot": (create_ircot_chain, IRCOT), "self-ask": (create_self_ask_chain, SELF_ASK)}
 
@@ -269,3 +278,199 @@ def test_it_can_be_looked_at(retriever):
     assert {part["type"] for part in chain.get_input_jsonschema()["anyOf"]} == {"string", "object"}
     assert chain.get_output_jsonschema()["type"] == "object"
     assert chain.get_graph().draw_mermaid()
+
+
+KINDS = {
+    "ircot": (IRCoTRetriever, create_ircot_chain, IRCOT),
+    "self-ask": (SelfAskRetriever, create_self_ask_chain, SELF_ASK),
+}
+
+
+@pytest.fixture(params=sorted(KINDS))
+def made_retriever(request, index_of):
+    """A maker of retrievers, with its chain and its script."""
+    form, chain, script = KINDS[request.param]
+
+    def make(*answers, **more):
+        return form(index=index_of("flat"), llm=model(*(answers or script)), **more)
+
+    make.chain = lambda **options: chain(SireRetriever(index=index_of("flat"), k=4), model(*script), **options)
+    return make
+
+
+async def test_the_evidence_is_the_chains(made_retriever):
+    found = made_retriever(k=4).invoke(QUESTION)
+    assert found == made_retriever.chain(k=4).invoke(QUESTION)["documents"]
+    assert await made_retriever(k=4).ainvoke(QUESTION) == found
+    assert {"weather-clerk", "ilse-marrable"} <= {d.metadata["sire"]["doc_ids"][0] for d in found}
+
+
+def test_without_a_number_a_strategy_reads_what_the_core_reads(made_retriever, tmp_path):
+    assert made_retriever().invoke(QUESTION) == made_retriever.chain().invoke(QUESTION)["documents"]
+    assert len(made_retriever().invoke(QUESTION)) == 10
+    assert len(made_retriever().as_retriever(filter={"kind": "person"}).invoke(QUESTION)) == 10
+    assert (
+        len(made_retriever().as_retriever(k=3).invoke(QUESTION))
+        == len(made_retriever(search_kwargs={"top_k": 3}).invoke(QUESTION))
+        == 3
+    )
+    made_retriever().save(tmp_path / "ten")
+    loaded = IRCoTRetriever.load(tmp_path / "ten", llm=model(*IRCOT))
+    assert len(loaded.invoke(QUESTION)) == 10
+    SireRetriever.load(tmp_path / "ten", k=3).save(tmp_path / "three")
+    assert len(IRCoTRetriever.load(tmp_path / "three", llm=model(*IRCOT)).invoke(QUESTION)) == 3
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_the_original_flavor_reads_all_that_it_collects(index_of, k):
+    asked = ["Ilse Marrable wrote The Weather Clerk.", "She was buried with another woman.", "So the answer is: 1931."]
+    options = {"flavor": "original", **({} if k is None else {"k": k})}
+    index = index_of("flat")
+    trace = run_sync(
+        collect(
+            ircot(
+                PassageSource(index),
+                QUESTION,
+                model=ScriptedModel(asked),
+                config=IRCoTConfig("original"),
+                k=k,
+                answer=False,
+            )
+        )
+    )
+    found = IRCoTRetriever(index=index, llm=model(*asked), options=options).invoke(QUESTION)
+    assert [document.id for document in found] == [hit.unit.source_id for hit in trace.answer.hits]
+    assert len(found) == 3 if k else 10 < len(found) <= 15
+    chain = create_ircot_chain(
+        SireRetriever(index=index, k=4),
+        model(*asked, '{"answer": "1931 [1]", "citations": [1], "sufficient": true}'),
+        **options,
+    )
+    assert [document.id for document in chain.invoke(QUESTION)["documents"]] == [document.id for document in found]
+
+
+def test_options_are_those_of_the_chain_and_checked_at_once(made_retriever, index_of):
+    with pytest.raises((ValidationError, ConfigurationError), match="has no option flavour"):
+        made_retriever(options={"flavour": "x"})
+    retriever = made_retriever(options={"max_calls": 1})
+    retriever.invoke(QUESTION)
+    assert len(retriever.llm.log) == 1
+
+
+async def test_steps_are_custom_events(made_retriever):
+    events = [
+        e async for e in made_retriever(k=4).astream_events(QUESTION, version="v2") if e["event"] == "on_custom_event"
+    ]
+    assert {event["name"] for event in events} == {"sire_step"}
+    types = [event["data"]["type"] for event in events]
+    assert types[:1] + types[-1:] == ["retrieved", "answer"]
+    assert FOLLOW_UP in [event["data"].get("text") for event in events]
+
+
+_INDEX = Index(recipe="flat")
+_INDEX.build(demo_documents())
+
+
+def _suite(form, answer):
+    properties = {
+        "retriever_constructor": property(lambda _: form),
+        "retriever_constructor_params": property(lambda _: {"index": _INDEX, "llm": model(answer)}),
+        "retriever_query_example": property(lambda _: "Who commanded the Northern Wren?"),
+    }
+    return type("Suite", (RetrieversIntegrationTests,), properties)
+
+
+TestIRCoTRetriever = _suite(IRCoTRetriever, '{"reasoning": "Emil Trask wrote of it.", "search": "Who was Emil Trask?"}')
+TestIRCoTRetrieverWithoutSense = _suite(IRCoTRetriever, "Well, {the passage")
+TestSelfAskRetriever = _suite(SelfAskRetriever, "Follow up: Who was Emil Trask?")
+
+
+async def test_a_filter_under_another_word_narrows_and_options_set_k(made_retriever):
+    for found in (
+        made_retriever().invoke(QUESTION, filters={"kind": "person"}),
+        await made_retriever().ainvoke(QUESTION, filters="kind=person"),
+    ):
+        assert {d.metadata["kind"] for d in found} == {"person"}
+    assert len(made_retriever(options={"k": 9}).invoke(QUESTION)) == 9
+    assert len(await made_retriever(options={"k": 9}).ainvoke(QUESTION)) == 9
+    assert len(made_retriever(options={"k": 9}).invoke(QUESTION, top_k=2)) == 2, "a call has the last word"
+    assert len(made_retriever(options={"k": 9}).invoke(QUESTION, k=None)) == 9
+
+
+def test_from_documents_takes_the_fields_of_the_class(documents):
+    chat = model('{"reasoning": "Nothing is missing.", "search": "DONE"}')
+    retriever = IRCoTRetriever.from_documents(documents[:6], recipe="flat", llm=chat, options={"k": 3, "max_steps": 1})
+    assert len(retriever.invoke(QUESTION)) == 3
+    with pytest.raises(TypeError, match="no argument 'options'"):
+        SireRetriever.from_documents(documents[:6], recipe="flat", options={})
+
+
+async def _called(chain, native, runs, question=QUESTION):
+    config = {"callbacks": [runs]}
+    return await chain.ainvoke(question, config) if native else chain.invoke(question, config)
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_trap_model_calls_and_searches_are_children_of_the_chains_run(retriever, native):
+    runs = Runs()
+    result = await _called(create_ircot_chain(retriever, model(*IRCOT)), native, runs)
+    assert runs.order == ["chain", QUESTION, "model", FOLLOW_UP, "model", "model"]
+    (kind, name, top), *inner = runs.begun
+    assert (kind, name) == ("chain", "IRCoT")
+    assert runs.parents[top] is None
+    assert {runs.parents[run_id] for _, _, run_id in inner} == {top}
+    plain = [step["documents"] for step in result["steps"] if step["type"] == "retrieved"]
+    found = [[Document(**document) for document in documents] for documents in plain]
+    assert runs.found == found
+    assert runs.ended[-1] == top
+    assert runs.errors == []
+
+
+class AsksModel:
+    """A ranker that asks the index's model while it searches."""
+
+    async def rank(self, query, n, view, where=None):
+        await view.language_model.complete(Prompt("Rewrite the question.", query))
+        return await flat().ranker.rank(query, n, view, where)
+
+
+def _asking(*answers):
+    recipe = Recipe("flat", "asks", "test", (), AsksModel())
+    return SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], recipe=recipe, llm=model(*answers), k=2)
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_model_that_a_search_asks_is_a_child_of_the_search(native):
+    runs = Runs()
+    await _called(create_ircot_chain(_asking("x"), model(*IRCOT)), native, runs)
+    kinds = {run_id: kind for kind, _, run_id in runs.begun}
+    above = [kinds.get(runs.parents[run_id]) for kind, _, run_id in runs.begun if kind == "model"]
+    assert above == ["search", "chain", "search", "chain", "chain"]
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_errors_end_the_runs_that_are_open(native):
+    runs = Runs()
+    with pytest.raises(ModelError):
+        await _called(create_ircot_chain(_asking(ValueError("quota")), model(*IRCOT)), native, runs)
+    assert len(runs.errors) == 2  # of the search and of the chain
+    assert set(runs.ended) == {run_id for kind, _, run_id in runs.begun if kind != "model"}
+
+
+def test_langchains_usage_callback_counts_what_the_result_says(retriever):
+    used = {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34}
+    answers = [says(text, usage_metadata=used, response_metadata={"model_name": "m-1"}) for text in IRCOT]
+    usage = UsageMetadataCallbackHandler()
+    result = create_ircot_chain(retriever, model(*answers)).invoke(QUESTION, {"callbacks": [usage]})
+    assert usage.usage_metadata["m-1"]["total_tokens"] == 3 * 34
+    assert (result["usage"]["input_tokens"], result["usage"]["output_tokens"]) == (90, 12)
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_trap_inner_runs_of_a_reasoning_retriever_are_its_children(index_of, native):
+    runs = Runs()
+    retriever = IRCoTRetriever(index=index_of("flat"), llm=model(*IRCOT), k=4)
+    found = await _called(retriever, native, runs)
+    assert runs.order == [QUESTION, QUESTION, "model", FOLLOW_UP, "model"]
+    assert {runs.parents[run_id] for _, _, run_id in runs.begun[1:]} == {runs.begun[0][2]}
+    assert runs.found[-1] == found

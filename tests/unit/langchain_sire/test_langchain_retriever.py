@@ -1,22 +1,44 @@
-"""`SireRetriever`: arguments, documents, tracing."""
+"""`SireRetriever`: making, arguments, documents, tracing, mistakes, traps."""
 
+import ast
 import asyncio
 import copy
 import json
+import sys
+import time
 import warnings
+from pathlib import Path
 
 import pytest
+from langchain_classic.chains import create_retrieval_chain
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_scripted_chat import model
 
-from langchain_sire import SireRetriever
-from sire_core.errors import ConfigurationError, QueryError
+import langchain_sire
+from langchain_sire import (
+    LangChainChat,
+    SireDocumentTransformer,
+    SireRetriever,
+    SireVectorStore,
+    create_ircot_chain,
+    create_sire_tool,
+    question_of,
+)
+from sire_core import Index, UsageLimits
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, SireError, StorageError
 from sire_core.filters import parse_filter
 from sire_core.protocols import Prompt, Recipe
 from sire_core.recipes import flat
+from sire_core.testing.doubles import HashEmbedder
 
 
 @pytest.fixture
@@ -232,3 +254,242 @@ def test_trap_trace_parameters_name_index_and_embedder(retriever, question):
     assert told["ls_embedding_provider"] == "sire"
     assert told["ls_embedding_model"] == "lexical"
     assert BaseRetriever._get_ls_params(retriever)["ls_retriever_name"] == "sire"
+
+
+async def test_async_makers_make_the_same(documents, question):
+    sync = SireRetriever.from_documents(documents, recipe="flat")
+    assert (await SireRetriever.afrom_documents(documents, recipe="flat")).invoke(question) == sync.invoke(question)
+    texts, ids = [d.page_content for d in documents], [d.id for d in documents]
+    metadatas = [d.metadata for d in documents]
+    made = await SireRetriever.afrom_texts(texts, metadatas=metadatas, ids=ids, recipe="flat")
+    assert made.invoke(question) == sync.invoke(question)
+    assert SireRetriever.from_texts(texts, None, metadatas, ids=ids, recipe="flat").invoke(question) == made.invoke(
+        question
+    )
+
+
+def test_save_and_load_and_path(documents, question, tmp_path):
+    retriever = SireRetriever.from_documents(documents, path=tmp_path / "a", k=6)
+    found = retriever.invoke(question)
+    retriever.save(tmp_path / "b")
+    for folder in ("a", "b"):
+        assert SireRetriever.load(tmp_path / folder, k=6).invoke(question) == found
+    with pytest.raises(StorageError, match="Name a new folder"):
+        retriever.save(tmp_path / "b")
+
+
+def test_loading_nothing_says_so_at_once(tmp_path, documents):
+    with pytest.raises(IndexMissingError, match="no index"):
+        SireRetriever.load(tmp_path / "nowhere")
+    SireRetriever.from_documents(documents[:3], recipe="flat", path=tmp_path / "i")
+    with pytest.raises(ConfigurationError, match="does not hold 'raptor'"):
+        SireRetriever.load(tmp_path / "i", recipe="raptor")
+
+
+def test_options_reach_the_index(documents):
+    stages = set()
+    SireRetriever.from_documents(
+        documents[:3], recipe="flat", chunker=None, progress=lambda stage, done, total: stages.add(stage)
+    )
+    assert "embedding" in stages
+    with pytest.raises(TypeError, match="chunk_size"):
+        SireRetriever.from_documents(documents[:3], chunk_size=100)
+
+
+@pytest.mark.parametrize("llm", ["gpt-4o-mini", FakeListChatModel(responses=["x"]).with_retry(), object()])
+def test_something_that_is_no_chat_model_is_refused_at_once(documents, llm):
+    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
+        SireRetriever.from_documents(documents, llm=llm)
+    with pytest.raises(ConfigurationError, match="llm is a LangChain chat model"):
+        create_ircot_chain(SireRetriever.from_documents(documents[:2], recipe="flat"), llm)
+
+
+@pytest.mark.parametrize("question", [{"question": "Who?"}, None, 5])
+def test_a_question_that_is_no_text_is_called_so(documents, question):
+    """A chain that hands its whole input to the retriever."""
+    with pytest.raises(QueryError, match=f"is a {type(question).__name__}, not a text"):
+        SireRetriever.from_documents(documents[:2], recipe="flat").invoke(question)
+
+
+def test_a_folder_remembers_the_recipe_of_its_retriever(documents, question, tmp_path):
+    retriever = SireRetriever.from_documents(documents, recipe="sire", path=tmp_path / "a", k=6)
+    found = retriever.invoke(question)
+    retriever.save(tmp_path / "copy")
+    for place in (tmp_path / "a", tmp_path / "copy"):
+        with Index(place, recipe="raptor", chunker=None) as beside:
+            beside.build(beside.documents())
+        again = SireRetriever.load(place)
+        assert again.index.stats()["recipe"] == "sire"
+        assert [d.id for d in again.invoke(question)] == [d.id for d in found]
+        assert SireRetriever.load(place, recipe="raptor").index.stats()["recipe"] == "raptor"
+        assert SireRetriever.from_documents([], path=place).index.stats()["recipe"] == "sire"
+    assert [d.id for d in retriever.invoke(question)] == [d.id for d in found]
+    retriever.index.drop_recipe("sire")
+    with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Name one that it holds"):
+        SireRetriever.load(tmp_path / "a")
+    assert SireRetriever.load(tmp_path / "a", recipe="raptor").invoke(question)
+
+
+HISTORY = [HumanMessage("When did the Southern Tern sink?"), AIMessage("In 1902, unlike the Grey Gull.")]
+
+
+def test_a_chain_reads_the_history_of_a_chat():
+    asked = question_of({"input": "Where did her boiler come from?", "chat_history": HISTORY})
+    assert asked == "Where did her boiler come from? (Southern Tern sink)"
+    assert question_of({"input": "Where did her boiler come from?", "chat_history": []}).endswith("from?")
+    assert question_of("Where did her boiler come from?").endswith("from?")
+
+
+def test_a_retrieval_chain_of_the_framework_searches_with_the_history():
+    texts = [f"The {ship} sank. Her boiler came from {port}." for ship, port in (("Wren", "Lindle"), ("Tern", "Ansel"))]
+    documents = [Document(text, id=text.split()[1]) for text in texts]
+    retriever = SireRetriever.from_documents(documents, recipe="flat", k=1)
+    chain = create_retrieval_chain(
+        RunnableLambda(question_of) | retriever, RunnableLambda(lambda asked: asked["input"])
+    )
+    for ship in ("Wren", "Tern"):
+        history = [HumanMessage(f"When did the {ship} sink?"), AIMessage("In 1902.")]
+        found = chain.invoke({"input": "Where did her boiler come from?", "chat_history": history})["context"]
+        assert [document.id for document in found] == [ship]
+
+
+DOCUMENTS = [Document(id="a", page_content="Mira painted."), Document(id="b", page_content="Tom sailed.")]
+
+
+class OneTooFew(Embeddings):
+    def embed_documents(self, texts):
+        return [[1.0, 2.0] for _ in texts[1:]]
+
+    def embed_query(self, text):
+        return [1.0, 2.0]
+
+
+def test_limits_are_an_object_or_a_mapping():
+    assert SireRetriever.from_documents(DOCUMENTS, limits={"max_calls": 2}).invoke("Mira")
+    assert SireRetriever.from_documents(DOCUMENTS, limits=UsageLimits(max_calls=2)).invoke("Mira")
+    for wrong in (5, {"calls": 2}):
+        with pytest.raises(ConfigurationError, match="UsageLimits"):
+            SireRetriever.from_documents(DOCUMENTS, limits=wrong)
+
+
+def test_vectors_that_are_missing_are_counted():
+    with pytest.raises(SireError, match="1 vectors for 2 texts"):
+        SireRetriever.from_documents(DOCUMENTS, OneTooFew())
+
+
+def test_a_class_in_the_place_of_an_object_is_named():
+    with pytest.raises(ConfigurationError, match=r"OneTooFew is a class \(pass an object: OneTooFew"):
+        SireRetriever.from_documents(DOCUMENTS, OneTooFew)
+    with pytest.raises(ConfigurationError, match="InMemoryVectorStore is a class"):
+        SireRetriever.from_documents(DOCUMENTS, vector_store=InMemoryVectorStore)
+    with pytest.raises(ConfigurationError, match=r"FakeListChatModel is a class \(pass an object.*llm is a LangChain"):
+        SireRetriever.from_documents(DOCUMENTS, llm=FakeListChatModel)
+    with pytest.raises(ConfigurationError, match="FakeListChatModel is a class"):
+        LangChainChat(FakeListChatModel)
+
+
+def test_a_chat_model_is_not_for_the_index_itself():
+    with pytest.raises(ConfigurationError, match=r"pass it as llm=... of langchain_sire.*LangChainChat\(model\)"):
+        Index(language_model=FakeListChatModel(responses=["x"]))
+
+
+def test_a_vector_store_in_the_place_of_embeddings_is_sent_to_its_own():
+    with pytest.raises(ConfigurationError, match="vector_store="):
+        SireRetriever.from_documents(DOCUMENTS, InMemoryVectorStore(DeterministicFakeEmbedding(size=4)))
+    with pytest.raises(ConfigurationError, match="Embeddings object of LangChain"):
+        SireRetriever.from_documents(DOCUMENTS, 5)
+
+
+def test_a_document_with_nothing_where_a_value_belongs_is_named():
+    with pytest.raises(CorpusError, match=r"number 1 \(id 'x'\): page_content is NoneType"):
+        SireRetriever.from_documents([DOCUMENTS[0], Document.model_construct(page_content=None, id="x", metadata={})])
+    with pytest.raises(CorpusError, match=r"id 'x'\): metadata is NoneType"):
+        SireRetriever.from_documents([Document.model_construct(page_content="Text", id="x", metadata=None)])
+
+
+def test_a_vector_store_of_ours_is_searched_by_the_tool():
+    store = SireVectorStore()
+    store.add_documents(DOCUMENTS)
+    assert "[a] Mira painted." in create_sire_tool(store).invoke({"query": "Mira"})
+
+
+def test_documents_without_text_are_counted(caplog):
+    given = [*DOCUMENTS, Document(id="e", page_content=" "), Document(id="f", page_content="")]
+    SireRetriever.from_documents(given)
+    said = [record.getMessage() for record in caplog.records if "without text" in record.getMessage()]
+    assert said == ["2 documents without text: no search finds them. The first is 'e'."]
+
+
+@pytest.mark.parametrize("make", [SireRetriever.from_documents, lambda _, **given: SireVectorStore(**given)])
+def test_a_misspelt_setting_of_the_recipe_is_named(make):
+    with pytest.raises(TypeError, match="setting 'rankr'; did you mean 'ranker' of flat"):
+        make([], recipe="flat", rankr="hybrid")
+
+
+PACKAGE = Path(langchain_sire.__file__).parent
+ALLOWED = {"langchain_core", "langgraph", "langchain_sire", "sire_core", "pydantic", "numpy", "typing_extensions"}
+
+
+def _imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0]
+
+
+def test_trap_adapters_rot_so_only_langchain_core_is_imported():
+    """`langchain.retrievers` and `langchain_classic` come and go; nothing may lean on them, not even lazily.
+
+    The middleware alone is made for `langchain`, and loads when it is asked for.
+    """
+    found = {path.name: set(_imports(path)) for path in PACKAGE.glob("*.py")}
+    found["middleware.py"] -= {"langchain"}
+    assert len(found) > 10
+    wrong = {name: sorted(roots - ALLOWED - set(sys.stdlib_module_names)) for name, roots in found.items()}
+    assert not {name: roots for name, roots in wrong.items() if roots}
+
+
+@pytest.mark.parametrize("word", ["nest_asyncio", "get_event_loop(", "asyncio.run(", "pickle"])
+def test_trap_event_loops_are_left_alone(word):
+    assert not [path.name for path in PACKAGE.glob("*.py") if word in path.read_text(encoding="utf-8")]
+
+
+async def test_trap_braces_in_questions_and_passages_are_text():
+    """Templates would read them as variables; prompts are made by our own formatter."""
+    chat = model("Petra {x}.")
+    done = await LangChainChat(chat).complete(Prompt('Answer as {"a": 1} or {{b}}.', "A {passage} with {{braces}}."))
+    system, user = (message.content for message in chat.log[0]["messages"])
+    assert 'Answer as {"a": 1} or {{b}}.' in system
+    assert "A {passage} with {{braces}}." in user
+    assert done.text == "Petra {x}."
+
+
+def test_braces_are_found_and_shown_as_they_are():
+    retriever = SireRetriever.from_texts(["Use {name} in a template.", "Otto sang it."], recipe="flat", k=1)
+    assert retriever.invoke("What is {name} in {{a}} template?")[0].page_content == "Use {name} in a template."
+
+
+def test_trap_making_an_object_reads_nothing_writes_nothing_and_asks_nobody(tmp_path):
+    """A constructor that indexes fails in every notebook and server."""
+
+    class Refusing(HashEmbedder):
+        async def embed(self, texts, kind="document"):
+            raise AssertionError("a constructor embedded")
+
+    chat = model(AssertionError("a constructor asked"))
+    folder = tmp_path / "nothing"
+    SireRetriever(index=Index(folder, embedder=Refusing(), language_model=LangChainChat(chat)))
+    SireRetriever.open(folder, Refusing(), llm=chat)
+    SireDocumentTransformer("raptor", embedding=Refusing(), llm=chat, path=folder)
+    assert chat.log == []
+    assert not folder.exists()
+
+
+async def test_trap_the_rate_limiter_of_the_users_model_is_the_one_that_counts():
+    limiter = InMemoryRateLimiter(requests_per_second=10, check_every_n_seconds=0.01, max_bucket_size=1)
+    bridge = LangChainChat(model("x", rate_limiter=limiter))
+    start = time.perf_counter()
+    for _ in range(4):
+        await bridge.complete(Prompt("Who?"))
+    assert time.perf_counter() - start >= 0.25  # the fourth call waits for three tokens

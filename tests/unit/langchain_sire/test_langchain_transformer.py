@@ -95,8 +95,9 @@ def test_an_index_of_the_users_own(documents):
         pool_documents(Index())
 
 
-async def test_unknown_arguments_are_refused(documents):
+async def test_it_can_be_awaited_and_refuses_unknown_arguments(documents):
     transformer = SireDocumentTransformer("flat")
+    assert await transformer.atransform_documents(documents) == transformer.transform_documents(documents)
     with pytest.raises(ConfigurationError, match="not chunk_size"):
         transformer.transform_documents(documents, chunk_size=3)
     with pytest.raises(ConfigurationError, match="not chunk_size"):

@@ -222,22 +222,3 @@ def test_a_filter_for_the_store_holds_for_what_it_has_not_got_yet(tmp_path):
         hits = over.search("Who sailed to Orr in the Amber?", 10)
     assert hits
     assert all("Wren" in hit.unit.index_text for hit in hits)
-
-
-def test_what_waits_keeps_nothing_out_that_the_store_has(tmp_path):
-    """More waits than is asked for."""
-    store, embedding = InMemoryVectorStore(Hashed()), LangChainEmbedder(Hashed())
-    late = [core.Document(f"late{i}", f"Bananas and carrots number{i} grow.") for i in range(12)]
-    with (
-        Index(
-            tmp_path, recipe=over_vector_store("flat", store), embedder=embedding, mirrors=[VectorStoreMirror(store)]
-        ) as over,
-        Index(tmp_path, recipe="flat", embedder=embedding) as own,
-    ):
-        over.build(core_demo())
-        own.add(late)
-        for question in ("Who commanded the Northern Wren?", "Which bananas grow?"):
-            for n in (1, 5, 30):
-                expected = [hit.score for hit in own.search(question, n)]
-                scores = {hit.unit.id: hit.score for hit in own.search(question, 60)}
-                assert [scores[hit.unit.id] for hit in over.search(question, n)] == pytest.approx(expected, abs=1e-5)

@@ -1,18 +1,23 @@
-"""Documents in, nodes out: nothing is lost, nothing leaks, everything is JSON."""
+"""Documents in, nodes out: fields, cutting, titles."""
 
 import json
 import pickle
 
 import numpy as np
 import pytest
-from llama_index.core.node_parser import TokenTextSplitter
-from llama_index.core.schema import Document, MetadataMode, NodeRelationship, TextNode
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
+from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from llama_index_sire import SireRetriever, to_documents
 from llama_index_sire.documents import to_node, to_scored_node
-from sire_core.errors import CorpusError
+from sire_core import Index
+from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, KnownDocumentError
 from sire_core.types import Hit, Unit, UnitKind, to_uuid
+
+pytestmark = pytest.mark.default_recipe
+
 
 CHUNK = Unit("c1", UnitKind.CHUNK, "Some text.", ("c1",), title="T", metadata={"tenant": "a", "year": 1990})
 SUMMARY = Unit("s1", UnitKind.SIM_SUMMARY, "A summary.", ("c1", "c2"), level=2, tree="sim")
@@ -146,3 +151,167 @@ def test_trap_a_score_of_zero_is_read_as_one(score):
     found = to_scored_node(Hit(CHUNK, score, ("d1",)))
     assert 0 < found.score < 0.001
     assert type(to_scored_node(Hit(CHUNK, np.float32(0.5), ("d1",))).score) is float
+
+
+def splitter(size=30):
+    return SentenceSplitter(chunk_size=size, chunk_overlap=0)
+
+
+def documents():
+    text = "Sentence number one speaks of the lemur island. The second speaks of the harbour. The third of its pier."
+    return [Document(text=f"Page {n}. {text}", id_=f"d{n}", metadata={"file_name": f"{n}.md"}) for n in range(3)]
+
+
+def passages(retriever):
+    return {document.id: document.chunks for document in retriever.index.documents()}
+
+
+def test_refresh_says_what_a_vector_store_index_says_of_split_documents():
+    ours = SireRetriever.from_documents(documents(), transformations=[splitter()], recipe="flat")
+    theirs = VectorStoreIndex.from_documents(
+        documents(), embed_model=MockEmbedding(8), transformations=[splitter()], show_progress=False
+    )
+    before = passages(ours)
+    assert len(before["d0"]) > 1
+    assert ours.refresh_ref_docs(documents()) == theirs.refresh_ref_docs(documents()) == [False] * 3
+    assert passages(ours) == before
+    changed = documents()
+    changed[1].set_content("Another page. " + changed[1].text)
+    changed[2].metadata["year"] = 1931
+    assert ours.refresh_ref_docs(changed) == theirs.refresh_ref_docs(changed) == [False, True, True]
+    assert ours.refresh_ref_docs(changed) == [False] * 3
+    ours.insert(changed)  # there already, and the same
+    ours.replace_all(changed)
+    assert passages(ours)["d0"] == before["d0"]
+
+
+def test_a_folder_knows_what_cut_its_documents(tmp_path):
+    place, new = tmp_path / "i", Document(text="A new page. It is long. " * 20, id_="new")
+    SireRetriever.from_documents(documents(), transformations=[splitter()], persist_dir=place, recipe="flat")
+    forgetful = SireRetriever.from_persist_dir(place)
+    before = passages(forgetful)
+    for change in (forgetful.insert, forgetful.refresh_ref_docs, forgetful.update_ref_doc, forgetful.replace_all):
+        with pytest.raises(ConfigurationError, match=r"SentenceSplitter.*from_persist_dir\(folder, transformations="):
+            change([*documents(), new])
+    SireRetriever.from_documents([], persist_dir=place)  # does not make it forget
+    with pytest.raises(ConfigurationError, match="other settings"):
+        SireRetriever.from_documents([new], persist_dir=place, transformations=[splitter(60)])
+    assert passages(forgetful) == before
+    again = SireRetriever.from_persist_dir(place, transformations=[splitter()])
+    assert again.refresh_ref_docs([*documents(), new]) == [False, False, False, True]
+    again.persist(tmp_path / "copy")
+    with pytest.raises(ConfigurationError, match="SentenceSplitter"):
+        SireRetriever.from_persist_dir(tmp_path / "copy").insert(new)
+    SireRetriever.from_persist_dir(place, transformations=[]).replace_all([new])  # said in so many words
+    SireRetriever.from_persist_dir(place).insert(documents())
+
+
+def test_a_document_that_was_given_in_nodes_is_not_cut_again():
+    retriever = SireRetriever.from_documents(splitter().get_nodes_from_documents(documents()), recipe="flat")
+    before = passages(retriever)
+    for change in (retriever.insert, retriever.refresh_ref_docs):
+        with pytest.raises(ConfigurationError, match=r"as nodes that were cut before: d1.*Give its nodes"):
+            change([documents()[1]])
+    assert passages(retriever) == before
+    retriever.insert(Document(text="Whole.", id_="whole"))
+    assert "whole" in passages(retriever)
+
+
+def test_unknown_ids_missing_folders_and_filters_on_ids(tmp_path, caplog):
+    retriever = SireRetriever.from_documents(documents(), recipe="flat")
+    retriever.delete_ref_doc("d0")
+    retriever.delete_ref_doc("d0")  # LlamaIndex's own index mentions it, too
+    assert "ref_doc_id d0 not found" in caplog.text
+    with pytest.raises(
+        KnownDocumentError, match=r"text: d1. To replace.*update_ref_doc\(document\) or refresh_ref_docs"
+    ):
+        retriever.insert(Document(text="Another.", id_="d1"))
+    retriever.as_retriever(filters="ref_doc_id=d7").retrieve("island")
+    assert "No document has the id 'd7'." in caplog.text
+    with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, persist_dir="):
+        SireRetriever.from_persist_dir(tmp_path / "none")
+
+
+CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red"}
+KEYS = ["page", "section"]
+
+
+def nodes(name, cluster):
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{name}.md")}
+    texts = {"Production": f"Production runs on the cluster {cluster}.", "Staging": "Staging runs beside it."}
+    return [
+        TextNode(text=text, metadata={"page": name, "section": section}, relationships=source)
+        for section, text in texts.items()
+    ]
+
+
+def found(retriever):
+    return [
+        cluster
+        for name, cluster in CLUSTERS.items()
+        if cluster in retriever.retrieve(f"On which cluster does production of {name} run?")[0].node.text
+    ]
+
+
+def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(tmp_path):
+    place = tmp_path / "i"
+    options = {"persist_dir": place, "similarity_top_k": 1}
+    made = SireRetriever.from_documents(nodes("Heron", "green"), title_key=KEYS, **options)
+    made.insert(nodes("Gull", "blue"))
+    made.index.close()
+    retriever = SireRetriever.from_persist_dir(place)
+    retriever.insert(nodes("Tern", "red"))
+    assert found(retriever) == list(CLUSTERS.values())
+    assert {hit.unit.title for hit in retriever.index.search("production", 9)} >= {"Tern > Production"}
+    retriever.index.close()
+    again = SireRetriever.from_documents(nodes("Wren", "grey"), **options)
+    assert "Wren > Staging" in {hit.unit.title for hit in again.index.search("Wren", 9)}
+    again.index.close()
+
+
+def test_a_retriever_over_an_index_saves_the_keys_with_its_first_write(tmp_path):
+    with Index(tmp_path / "i") as index:
+        retriever = SireRetriever(index, title_key=tuple(KEYS))
+        retriever.insert(nodes("Heron", "green"))
+        retriever.insert(nodes("Gull", "blue"))
+    again = SireRetriever.from_persist_dir(tmp_path / "i")
+    again.insert(nodes("Tern", "red"))
+    assert "Tern > Production" in {hit.unit.title for hit in again.index.search("Tern production", 9)}
+    again.index.close()
+    with Index(tmp_path / "i") as index:
+        SireRetriever(index, title_key="page").insert(nodes("Wren", "grey"))
+        assert SireRetriever(index).title_key == KEYS
+    other = SireRetriever.from_persist_dir(tmp_path / "i")
+    assert other.title_key == KEYS
+    other.index.close()
+
+
+def part(name, text, file="a.md"):
+    return Document(id_=name, text=text, metadata={"file_path": file})
+
+
+def test_all_documents_of_a_file_follow_its_title(tmp_path):
+    def titles():
+        return {document.id: document.title for document in retriever.index.documents()}
+
+    first = part("1", "---\ntitle: The queue\n---\nFirst words.")
+    given = [first, part("2", "Second words."), part("b", "Other.", "b.md")]
+    retriever = SireRetriever.from_documents(given, persist_dir=tmp_path / "i", recipe="flat")
+    assert titles() == {"1": "The queue", "2": "The queue", "b": ""}
+    other = SireRetriever.from_persist_dir(tmp_path / "i")
+    other.update_ref_doc(part("1", "---\ntitle: The list\n---\nFirst words."))
+    assert titles()["2"] == "The list"
+    retriever.insert(part("3", "Third words."))
+    assert titles()["3"] == "The list"
+    retriever.delete_ref_doc("1")
+    assert titles() == {"2": "", "3": "", "b": ""}
+    retriever.replace_all([part("3", "Third words."), part("4", "---\ntitle: Last\n---\nWords.")])
+    assert titles() == {"3": "Last", "4": "Last"}
+
+
+def test_parts_that_stay_unchanged_in_a_replacement_are_retitled(tmp_path):
+    splitter = SentenceSplitter(chunk_size=50, chunk_overlap=0)
+    given = [part("1", "---\ntitle: The queue\n---\nFirst words."), part("2", "Second words."), part("3", "Third.")]
+    retriever = SireRetriever.from_documents(given, recipe="flat", transformations=[splitter])
+    retriever.replace_all([part("1", "---\ntitle: The list\n---\nFirst words."), given[1]])
+    assert {d.id: d.title for d in retriever.index.documents()} == {"1": "The list", "2": "The list"}

@@ -1,23 +1,36 @@
-"""The retriever keeps every promise of LlamaIndex's interface, with any recipe."""
+"""The retriever alone, in engines and beside others."""
 
 import json
+from datetime import date, datetime, timezone
+from pathlib import Path
 
 import pytest
-from llama_index.core import Settings
+from llama_index.core import Document, Settings
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
+from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.ingestion import run_transformations
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.llms import MockLLM
-from llama_index.core.schema import Document, IndexNode, QueryBundle
+from llama_index.core.llms import ChatMessage, MockLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever, RecursiveRetriever, RouterRetriever
+from llama_index.core.schema import IndexNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.selectors import LLMSingleSelector
+from llama_index.core.storage import StorageContext
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.tools import RetrieverTool
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 from llama_index_fakes import WordEmbedding
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
-from llama_index_sire import SireRetriever
+from llama_index_sire import ConversationRetriever, SireRetriever
 from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
 from sire_core.recipes import REGISTRY, recipe_by_name
+from sire_core.testing.doubles import HashEmbedder
 
 RECIPES = sorted(REGISTRY)
 
@@ -217,3 +230,242 @@ def test_settings_after_loading_belong_to_other_indexes(tmp_path, documents, que
     assert SireRetriever.from_persist_dir(tmp_path / "ours").retrieve(question)
     SireRetriever.from_documents(documents[:5], recipe="flat", persist_dir=tmp_path / "theirs")
     assert SireRetriever.from_persist_dir(tmp_path / "theirs").retrieve(question)
+
+
+MODES = ("query", "condense_plus_context", "context", "condense_question")
+
+
+def node(name, document, text, **metadata):
+    source = RelatedNodeInfo(node_id=document)
+    return TextNode(id_=name, text=text, metadata=metadata, relationships={NodeRelationship.SOURCE: source})
+
+
+@pytest.fixture(scope="module")
+def tenants():
+    return SireRetriever.from_documents(
+        [node(f"{t}{i}", f"{t}{i}", f"The king of island {t}{i} rules.", tenant=t) for t in "ab" for i in range(3)],
+        recipe="flat",
+    )
+
+
+async def found(retriever, mode, **options):
+    """Tenants of the nodes that an engine answers from."""
+    llm = MockLLM(max_tokens=1)
+    if mode == "query":
+        answer = await retriever.as_query_engine(llm=llm, **options).aquery("king")
+    else:
+        # A memory in the process: LlamaIndex's default one leaves its SQLite connection open.
+        memory = ChatMemoryBuffer.from_defaults(token_limit=500)
+        answer = await retriever.as_chat_engine(mode, llm=llm, memory=memory, **options).achat("king")
+    return [each.node.metadata["tenant"] for each in answer.source_nodes]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_engine_never_drops_a_setting(tenants, mode):
+    assert await found(tenants, mode, filter={"tenant": "a"}) == ["a"] * 3
+    assert await found(tenants, mode, filters="tenant=a", verbose=False) == ["a"] * 3
+    for word in ("top_k", "k", "similarity_top_k"):
+        assert len(await found(tenants, mode, **{word: 1})) == 1
+    with pytest.raises(TypeError, match="no argument 'filtres'; did you mean 'filters'"):
+        await found(tenants, mode, filtres={"tenant": "a"})
+    with pytest.raises(TypeError, match="'similarity_top_k' twice"):
+        await found(tenants, mode, similarity_top_k=2, k=1)
+    with pytest.raises(TypeError, match="no argument 'embedder'"):
+        await found(tenants, mode, embedder="default")
+
+
+async def test_a_chat_engine_over_a_query_engine_takes_what_that_takes(tenants):
+    nothing = SimilarityPostprocessor(similarity_cutoff=9.0)
+    assert await found(tenants, "condense_question", node_postprocessors=[nothing], response_mode="compact") == []
+    with pytest.raises(TypeError, match="no argument 'response_mode'"):
+        await found(tenants, "context", response_mode="compact")
+    with pytest.raises(ConfigurationError, match="chat_mode is"):
+        tenants.as_chat_engine("react", llm=MockLLM())
+
+
+FOLLOW_UP = "Where did her boiler come from?"
+SHIPS = [
+    node("wren", "wren", "The Northern Wren sank in the gale of 1893. Her boiler came from Lindle."),
+    node("tern", "tern", "The Southern Tern sank in the fog of 1902. Her boiler came from Port Ansel."),
+]
+TURNS = [ChatMessage("When did the Northern Wren sink?"), ChatMessage("In 1893.", role="assistant")]
+
+
+@pytest.mark.parametrize("options", [{"chat_mode": "context"}, {"skip_condense": True}], ids=["context", "condense"])
+async def test_a_follow_up_is_searched_for_with_what_it_refers_to(options):
+    retriever = SireRetriever.from_documents(SHIPS, recipe="flat", similarity_top_k=1)
+    llm = MockLLM(max_tokens=1)
+
+    def names(answer):
+        return [each.node.node_id for each in answer.source_nodes]
+
+    assert names(retriever.as_chat_engine(**options, llm=llm).chat(FOLLOW_UP)) == ["tern"]
+    chat = retriever.as_chat_engine(**options, llm=llm, chat_history=TURNS)
+    assert names(await chat.achat(FOLLOW_UP)) == ["wren"]
+    assert names(chat.chat("When did the Southern Tern sink?")) == ["tern"]
+    assert names(chat.chat(FOLLOW_UP)) == ["tern"]
+    assert names(chat.chat(FOLLOW_UP, chat_history=TURNS)) == ["wren"]
+
+
+def test_any_retriever_of_the_framework_takes_part_in_a_conversation():
+    memory = ChatMemoryBuffer.from_defaults(TURNS, token_limit=500)
+    ours = SireRetriever.from_documents(SHIPS, recipe="flat")
+    theirs = QueryFusionRetriever([ours], llm=MockLLM(), num_queries=1, similarity_top_k=1)
+    chat = ContextChatEngine.from_defaults(ConversationRetriever(theirs, memory), memory=memory, llm=MockLLM())
+    assert [each.node.node_id for each in chat.chat(FOLLOW_UP).source_nodes] == ["wren"]
+
+
+def test_node_ids_let_no_other_node_through():
+    retriever = SireRetriever.from_documents(
+        [node("1-1", "d1", "The king."), node("11", "d11", "A king."), node("1" * 24 + "2", "d2", "Some king.")],
+        recipe="flat",
+    )
+    for name in ("1-1", "11", "1" * 24 + "2"):
+        assert [hit.node.node_id for hit in retriever.as_retriever(node_ids=[name]).retrieve("king")] == [name]
+    assert retriever.as_retriever(node_ids=["1" * 24 + "3"]).retrieve("king") == []
+    for word in ("node_ids", "doc_ids"):
+        with pytest.raises(ConfigurationError, match=rf"{word}=\['11'\]"):
+            retriever.as_retriever(**{word: "11"})
+
+
+TEXTS = {
+    "petra": "Petra Quillon was born in Varn Harbour.",
+    "lantern": "The Salt Lantern is a film by Petra Quillon.",
+    "otto": "Otto Brack commanded a steamship on Lake Lindle.",
+    "lake": "Lake Lindle freezes in winter.",
+}
+
+
+class Words(BaseRetriever):
+    """Ranks the given nodes by common words, as LlamaIndex's BM25Retriever gives back the nodes that it was given."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+        super().__init__()
+
+    def _retrieve(self, query_bundle):
+        words = set(query_bundle.query_str.lower().split())
+        scored = [NodeWithScore(node=n, score=len(words & set(n.text.lower().split()))) for n in self._nodes]
+        return sorted(scored, key=lambda found: -found.score)[:2]
+
+
+def nodes():
+    return [
+        TextNode(
+            id_=name,
+            text=text,
+            metadata={"zeta": 1, "file_name": f"{name}.md", "alpha": [1, 2], "title": "Same"},
+            excluded_embed_metadata_keys=["zeta"],
+        )
+        for name, text in TEXTS.items()
+    ]
+
+
+def retriever(given, **options):
+    return SireRetriever.from_documents(given, embed_model=HashEmbedder(), recipe="flat", **options)
+
+
+@pytest.mark.parametrize("returns", ["passages", "units"])
+def test_a_node_comes_back_with_its_hash_its_keys_and_equal(returns):
+    for found in retriever(nodes(), returns=returns).retrieve("Petra Quillon"):
+        (given,) = [node for node in nodes() if node.node_id == found.node_id]
+        assert found.node.hash == given.hash
+        assert found.node.metadata == given.metadata
+        assert list(found.node.metadata) == list(given.metadata)
+        assert found.node.excluded_embed_metadata_keys == given.excluded_embed_metadata_keys
+        assert found.node.excluded_llm_metadata_keys == given.excluded_llm_metadata_keys
+        assert json.loads(found.node.metadata["sire_doc_ids"]) == [given.node_id]
+        (kept,) = SimilarityPostprocessor(similarity_cutoff=0.0).postprocess_nodes([found])
+        assert kept.node.hash == given.hash
+
+
+def test_split_documents_come_back_with_the_hash_of_the_splitters_nodes():
+    documents = [
+        Document(id_=name, text=f"{text} " * 9, metadata={"b": name, "a": 1, "c": {"z": 1, "a": [2]}})
+        for name, text in TEXTS.items()
+    ]
+    cut = run_transformations(documents, [SentenceSplitter(chunk_size=60, chunk_overlap=5)])
+    assert len(cut) > 8
+    cut[0].metadata["one"] = 1  # a key of one node alone, before those that all have
+    cut[0].metadata = {"own": 1, **cut[0].metadata}
+    hashes = {node.node_id: node.hash for node in cut}
+    for found in retriever(cut, similarity_top_k=50).retrieve("Petra Quillon"):
+        assert found.node.hash == hashes[found.node_id]
+
+
+@pytest.mark.parametrize("mode", ["reciprocal_rerank", "relative_score", "simple"])
+def test_fusion_merges_what_both_found(mode):
+    given = nodes()
+    ours = retriever(given, similarity_top_k=2)
+    fusion = QueryFusionRetriever(
+        [ours, Words(given)], llm=MockLLM(), num_queries=1, mode=mode, similarity_top_k=4, use_async=False
+    )
+    question = "Petra Quillon film"
+    first = {n.node_id for n in ours.retrieve(question)}
+    second = {n.node_id for n in Words(given).retrieve(question)}
+    assert first & second
+    found = fusion.retrieve(question)
+    assert {n.node_id for n in found} == first | second
+    assert len(found) == len(first | second)
+    if mode == "reciprocal_rerank":
+        best = {n.node_id: n.score for n in found}
+        assert min(best[name] for name in first & second) > 1 / 60 + 1e-9
+        assert min(best[name] for name in first & second) > max([best[name] for name in first ^ second], default=0.0)
+
+
+def test_merging_retriever_finds_the_parents():
+    document = Document(id_="d", text=" ".join(f"{text} " * 4 for text in TEXTS.values()))
+    tree = HierarchicalNodeParser.from_defaults(chunk_sizes=[256, 40]).get_nodes_from_documents([document])
+    store = SimpleDocumentStore()
+    store.add_documents(tree)
+    leaves = get_leaf_nodes(tree)
+    merging = AutoMergingRetriever(
+        retriever(leaves, similarity_top_k=len(leaves)), StorageContext.from_defaults(docstore=store)
+    )
+    (found,) = merging.retrieve("Petra Quillon")
+    assert found.node_id not in {leaf.node_id for leaf in leaves}
+
+
+def test_recursive_and_router_retrievers_follow_our_nodes():
+    link = IndexNode(id_="link", text="Films of Petra Quillon", index_id="films", metadata={"k": 1})
+    films = retriever(nodes(), similarity_top_k=1)
+    root = retriever([link], similarity_top_k=1)
+    assert root.retrieve("films")[0].node.hash == link.hash
+    recursive = RecursiveRetriever("root", retriever_dict={"root": root, "films": films})
+    assert [n.node_id for n in recursive.retrieve("Salt Lantern film")] == ["lantern"]
+    router = RouterRetriever(
+        LLMSingleSelector.from_defaults(llm=MockLLM()),
+        [RetrieverTool.from_defaults(films, description="films")],
+        llm=MockLLM(),
+    )
+    assert router._retrievers == [films]
+
+
+def test_what_a_search_adds_can_be_read_but_is_no_item():
+    (found,) = retriever(nodes(), similarity_top_k=1).retrieve("Salt Lantern film")
+    metadata = found.node.model_copy(deep=True).metadata
+    assert metadata["sire_kind"] == metadata.get("sire_kind") == "chunk"
+    assert "sire_path" in metadata
+    assert not [key for key in metadata if key.startswith("sire_")]
+    assert metadata.get("sire_nothing", 7) == 7
+    with pytest.raises(KeyError):
+        metadata["sire_nothing"]
+    assert "sire_" not in found.node.get_content("all")
+    assert TextNode.from_dict(found.node.to_dict()).hash == found.node.hash
+
+
+def test_metadata_of_any_type_comes_back_with_the_hash():
+    typed = {
+        "day": date(2024, 5, 31),
+        "at": datetime(2024, 5, 31, 9, tzinfo=timezone.utc),
+        "path": Path("a/b"),
+        "tags": {"a"},
+        "n": (1, 2),
+    }
+    node = TextNode(id_="a", text="A lighthouse.", metadata={**typed, "plain": 1})
+    (found,) = retriever([node], filters={"day": {"gte": date(2024, 5, 1)}}).retrieve("lighthouse")
+    assert found.node.metadata == node.metadata
+    assert found.node.hash == node.hash
+    document = Document(id_="d", text="A lighthouse.", metadata=typed)
+    (found,) = retriever([document]).retrieve("lighthouse")
+    assert found.node.metadata == typed

@@ -1,18 +1,27 @@
-"""Answers that run in a circle until the limit."""
+"""Models between event loops and threads."""
 
+import asyncio
+import gc
 import json
 import logging
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
 import time
+import traceback
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sire_core.errors import UnusableAnswerError
+from sire_core.errors import SireError, UnusableAnswerError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.models.answers import loop_at, with_one_round, without_loop, without_rest
 from sire_core.models.base import CheckedModel
 from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt
 from support.scripted_server import ScriptedServer
 
@@ -159,3 +168,124 @@ async def test_a_list_of_like_items_is_no_circle():
             await model.aclose()
     assert parts[-1].text.strip() == "".join(items).strip()
     assert parts[-1].finish == "stop"
+
+
+async def double(x):
+    await asyncio.sleep(0)
+    return 2 * x
+
+
+def run_script(script, **options):
+    # On a busy machine asyncio's debug mode says how long a step took; that is no warning about us.
+    quiet = "import logging\nlogging.getLogger('asyncio').addFilter(lambda record: 'took' not in record.msg)\n"
+    return subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", quiet + textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def test_exception_keeps_its_traceback_and_leaves_no_cycle():
+    async def fail():
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError, match="gone") as caught:
+        run_sync(fail())
+    assert "fail" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+async def test_works_inside_a_running_loop_like_a_notebook():
+    assert run_sync(double(3)) == 6
+
+
+def test_fifty_threads_at_once_overlap_on_one_loop():
+    inside = 0
+    everyone = asyncio.Event()
+
+    async def count(i):
+        nonlocal inside
+        inside += 1
+        if inside == 50:
+            everyone.set()
+        await everyone.wait()
+        return i
+
+    results = [None] * 50
+
+    def call(i):
+        results[i] = run_sync(count(i))
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert results == list(range(50))
+
+
+def test_reentry_raises_and_leaves_no_coroutine_behind(recwarn):
+    async def outer():
+        return run_sync(double(1))
+
+    with pytest.raises(SireError, match="use the async method"):
+        run_sync(outer())
+    gc.collect()
+    assert [w for w in recwarn if "never awaited" in str(w.message)] == []
+    assert run_sync(double(5)) == 10
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+def test_ctrl_c_cancels_waits_for_cleanup_and_raises():
+    done = run_script("""
+        import asyncio, os, signal
+        from sire_core.models.sync import run_sync
+        log = []
+        async def slow():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)  # the main thread waits for us
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0.1)
+                log.append("cleaned up")
+        async def quick():
+            return "alive"
+        run_sync(quick())
+        try:
+            run_sync(slow())
+        except KeyboardInterrupt:
+            log.append("interrupted")
+        print(log, run_sync(quick()))
+    """)
+    assert done.stdout.strip() == "['cleaned up', 'interrupted'] alive", done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+def test_interrupts_at_any_moment_never_hang():
+    """Hundreds of interrupts, some before the loop has the call, some after it is done."""
+    done = run_script("""
+        import asyncio, signal
+        from sire_core.models.sync import run_sync
+        async def work(i):
+            await asyncio.sleep(0)
+            return i
+        def interrupt(*_):
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, interrupt)
+        outcomes = {"done": 0, "interrupted": 0}
+        for i in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + (i % 40) * 4e-6)
+                try:
+                    assert run_sync(work(i)) == i
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                outcomes["done"] += 1
+            except KeyboardInterrupt:
+                outcomes["interrupted"] += 1
+        print(sum(outcomes.values()), outcomes["interrupted"] > 10, run_sync(work(7)))
+    """)
+    assert done.stdout.strip() == "400 True 7", done.stderr

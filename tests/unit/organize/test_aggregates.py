@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.algorithms.text import count_tokens
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.recipes import sirerag
 from sire_core.recipes.sirerag.relatedness_tree import Aggregate, FactLine, RelatednessTree, split_aggregate
@@ -144,20 +143,6 @@ def test_grouping_keeps_its_promises(lines, rule, dup):
     if rule == "safe":  # nothing that names an entity is lost
         named = {line.text for line in lines if any(name.strip(' "') for name in line.entities)}
         assert {fact.text for aggregate in found for fact in aggregate.facts} == named
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 60))
-def test_split_parts_hold_every_fact_once_within_the_limit(lengths, limit):
-    facts = tuple(FactLine(" ".join([f"w{i}"] * n), ("Ann",), (f"c{i}",)) for i, n in enumerate(lengths))
-    parts = split_aggregate(Aggregate(("ann",), "Ann", facts), limit)
-    body = [line for text, _ in parts for line in text.split("\n") if line != "Ann"]
-    assert body == [fact.text for fact in facts]
-    for text, chunk_ids in parts:
-        lines = [line for line in text.split("\n") if line != "Ann"]
-        assert count_tokens(text) <= limit or len(lines) == 1
-        assert chunk_ids == tuple(f"c{line.split()[0][1:]}" for line in lines)
-    if len(parts) > 1:
-        assert all(text.startswith("Ann\n") for text, _ in parts)
 
 
 def test_parts_are_headed_only_by_a_name_that_their_chunks_state():

@@ -1,28 +1,36 @@
-"""A knowledge graph follows every history of changes as if it had been built at the end."""
+"""Graphs follow histories of changes."""
+
+from __future__ import annotations
 
 import json
 import shutil
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from graph_definition import find_mentions
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from sire_core import Document, Index
 from sire_core.algorithms.text import name_key
 from sire_core.corpus.stored_corpus import chunk_units
+from sire_core.derive.derivation import PlainDerivation
 from sire_core.extraction.titles import TitleLinker
-from sire_core.index import Index
 from sire_core.knowledge.knowledge_graph import KnowledgeGraph, entity_id
 from sire_core.protocols import Recipe
+from sire_core.recipes import REGISTRY, iier
+from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
 from sire_core.recipes.pagerank.rank import PageRank
+from sire_core.recipes.sirerag.cross_tree import CrossTree
 from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
-from sire_core.types import Chunk, Document, Entity, ExtractionRecord, Fact, Triple, unit_id
+from sire_core.trees.similarity_tree import SimilarityTree
+from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind, unit_id
 
 PHASES = (Phase.explicit, Phase.generate)
 """Shrinking a history takes minutes; a failing one is short enough to read."""
@@ -254,3 +262,168 @@ def test_missing_summaries_are_asked_for_again_and_no_others(tmp_path):
     assert {unit.text: unit.metadata.get("summary") for unit in units if unit.kind.value != "chunk"} == {
         name: f"{name}: Ann met Bob." for name in ("Ann", "Bob", "Ann met Bob")
     }
+
+
+WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide")
+SETTINGS = {
+    "default": {},
+    "mutual": {"links": "mutual", "n_sim": 1},
+    "raw": {"raw_kw": True, "kw_min": 2, "kw_df_cap": 3, "title_keywords": False},
+    "capped": {"kw_df_cap": 2, "n_sim": 2},
+    "approximate": {"exact_below": 7, "n_sim": 2},
+    "keywords": {"use_sim": False, "use_struc": False, "kw_df_cap": 4},
+    "similarity": {"use_kw": False, "use_struc": False, "n_sim": 3},
+}
+
+
+class Keywords:
+    """The words of the list that a passage contains are its keywords, as they are written there."""
+
+    fingerprint = "keywords"
+    links_titles = False
+
+    async def extract(self, chunks):
+        for item in chunks:
+            words = [word.strip(".") for word in item.chunk.text.split()]
+            found = tuple(word for word in words if word.lower() in WORDS)
+            yield [ExtractionRecord(item.chunk.hash, "m", "p", keywords=found[:5])]
+
+
+PASSAGES = st.lists(
+    st.lists(st.sampled_from((*WORDS, "Harbor", "old", "new")), min_size=1, max_size=4).map(" ".join),
+    min_size=1,
+    max_size=3,
+)
+CONTENTS = st.tuples(PASSAGES, st.sampled_from(("", "Harbor", "Mill (film)", "Mill")), st.sampled_from(({}, {"a": 1})))
+CHANGES = st.lists(
+    st.one_of(
+        st.lists(CONTENTS, min_size=1, max_size=4),
+        st.tuples(st.integers(0, 20), CONTENTS),
+        st.lists(st.integers(0, 20), min_size=1, max_size=4),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def document(name, contents):
+    passages, title, metadata = contents
+    return Document(name, title=title, chunks=tuple(passages), metadata=metadata)
+
+
+def changed(index, documents, change, number):
+    """Apply a change: contents to add, (which, contents) to replace, or whom to delete."""
+    names = list(documents)
+    if isinstance(change, tuple):
+        if names:
+            name = names[change[0] % len(names)]
+            documents[name] = document(name, change[1])
+            index.update([documents[name]])
+    elif isinstance(change[0], tuple):
+        new = {f"d{number}-{i}": document(f"d{number}-{i}", contents) for i, contents in enumerate(change)}
+        index.add(list(new.values()))
+        documents |= new
+    elif names:
+        gone = list(dict.fromkeys(names[i % len(names)] for i in change))
+        index.delete(gone)
+        for name in gone:
+            del documents[name]
+
+
+def told(index):
+    """What the store holds, and what queries read."""
+    view = index.view()
+    graph = ChainGraph.of(view)
+    words = PassageKeywords(view, graph.positions)
+    edges = {(e.kind, e.source, e.target): (e.weight, dict(e.metadata)) for e in view.edges()}
+    arrays = {
+        name: getattr(graph, name).tolist() for name in ("positions", "vectors", "indptr", "neighbors", "features")
+    }
+    arrays |= {f"keywords of {node}": graph.keywords.of(node).tolist() for node in range(graph.size)}
+    arrays |= {f"holders of {key}": graph.postings.of(number).tolist() for number, key in enumerate(graph.keys)}
+    found = {word: words.with_phrase(word).tolist() for word in (*WORDS, "old", "harbor mill")}
+    titles = {title: words.titled(title).tolist() for title in ("Mill", "Mill (film)", "harbor")}
+    return edges, arrays, list(graph.keys), dict(graph.keyword_of), found, titles
+
+
+def opened_iier(name, embedder=None, path=None):
+    return Index(path, recipe=iier(**SETTINGS[name]), embedder=embedder or HashEmbedder(8), extractor=Keywords())
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(name=st.sampled_from(sorted(SETTINGS)), start=st.lists(CONTENTS, min_size=1, max_size=8), changes=CHANGES)
+@example("default", [(["harbor"], "", {}), (["harbor"], "", {})], [(0, (["harbor"], "", {"a": 1}))])
+def test_any_history_ends_as_a_build_of_what_is_left(name, start, changes):
+    documents = {f"s{i}": document(f"s{i}", contents) for i, contents in enumerate(start)}
+    with opened_iier(name) as grown, opened_iier(name) as fresh:
+        grown.build(list(documents.values()))
+        for number, change in enumerate(changes):
+            changed(grown, documents, change, number)
+        if documents:
+            fresh.build(list(documents.values()))
+            assert told(grown) == told(fresh)
+        else:
+            assert not grown.view().edges()
+
+
+def test_a_passage_whose_extraction_is_made_up_for_gets_its_keywords():
+    class Failing(Keywords):
+        fails = True
+
+        async def extract(self, chunks):
+            async for batch in super().extract(chunks):
+                failed = self.fails and "lamp" in batch[0].keywords
+                yield [ExtractionRecord(batch[0].hash, "m", "p", status="failed", reason="away")] if failed else batch
+
+    documents = [document(f"d{i}", ([f"{words} {i}"], "", {})) for i, words in enumerate(["lamp tide", "lamp", "tide"])]
+    extractor, settings = Failing(), {"recipe": iier(**SETTINGS["default"]), "embedder": HashEmbedder(8)}
+    with Index(extractor=extractor, max_failure_ratio=1.0, **settings) as index, opened_iier("default") as fresh:
+        index.build(documents)
+        assert "lamp" not in ChainGraph.of(index.view()).keyword_of
+        extractor.fails = False
+        index.build(documents)
+        fresh.build(documents)
+        assert told(index) == told(fresh)
+
+
+def pages(overviews):
+    texts = [f"Ship number {n} sailed from Hull to port {n}." for n in range(6)]
+    return [
+        Document(str(n), text, metadata={"abstractiveness": "high" if n < overviews else "low"})
+        for n, text in enumerate(texts)
+    ]
+
+
+def derived(index):
+    """Level, text and number of passages of what stands beside the passages."""
+    view = index.view()
+    units = [unit for unit in view.units(range(view.size)) if unit.kind is not UnitKind.CHUNK]
+    return sorted((unit.level, len(unit.chunk_ids), unit.text) for unit in units)
+
+
+def by_label(passages):
+    groups = {}
+    for passage in passages:
+        groups.setdefault(passage.unit.metadata["abstractiveness"], []).append(passage.unit)
+    return [
+        Unit("", UnitKind.SIM_SUMMARY, f"{label}: {len(units)}", tuple(c for u in units for c in u.chunk_ids))
+        for label, units in groups.items()
+    ], []
+
+
+ORGANIZERS = {
+    "plain": (PlainDerivation("plain", by_label, needs_records=False),),
+    "similarity": (SimilarityTree(hierarchy=True),),
+    "cross": (*REGISTRY["sirerag"]().organizers[:2], CrossTree(mode="add", hierarchy=True)),
+}
+
+
+@pytest.mark.parametrize("name", ORGANIZERS)
+def test_an_update_of_metadata_is_followed(name):
+    recipe = replace(REGISTRY["raptor"](), name="own", organizers=ORGANIZERS[name])
+    with Index(recipe=recipe, embedder=HashEmbedder()) as grown, Index(recipe=recipe, embedder=HashEmbedder()) as fresh:
+        grown.build(pages(0))
+        before = derived(grown)
+        grown.update(pages(3))
+        fresh.build(pages(3))
+        assert derived(grown) == derived(fresh) != before

@@ -1,12 +1,21 @@
+"""Graphs of entities, passages and interactions."""
+
 import json
+
+import numpy as np
 
 from sire_core import Document, Index
 from sire_core.extraction.record import RecordedExtractor
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.recipes import msrag, pagerank
+from sire_core.knowledge import KEYWORD
+from sire_core.recipes import iier, msrag, pagerank
+from sire_core.recipes.iier import INTERACTS
+from sire_core.recipes.iier.graph import ChainGraph
+from sire_core.recipes.smart.network import NetworkTable, read_network
+from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
-from sire_core.types import UnitKind
+from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)"),
@@ -14,7 +23,6 @@ CORPUS = [
     Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale"),
     Document("port", "Port Amber is a harbor.", "Port Amber"),
 ]
-
 # Fitted beforehand: an index fits it on its first batch, and other statistics are another extractor.
 EXTRACTOR = RulesExtractor()
 
@@ -125,3 +133,114 @@ def test_oracle_M7_dates_and_common_nouns_are_entities_by_switch(tmp_path):
     assert edges_of(tmp_path / "grown") == edges_of(tmp_path / "whole")
     grown.delete(["c"])
     assert entities(grown)["basketball"] == 1
+
+
+ENTITIES = ("A", "B", "C", "D")
+
+
+def passage(name, title="", text=""):
+    return Unit(name, UnitKind.CHUNK, text, (name,), title=title)
+
+
+def mention(where, name, *, title=False):
+    return where, EntityMention(name, name, f"id {name}", title)
+
+
+def record(*facts, names=ENTITIES, description=""):
+    entities = tuple(Entity(name, name, description=description) for name in names)
+    return ExtractionRecord("h", "m", "p", entities=entities, facts=facts)
+
+
+def network(passages, mentions, records, unnamed=(), **settings):
+    mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
+    said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
+    rows = {unit.id: mentioned_rows(mentions[unit.id], unnamed) for unit in passages}
+    also = {unit.id: stated_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
+    texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
+    return read_network(
+        NetworkTable().updated(passages, rows, also),
+        [unit.chunk_ids for unit in passages],
+        lambda numbers: {number: PassageTexts.from_note(texts[number].to_note()) for number in numbers},
+        **settings,
+    )
+
+
+def weights(found):
+    names = [name.decode().removeprefix("id ").lower() for name in found.ids.tolist()]
+    rows = zip(found.graph.edges.tolist(), found.graph.weights.tolist(), strict=True)
+    return {tuple(sorted(names[v] for v in pair)): weight for pair, weight in rows}
+
+
+def test_relations_add_their_strengths_and_stand_in_for_standing_together():
+    facts = (
+        Fact("f1", "A met B and C.", ("A", "B", "C"), triples=(Triple("A", "met", "B", 7.0),)),
+        Fact("f2", "B left A.", ("A", "B"), triples=(Triple("B", "left", "A", 2.0),)),
+    )
+    found = network([passage("p")], [mention("p", name) for name in "ABC"], {"p": record(*facts)})
+    assert weights(found) == {("a", "b"): 9.0}
+    assert found.statements.weights.tolist() == [7.0, 2.0]
+
+
+WORDS = ("harbor", "bridge", "mill", "ferry", "lamp", "tide", "rope", "salt")
+
+
+class Keywords:
+    """Every word of the list that a passage contains is a keyword."""
+
+    fingerprint = "keywords"
+    links_titles = False
+
+    async def extract(self, chunks):
+        for item in chunks:
+            words = tuple(word for word in WORDS if word in item.chunk.text)
+            yield [ExtractionRecord(item.chunk.hash, "m", "p", keywords=words[:5])]
+
+
+def document(number, *words):
+    return Document(f"d{number}", chunks=(f"{' '.join(words)} stand in text {number}.", f"More of {number}."))
+
+
+def corpus(size, seed=0):
+    rng = np.random.default_rng(seed)
+    return [document(i, *rng.choice(WORDS, 4, replace=False).tolist()) for i in range(size)]
+
+
+def keyword_folder(path, embedder=None, **settings):
+    return Index(path, recipe=iier(**settings), embedder=embedder or HashEmbedder(), extractor=Keywords())
+
+
+def test_every_kind_of_edge_can_be_left_out(tmp_path):
+    documents = corpus(8)
+    kinds = {}
+    for name, settings in {
+        "all": {"kw_min": 2},
+        "structural": {"kw_min": 2, "use_struc": False},
+        "similarity": {"kw_min": 2, "use_sim": False},
+        "keywords": {"use_kw": False},
+    }.items():
+        with keyword_folder(tmp_path / name, **settings) as index:
+            index.build(documents)
+            view = index.view()
+            kinds[name] = [edge for edge in view.edges() if edge.kind == INTERACTS]
+            assert len([edge for edge in view.edges() if edge.kind == KEYWORD]) == 8 * 4
+    for name in ("structural", "similarity", "keywords"):
+        assert any(name in edge.metadata for edge in kinds["all"])
+        assert not any(name in edge.metadata for edge in kinds[name])
+        assert kinds[name]
+
+
+def test_titles_are_keywords_when_asked_without_their_bracket():
+    documents = [Document("a", "A harbor.", "Port (film)"), Document("b", "The harbor of b.")]
+    for wanted, expected in ((True, {"port", "harbor"}), (False, {"harbor"})):
+        with Index(recipe=iier(title_keywords=wanted), embedder=HashEmbedder(), extractor=Keywords()) as index:
+            index.build(documents)
+            assert set(ChainGraph.of(index.view()).keyword_of) == expected
+
+
+def test_keywords_of_many_passages_join_nothing_but_still_find_seeds():
+    documents = [Document(f"d{i}", f"The harbor of passage {i}.") for i in range(6)]
+    with Index(recipe=iier(kw_df_cap=5, use_sim=False), embedder=HashEmbedder(), extractor=Keywords()) as index:
+        index.build(documents)
+        graph = ChainGraph.of(index.view())
+        assert not len(graph.neighbors)
+        assert graph.postings.of(graph.keyword_of["harbor"]).tolist() == list(range(6))

@@ -323,13 +323,6 @@ async def test_oracle_R1_collapsed_budget(border, tokens, read):
     assert [count_tokens(passage["text"]) for passage in call.fields["passages"]] == read
 
 
-def test_a_border_needs_a_number_of_tokens_and_one_of_three_names():
-    with pytest.raises(ConfigurationError, match="'cut', 'break' or 'skip', not 'drop'"):
-        ReaderConfig(tokens=10, border="drop")
-    with pytest.raises(ConfigurationError, match="no effect without a number of tokens"):
-        ReaderConfig(border="skip")
-
-
 @pytest.mark.parametrize("fault", ["server_error", "refusal", "content_filter", "not_json", "reset"])
 async def test_a_failing_model_leaves_the_evidence(index, fault):
     for at in (1, 2, 3):
@@ -478,34 +471,7 @@ async def test_cancelling_the_task_stops_all_calls(index):
         assert chat.server.received == 2
 
 
-async def test_many_questions_at_once_keep_apart(index):
-    def say(call):
-        if "sufficient" in call.instructions:
-            return answer(call.fields["question"])
-        return DONE if "reasoning" in call.fields else search(f"about {call.fields['question']}")
-
-    async with Chat(say) as chat:
-        questions = [f"Question {n}?" for n in range(12)]
-        traces = await asyncio.gather(*(collect(ircot(index, q, model=chat.model)) for q in questions))
-        assert chat.server.received == 36
-    for question, trace in zip(questions, traces, strict=True):
-        assert trace.answer.text == f"{question} [1]"
-        assert (trace.answer.usage.calls, trace.answer.usage.retrievals) == (3, 2)
-
-
 # --- what models write instead of what they were asked for ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("word", ["Done!", '"DONE"', "[DONE]", "null", None])
-async def test_done_in_any_dress_ends_the_search(index, word):
-    trace, calls = await run_strategy(index, [json.dumps({"reasoning": "Enough.", "search": word}), answer()])
-    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
-    said = f"Enough.\nSearch: {word or 'null'}"
-    trace, calls = await run_strategy(index, [said, said, answer()], limits=ReasoningLimits(max_calls=4))
-    assert (trace.answer.stop, trace.answer.usage.retrievals) == ("done", 1)
-    sentence = word or "null"
-    trace, calls = await run_strategy(index, [sentence, answer()], config=HIPPORAG)
-    assert (trace.answer.stop, trace.answer.usage.retrievals, len(calls)) == ("done", 1, 2)
 
 
 @pytest.mark.parametrize("said", ["I do not know.", "Sorry, I cannot help."])

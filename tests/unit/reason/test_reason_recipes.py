@@ -280,8 +280,3 @@ async def test_solved_examples_are_shown_in_every_step_but_not_to_the_reader(str
     reads = ["sufficient" in call.instructions or "unknown" in call.instructions for call in model.log]
     assert any(shown)
     assert shown == [not read for read in reads]
-
-
-def test_examples_are_for_strategies_with_steps():
-    with pytest.raises(SireError, match="A flavor and examples are for ircot and self-ask only"):
-        settings_of("single", None, "Q: one? A: two.")

@@ -131,37 +131,6 @@ def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded()
     assert admit_paragraphs(collected, giants, max_paragraphs=15, max_words=600) == []
 
 
-@pytest.mark.parametrize("text", ["Who is done?", "Done by whom?", "", "The Nones of March", "abandoned"])
-def test_something_to_search_for(text):
-    assert not is_done(text)
-
-
-ABSTENTIONS = """\
-I do not know.
-I don\u2019t know
-Sorry, I cannot help.
-I'm sorry, but I can't answer that from the passages.
-Unfortunately the passages are silent.
-I cannot determine who directed it.
-I could not find the answer.
-I am not able to tell.
-The passages do not mention her birthplace.
-The provided context doesn't contain this information.
-The answer is not stated.
-It is unknown.
-It cannot be determined from the text.
-There is no information on this.
-Not enough information.
-Unknown
-**N/A**
-""".splitlines()
-
-
-@pytest.mark.parametrize("text", ABSTENTIONS)
-def test_an_admission_is_no_answer(text):
-    assert abstains(text)
-
-
 @pytest.mark.parametrize(
     "text",
     [

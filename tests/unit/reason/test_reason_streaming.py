@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from reason_scripts import QUESTION, Chat, answer, search
 
 from sire_core.errors import ConfigurationError
-from sire_core.models.caching import CachedModel
 from sire_core.protocols import Completion
 from sire_core.reason import (
     Answer,
@@ -28,9 +27,8 @@ from sire_core.reason import (
 )
 from sire_core.reason.output_parsing import AnswerText
 from sire_core.reason.reader import cite
-from sire_core.storage.calls import CallStore
 from sire_core.testing.doubles import ScriptedModel
-from support.faults import always, at_calls
+from support.faults import always
 
 LONG = "Varn Harbour, a town on the coast [1], where Petra Quillon was born"
 FOLLOW_UPS = json.dumps({"followups": [{"q": "Who directed it?", "a": "Petra Quillon"}]})
@@ -150,27 +148,6 @@ async def test_a_stream_that_breaks_off_keeps_what_came_and_says_so(index, fault
     assert last.usage.output_tokens > 0
 
 
-async def test_a_failure_before_the_first_piece_is_as_without_streaming(index):
-    async with Chat([answer()], faults=always("server_error")) as chat:
-        whole = await collect(single(index, QUESTION, model=chat.model))
-        steps = await listen(single(index, QUESTION, model=chat.model, stream=True))
-    assert [type(step).__name__ for step in steps] == ["Retrieved", "Answer"]
-    assert (steps[-1].stop, steps[-1].note) == (whole.answer.stop, whole.answer.note)
-
-
-async def test_limits_hold(index):
-    asked = [search("Where was Petra Quillon born?"), answer(LONG)]
-    async with Chat(asked, faults=at_calls({})) as chat:
-        limits = ReasoningLimits(max_calls=2)
-        steps = await listen(ircot(index, QUESTION, model=chat.model, stream=True, limits=limits))
-        assert chat.server.received == steps[-1].usage.calls == 2
-        assert (steps[-1].stop, text_of(steps)) == ("call_limit", LONG)
-        steps = await listen(
-            single(index, QUESTION, model=chat.model, stream=True, limits=ReasoningLimits(max_calls=0))
-        )
-        assert (steps[-1].stop, steps[-1].text, chat.server.received) == ("call_limit", "", 2)
-
-
 @pytest.mark.parametrize("how", ["left", "cancelled"])
 async def test_leaving_ends_the_request(index, how):
     async with Chat([answer(LONG)], gap=0.02) as chat:
@@ -232,14 +209,3 @@ def test_what_is_given_out_is_the_beginning_of_the_whole(text, named, sufficient
     assert by_letter.text == by_word.text == shown.text
     if whole.sufficient and not named:
         assert shown.text == whole.text
-
-
-async def test_a_cached_answer_is_played_again(index):
-    store = CallStore()
-    model = ScriptedModel([answer(LONG)])
-    first = await listen(single(index, QUESTION, model=CachedModel(model, store), stream=True))
-    again = await listen(single(index, QUESTION, model=CachedModel(model, store), stream=True))
-    whole = await collect(single(index, QUESTION, model=CachedModel(model, store)))
-    assert len(model.log) == 1
-    assert text_of(first) == text_of(again) == whole.answer.text == LONG
-    assert again[-1] == whole.answer

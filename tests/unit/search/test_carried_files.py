@@ -10,9 +10,8 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.algorithms.lists import Lists
-from sire_core.recipes.sire import names
 from sire_core.recipes.sire.index import EvidenceIndex
-from sire_core.recipes.sire.passages import PassageWords, name_words
+from sire_core.recipes.sire.passages import PassageWords
 from sire_core.search import view
 from sire_core.testing.doubles import HashEmbedder
 
@@ -77,23 +76,6 @@ def assert_as_fresh(index: Index) -> None:
         fresh.search(QUESTION)
         for (name, mine), (_, theirs) in zip(arrays(index), arrays(fresh), strict=True):
             np.testing.assert_array_equal(mine, theirs, err_msg=name)
-
-
-def test_another_process_reads_what_is_new_and_no_more(
-    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = built(tmp_path / "ix")
-    parsed: list[str] = []
-    monkeypatch.setattr(names, "name_words", lambda name: (parsed.append(name), name_words(name))[1])
-    with opened(folder) as index:
-        index.delete(["t3"])
-        index.update([replace(TOWNS[5], text="Nobody built anything here."), NEW])
-    with opened(folder) as reader:
-        reader.search(QUESTION)
-        assert read == [COUNT, 2]
-        assert parsed
-        assert not any("Tobin" in name for name in parsed)
-        assert_as_fresh(reader)
 
 
 @pytest.mark.parametrize("damage", ["noise", "cut", "another structure"])

@@ -1,21 +1,73 @@
-"""The walk of chains: oracle I6, no node twice, batched as one by one, filters."""
+"""The graph and the walk of chains."""
 
 import asyncio
 import itertools
-from dataclasses import dataclass, field
+import json
+from dataclasses import astuple, dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sire_core import Index
 from sire_core.algorithms.lists import Lists
-from sire_core.errors import ConfigurationError
-from sire_core.recipes.iier.graph import ChainGraph
+from sire_core.corpus.media import split_media
+from sire_core.corpus.readers import read_documents
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError, SnapshotExpiredError
+from sire_core.recipes import iier
+from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
 from sire_core.recipes.iier.rank import frontier, walk_chains
 from sire_core.recipes.iier.recipe import make_scorer
 from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer, newly_covered
 from sire_core.search.vectors.sq_index import KnownSimilarities
+from sire_core.testing.doubles import HashEmbedder
+
+
+def shown(view):
+    graph = ChainGraph.of(view)
+    words = PassageKeywords(view, graph.positions)
+    arrays = {name: getattr(graph, name) for name in ChainGraph.__slots__}
+    arrays |= {name: astuple(arrays[name]) for name in ("keywords", "postings")}
+    arrays = {name: json.dumps(found, default=np.ndarray.tolist) for name, found in arrays.items()}
+    return arrays, words.titled("The Salt Lantern").tolist(), words.with_phrase("was born").tolist()
+
+
+def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
+    documents = demo_documents()
+    first, second = (Index(tmp_path / "i", recipe=iier(), embedder=HashEmbedder()) for _ in range(2))
+    with first as index, second as reader:
+        index.build(documents[1:])
+        wanted = shown(index.view())
+        held, passing = index.snapshot(), reader.view()
+        index.add(documents[:1])
+        assert shown(held.view) == wanted
+        with pytest.raises(SnapshotExpiredError, match="snapshot"):
+            shown(passing)
+
+
+def test_tables_and_images_of_a_page_are_nodes_between_their_neighbours(tmp_path):
+    (tmp_path / "boats.html").write_text(
+        "<html><body><h1>Boats</h1><p>The boats of the isles are listed here.</p>"
+        "<table><tr><th>Name</th><th>Year</th></tr><tr><td>Wren</td><td>1879</td></tr></table>"
+        "<p>They carried mail.</p><img src='wren.png' alt='The Wren at the quay'><p>None is left.</p></body></html>"
+    )
+    found = split_media(read_documents(tmp_path).documents)
+    assert (found.tables, found.images) == (1, 1)
+    with Index(recipe=iier(use_sim=False, use_kw=False), embedder=HashEmbedder()) as index:
+        index.build(found.documents)
+        view = index.view()
+        graph = ChainGraph.of(view)
+        texts = [unit.text for unit in view.units(graph.positions)]
+    order = [
+        next(i for i, text in enumerate(texts) if part in text) for part in ("listed", "1879", "mail", "quay", "left")
+    ]
+    assert len(texts) == 5
+    joined = {(i, int(j)) for i in range(5) for j in graph.neighbors[graph.indptr[i] : graph.indptr[i + 1]]}
+    assert joined == {pair for one, two in pairwise(order) for pair in ((one, two), (two, one))}
+    assert (graph.features[:, 0] == 1).all()
 
 
 @dataclass
@@ -75,11 +127,6 @@ def test_oracle_I6_walk():
     assert walked(graph, question, [0], scorer, 5) == [(0, 2, 4)]
     assert walked(graph, question, [5], scorer, 3) == [(5, 3, 2)]
     assert walked(graph, question, [5], scorer, 5) == [(5, 3, 2, 4)]
-
-
-def test_ties_go_to_the_smaller_node_and_dead_ends_stop():
-    graph = graph_of(4, {(0, 2): (1, 0, 0), (0, 1): (1, 0, 0)})
-    assert walked(graph, question_for(graph), [0, 3], StaticScorer({0: 1, 1: 1, 2: 1}), 9) == [(0, 1), (3,)]
 
 
 random_graphs = st.builds(

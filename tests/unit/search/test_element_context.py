@@ -2,7 +2,6 @@ import json
 
 from sire_core import Document, Index
 from sire_core.reason import collect, single
-from sire_core.reason.calls import ReasoningLimits
 from sire_core.recipes import msrag
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 
@@ -57,18 +56,6 @@ async def test_eager_summaries_cost_nothing_at_question_time():
     _, calls = await asked(built("eager", ScriptedModel(script)))
     assert len(calls) == 1
     assert "SUMMARY OF The Long Tide" in calls[0].data
-
-
-async def test_none_tells_nothing():
-    _, calls = await asked(built("none", ScriptedModel(script)))
-    assert len(calls) == 1
-    assert "background" not in json.loads(calls[0].data)
-
-
-async def test_the_last_call_is_kept_for_the_answer():
-    answer, calls = await asked(built("lazy", ScriptedModel(script)), limits=ReasoningLimits(max_calls=1))
-    assert len(calls) == 1
-    assert answer.text == "Mira Vale [1]"
 
 
 async def test_a_filter_keeps_foreign_words_out_of_summaries():

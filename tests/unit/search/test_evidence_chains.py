@@ -1,17 +1,32 @@
-"""Chains as users see them: seeds, paths, orders, context, filters, models."""
+"""IIER: chains of evidence, their paths and sources."""
+
+from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from sire_core import Document, Index
-from sire_core.errors import RefusalError
 from sire_core.filters import parse_filter
-from sire_core.recipes import iier
+from sire_core.recipes import flat, iier
 from sire_core.recipes.iier.rank import EvidenceChains
+from sire_core.recipes.sire.index import EvidenceIndex
+from sire_core.recipes.sire.question import OWN, QueryFeatures
+from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sire_core.protocols import Recipe
+
 
 CORPUS = [
     Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
@@ -98,15 +113,6 @@ def test_filters_restrict_seeds_and_walk(folder):
         assert not any("Mira Vale" in repr(hit.path) for hit in hits)
 
 
-def test_without_any_keyword_similarity_chooses_the_seeds(folder):
-    with opened(folder) as index:
-        chains = chains_of(index, "what is near it", fallback_seeds=4, max_length=2)
-        (first, *_) = index.search("what is near it", 1)
-    assert len(chains) == 4
-    assert all(chain[0].startswith("o") for chain in chains)
-    assert first.path[0].note.startswith("among the passages most similar to the question")
-
-
 def test_a_model_finds_the_keywords_of_a_question(folder):
     model = ScriptedModel([json.dumps({"keywords": ["Anna  Vale", " ", "Bridge 7"]})])
     with opened(folder, model) as index:
@@ -115,15 +121,6 @@ def test_a_model_finds_the_keywords_of_a_question(folder):
     assert any(note.startswith("holds 'Anna Vale'") for note in seeds)
     assert any(note.startswith("holds 'Bridge 7'") for note in seeds)
     assert len(model.log) == 1
-
-
-def test_rules_find_them_when_the_model_declines(folder):
-    with opened(folder) as index:
-        expected = names(index.search(QUESTION, 5))
-    with opened(folder, ScriptedModel([RefusalError("no")])) as index:
-        assert names(index.search(QUESTION, 5)) == expected
-    with opened(folder, ScriptedModel([]), keywords="rules") as index:
-        assert names(index.search(QUESTION, 5)) == expected
 
 
 def test_a_model_scores_the_steps(folder):
@@ -198,3 +195,247 @@ def test_structural_links_lead_to_the_passage_beside_it_in_a_document_of_several
     assert walked == [[report[1]], []]
     (hit,) = (hit for hit in found[True] if hit.unit.text == report[1])
     assert any("beside it in the document" in step.note for step in hit.path)
+
+
+SPOUSE = "When was the spouse of Orla Venn born?"
+PAGES = (
+    Document("orla", "Orla Venn was a painter of harbours. In 1931 she married Tobin Marsh.", title="Orla Venn"),
+    Document("tobin", "Tobin Marsh (3 May 1899 to 1970) built organs in Leith.", title="Tobin Marsh"),
+    Document("ida", "Ida Krell was a painter of horses, born in 1890, whose spouse wrote plays.", title="Ida Krell"),
+    Document("boats", "Harbours were painted by many; a painter was seldom born beside one.", title="Harbour art"),
+    *(Document(f"o{i}", f"Mill number {i} grinds barley beside the river Aln.", title=f"Mill {i}") for i in range(12)),
+)
+UNTITLED = tuple(replace(page, title="") for page in PAGES)
+
+
+def ranked(documents: tuple[Document, ...], question: str = SPOUSE, k: int = 2, **settings: object) -> list[str]:
+    """Ids of the first documents."""
+    from sire_core.recipes import sire
+
+    with Index(recipe=sire(**settings)) as index:
+        index.build(documents)
+        return [hit.doc_ids[0] for hit in index.search(question, k)]
+
+
+@pytest.mark.parametrize("documents", [PAGES, UNTITLED], ids=["titled", "untitled"])
+def test_a_passage_is_reached_over_the_sentence_that_names_it(documents: tuple[Document, ...]) -> None:
+    assert ranked(documents) == ["orla", "tobin"]
+    assert ranked(documents, rounds=0) != ["orla", "tobin"], "the second passage shares no word with the question"
+
+
+def test_the_sentence_is_found_behind_a_first_line_that_is_one() -> None:
+    """A question above its answer: the line is what the passage is called, and no sentence of it."""
+    from sire_core.recipes import sire
+
+    asked: list[str] = []
+
+    class Recording(HashEmbedder):
+        async def embed(self, texts: Sequence[str], kind: str = "document") -> NDArray[np.float32]:
+            asked.extend(texts if kind == "query" else ())
+            return await super().embed(texts, kind)
+
+    line = "Which ship did the Baltic Line lose in 1911?"
+    told = "Her captain on that last voyage was Olaf Brandt of Riga."
+    pages = [
+        Document("lost", f"{line}\nThe Northern Wren of the Baltic Line was lost off Gotland in a storm. {told}"),
+        Document("olaf", "Olaf Brandt sailed for thirty years. His mother was Marta Krumin, a weaver.", "Olaf Brandt"),
+    ]
+    question = "Who was the mother of the captain of the Northern Wren on her last voyage?"
+    with Index(recipe=sire(read_steps=9), embedder=Recording()) as index:
+        index.build(pages)
+        paths = {hit.doc_ids[0]: hit.path for hit in index.search(question, 2)}
+    [step] = [step for step in paths["olaf"] if step.step == "entity"]
+    assert step.note == f"names Olaf Brandt: {told}"
+    assert f"{question} {told}" in asked
+
+
+def test_only_allowed_passages_are_walked() -> None:
+    documents = tuple(replace(page, metadata={"open": page.id != "orla"}) for page in PAGES)
+    with Index(recipe="sire") as index:
+        index.build(documents)
+        hits = index.search(SPOUSE, 20, filter={"open": True})
+        assert {hit.doc_ids[0] for hit in hits} == {page.id for page in PAGES} - {"orla"}
+        hidden = {unit for hit in index.search(SPOUSE, 20) if hit.doc_ids == ("orla",) for unit in [hit.unit.id]}
+        assert not hidden & {found for hit in hits for step in hit.path for found in step.ids}
+        closed = index.search(SPOUSE, 20, filter={"open": False})
+        assert [hit.doc_ids for hit in closed] == [("orla",)]
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        (
+            "Wann wurde die Frau von Anton Bielek geboren?",
+            ("Anton Bielek war ein Maler. Er heiratete Jana Strohm.", "Jana Strohm (1901 in Graz) sang im Chor."),
+        ),
+        (
+            "\u5c71\u7530\u592a\u90ce\u306e\u59bb\u306f\u3044\u3064\u751f\u307e\u308c\u305f\u304b",
+            (
+                "\u5c71\u7530\u592a\u90ce\u306f\u753b\u5bb6\u3067\u3042\u308b\u3002\u9234\u6728\u82b1\u5b50\u3068\u7d50\u5a5a\u3057\u305f\u3002",
+                "\u9234\u6728\u82b1\u5b50\u306f1901\u5e74\u306b\u4eac\u90fd\u3067\u751f\u307e\u308c\u305f\u3002",
+            ),
+        ),
+    ],
+    ids=["German", "Japanese"],
+)
+def test_other_languages(question: str, pages: tuple[str, str]) -> None:
+    documents = (Document("first", pages[0]), Document("second", pages[1]), *PAGES[4:])
+    assert set(ranked(documents, question)) == {"first", "second"}
+
+
+def test_everyday_phrases_do_not_lead() -> None:
+    pages = (
+        Document("default", "The Default is a 1994 novel by Ada Quill.", title="Default"),
+        Document("threads", "The thread pool has four threads by default; UV_THREADPOOL_SIZE sets it.", title="Pool"),
+        *PAGES[4:],
+    )
+    assert ranked(pages, "how many threads does the pool have by default?", k=1) == ["threads"]
+
+
+def test_a_heading_that_asks_the_question_comes_first() -> None:
+    filler = "The volume is kept, the volume is copied, and restoring waits until a volume is free."
+    pages = [
+        Document("told", f"Backups of volumes\n\n{filler} {filler}"),
+        Document("asked", "Restoring a volume\n\nOpen the console, choose the snapshot and press the second button."),
+        *(Document(f"o{i}", f"Release notes {i}\n\nMinor repairs of part {i} of the console.") for i in range(12)),
+    ]
+    assert ranked(tuple(pages), "How do I go about restoring a volume?", k=1) == ["asked"]
+
+
+def test_what_the_question_names_itself_is_not_explained_by_another_passage() -> None:
+    with Index(recipe="sire") as index:
+        index.build(PAGES)
+        hits = {hit.doc_ids[0]: hit.path for hit in index.search("When did Orla Venn and Tobin Marsh marry?", 2)}
+        assert [step.step for step in hits["tobin"]] == ["question", "vector:chunk"]
+        assert hits["tobin"][0].note == "the question names Tobin Marsh"
+        unnamed = {hit.doc_ids[0]: hit.path for hit in index.search(SPOUSE, 2)}
+        assert [step.step for step in unnamed["tobin"]][:2] == ["question", "entity"], "led to by what names him"
+
+
+MOTHER = "Who was the mother of Olaf Brandt?"
+TEXTS = (
+    "Olaf Brandt was born in Riga in 1870.",
+    "He commanded the Northern Wren for ten years.",
+    "The ship sank off Gotland.",
+    "Marta Krumin was his mother.",
+    "Trains run to Warsaw.",
+)
+
+
+def cut(source: str, starts: tuple[object, ...] = (0, 100, 200, 300, 400)) -> list[Document]:
+    """Passages that a splitter says it has cut from sources."""
+    return [
+        Document(str(n), text, metadata={"source": source.format(n), "start_index": start})
+        for n, (text, start) in enumerate(zip(TEXTS, starts, strict=True))
+    ]
+
+
+def seen(index: Index) -> tuple[list[int], list[tuple[str, float]]]:
+    """Sources of the passages, and the scores of a search."""
+    hits = index.search(MOTHER, 9)
+    return EvidenceIndex.of(index.view()).source.tolist(), [(hit.doc_ids[0], hit.score) for hit in hits]
+
+
+def test_passages_of_one_source_know_each_other() -> None:
+    """By a document's own passages, or by what a splitter says."""
+    texts = [f"Part {i} of the lamp manual." for i in range(4)]
+    cut = [
+        Document(f"c{i}", text, metadata={"source": "lamp.md", "start_index": 100 * i}) for i, text in enumerate(texts)
+    ]
+    with Index(recipe="sire", chunker=None) as index:
+        index.build([cut[2], Document("x", "A mill.", metadata={"source": "mill.md"}), cut[0], cut[3], cut[1]])
+        view = index.view()
+        found = EvidenceIndex.of(view)
+        names = [unit.text for unit in view.units(found.chunks)]
+    [members] = [found.members.of(i) for i in range(len(found.members)) if len(found.members.of(i)) > 1]
+    assert [names[passage] for passage in members] == texts
+    assert [int(found.place[passage]) for passage in members] == [0, 1, 2, 3]
+
+
+def test_neighbours_that_a_filter_hides_say_nothing() -> None:
+    texts = ["Page 0 of the album.", "The brass valve opens at nine bar.", "Page 2 of the album.", "A mill."]
+    pages = [Document(f"c{i}", text, metadata={"source": "lamp.md", "start_index": i}) for i, text in enumerate(texts)]
+    with Index(recipe="sire", chunker=None) as index:
+        index.build([*pages, Document("x", "A brass band.")])
+        view = index.view()
+        found = EvidenceIndex.of(view)
+        place = {unit.text: place for place, unit in enumerate(view.units(found.chunks))}
+    valve, page = place[texts[1]], np.array([place[texts[2]]])
+    cosines = np.zeros(len(place), dtype=np.float32)
+    cosines[valve] = 0.9
+    columns = [place for place, name in enumerate(OWN) if name.split(" ")[-2:-1] in (["near"], ["source"])]
+    for hidden in (False, True):
+        allowed = np.arange(len(place)) != valve if hidden else None
+        evidence = QueryFeatures(
+            "Where is the brass valve?", found, KnownSimilarities(cosines), view.matrix, allowed, 10
+        )
+        assert evidence.own(page)[0, columns].any() == (not hidden)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_passages_of_one_title_lead_to_the_nearest_of_them_alone(filtered: bool) -> None:
+    """A book in many passages has one title: all pairs of them would be steps, and a search take as long."""
+    texts = [f"Chapter {n} tells of whale number {n} and of the mast." for n in range(150)]
+    with Index(embedder=HashEmbedder()) as index:
+        index.build([Document(f"d{n}", text, "Moby Dick") for n, text in enumerate(texts)])
+        view = index.view()
+        found = EvidenceIndex.of(view)
+        cosines = np.linspace(0.0, 1.0, len(found.chunks)).astype(np.float32)
+        allowed = np.arange(len(found.chunks)) % 2 == 0 if filtered else None
+        evidence = QueryFeatures("Which whale is told of?", found, KnownSimilarities(cosines), view.matrix, allowed, 10)
+        first = np.array([0, 4, 148])
+        steps = evidence.hops(first, np.zeros(3), 40)
+        best = np.flatnonzero(np.ones(150) if allowed is None else allowed)[-40:]
+        for passage in first.tolist():
+            led = np.unique(steps.targets[steps.sources == passage])
+            assert led.tolist() == [other for other in best.tolist() if other != passage]
+
+
+TURKISH = (
+    Document("returns", "Ürünler teslimattan sonraki on dört gün içinde iade edilebilir.", title="İade koşulları"),
+    Document("mill", "Değirmeni İsmail Hakkı Çobanoğlu yaptırdı. Buğday öğütülürdü.", title="Kızılırmak Değirmeni"),
+    Document("miller", "İsmail Hakkı Çobanoğlu Gümüşdere'de doğdu.", title="İsmail Hakkı Çobanoğlu"),
+    Document("village", "Gümüşdere, Kayseri'ye bağlı bir köydür.", title="Gümüşdere"),
+    Document("light", "Le dernier gardien du phare fut Yves Le Goasguen.", title="Le Phare de Kermeur"),
+    Document("keeper", "Yves Le Goasguen est né à Plouguerrec en 1929.", title="Yves Le Goasguen"),
+    Document("town", "Plouguerrec est une commune du Finistère.", title="Plouguerrec"),
+    Document("fees", "Rückerstattungsanträge müssen bis Ende März vorliegen.", title="Krankenversicherungsbeitrag"),
+    Document("bridge", "Der Entwurf der Brücke über das Tal kam von Konrad Vellmer.", title="Kettelbachbrücke"),
+    Document("engineer", "Konrad Vellmer wuchs als Sohn des Müllers in Hohenzell auf.", title="Konrad Vellmer"),
+    Document("place", "Der Ort ist auf der Höhe. Auf der Weide blüht der Klee.", title="Hohenzell"),
+)
+"""Three pages that say who did it, who that was and where, in two languages; and what is asked for below."""
+TAGGED = tuple(replace(page, metadata={"turkish": place < 4}) for place, page in enumerate(TURKISH))
+
+
+def order(question: str, recipe: str | Recipe = "sire", **where: bool) -> list[str]:
+    """Ids of all documents that pass the filter, best first."""
+    with Index(recipe=recipe) as index:
+        index.build(TAGGED)
+        return [hit.doc_ids[0] for hit in index.search(question, len(TAGGED), filter=where or None)]
+
+
+@pytest.mark.parametrize("question", ["ürün iadesi teslimatı", "Antrag Rückerstattung", "zzqvv", "What is it?"])
+def test_a_question_without_a_word_of_the_passages_ranks_as_hybrid_search(question: str) -> None:
+    assert order(question) == order(question, flat(ranker="hybrid"))
+
+
+def test_words_that_a_filter_hides_are_words_that_the_passages_lack() -> None:
+    question = "iadesi gardien phare"
+    assert order(question, turkish=True) == order(question, flat(ranker="hybrid"), turkish=True)
+
+
+def test_function_words_of_another_language_do_not_decide() -> None:
+    question = "Bis wann muss der Antrag auf Rückerstattung gestellt werden?"
+    assert order(question).index("fees") <= order(question, flat(ranker="hybrid")).index("fees")
+
+
+def test_no_name_leads_on_from_a_passage_that_the_question_does_not_support() -> None:
+    with Index(recipe="sire") as index:
+        index.build(TURKISH)
+        steps = [step.step for hit in index.search("ürün iadesi teslimatı", 3) for step in hit.path]
+    assert "entity" not in steps
+
+
+def test_steps_lead_on_from_a_name_among_words_that_the_passages_lack() -> None:
+    assert set(order("Hvor ble Konrad Vellmer født?")[:2]) == {"engineer", "place"}

@@ -1,6 +1,7 @@
-"""Dated documents: what was known on a day, and superseded versions."""
+"""What a day and a filter let a search see."""
 
 import json
+from dataclasses import replace
 from datetime import date, datetime, timezone
 
 import pytest
@@ -16,9 +17,8 @@ from sire_core.cli.app import app
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
-from sire_core.reason import PassageSource, collect, reason
 from sire_core.serve.tools import IndexTools
-from sire_core.testing.doubles import ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 
 VERSIONS = {
     "old": ("The rate limit is 100 requests per minute.", {"source": "limits.md", "updated": "2025-03-01"}),
@@ -146,16 +146,6 @@ def test_tools_of_the_frameworks_take_the_day(index):
     assert "[new]" not in str(theirs.call(query=QUESTION, as_of="2025-12-31"))
 
 
-@pytest.mark.parametrize("strategy", ["single", "ircot"])
-def test_reasoning_takes_the_day(index, strategy):
-    asked = {"model": ScriptedModel(ANSWER), "answer": False}
-    hits = run_sync(collect(reason(strategy, PassageSource(index), QUESTION, **asked, as_of="2026-06-01"))).answer.hits
-    assert names(hits)[-1] == "old"
-    assert hits[-1].path[-1].step == "superseded"
-    hits = run_sync(collect(reason(strategy, index, QUESTION, **asked, as_of="2025-12-31"))).answer.hits
-    assert {*names(hits)} == {"old", "undated"}
-
-
 def test_chains_and_engines_take_the_day_of_their_retriever_or_of_a_call(index):
     def ids(documents):
         return [document.metadata["sire"]["doc_ids"][0] for document in documents]
@@ -192,3 +182,32 @@ def test_files_are_versions_by_the_source_or_address_that_their_front_matter_nam
         index.build(read_documents(tmp_path).documents)
         hits = index.search(QUESTION, as_of="2026-06-01")
     assert [hit.doc_ids[0] for hit in hits if hit.path[-1].step == "superseded"] == ["a.md"]
+
+
+DOCUMENTS = [
+    Document(f"{tenant}{i}", f"Alma {i} met Boris {tenant} in Ceuta.", metadata={"tenant": tenant})
+    for tenant in "ab"
+    for i in range(4)
+]
+
+
+@pytest.mark.parametrize("recipe", ["flat", "smart", "sirerag"])
+def test_hidden_and_unknown_hits(tmp_path, recipe):
+    with Index(tmp_path / "ix", recipe=recipe, embedder=HashEmbedder()) as index:
+        index.build(DOCUMENTS)
+        all_hits = index.search("Who met Boris?", 20, returns="units")
+        assert index.snapshot().size
+        question, vectors = run_sync(index.snapshot().vectors("Who met Boris?", all_hits))
+        assert vectors.shape == (len(all_hits), len(question))
+    with Index(tmp_path / "ix", recipe=recipe, embedder=HashEmbedder(), allow="tenant=a") as index:
+        snapshot = index.snapshot()
+        own = snapshot.search("Who met Boris?", 20, returns="units")
+        assert len(run_sync(snapshot.vectors("Who met Boris?", own))[1]) == len(own)
+        run_sync(snapshot.background(own))
+        hidden = [hit for hit in all_hits if hit.unit.id not in {found.unit.id for found in own}]
+        unknown = replace(own[0], unit=replace(own[0].unit, id="none"))
+        assert hidden
+        for hit in (*hidden, unknown):
+            for ask in (snapshot.vectors("Who met Boris?", [hit]), snapshot.background([own[0], hit])):
+                with pytest.raises(QueryError, match="is no unit of this snapshot"):
+                    run_sync(ask)

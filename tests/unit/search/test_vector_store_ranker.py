@@ -1,45 +1,85 @@
-"""Scores of a ranking by the user's own store, for units that the store did not list."""
+"""Rankings by the user's vector store."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError
-from sire_core.filters import parse_filter
+from sire_core.filters import Condition, FilterGroup, parse_filter
 from sire_core.recipes import REGISTRY
-from sire_core.search.vectors.vector_store import Bytes, VectorStoreRanker
+from sire_core.search.vectors.vector_store import VectorStoreRanker
+from sire_core.storage.pool import differing_metadata, shared_metadata
+from sire_core.stores.facts import Has, Joined, facts_of, narrow, numbers_of
 from sire_core.testing.doubles import HashEmbedder
 
+KEYS = st.sampled_from(["a", "b", "a=b"])
+PLAIN = st.one_of(
+    *(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([0.5, 1.0, 1e300, 2**60, 2**60 + 1])),
+    st.sampled_from(["", "1", "a", "ab", "true", "null", "x\0y", "\ud800", "z" * 300]),
+)
+METADATA = st.dictionaries(KEYS, st.one_of(PLAIN, st.lists(PLAIN, max_size=2), st.just({"c": 1})), max_size=3)
+CONDITIONS = st.one_of(
+    st.builds(Condition, KEYS, st.sampled_from(["eq", "ne", "contains"]), PLAIN),
+    st.builds(Condition, KEYS, st.sampled_from(["in", "nin"]), st.lists(PLAIN, max_size=2)),
+    st.builds(Condition, KEYS, st.just("exists"), st.booleans()),
+    st.builds(Condition, KEYS, st.sampled_from(["lt", "lte", "gt", "gte"]), st.sampled_from([0, 0.5, 2**60, "a"])),
+    st.builds(Condition, KEYS, st.sampled_from(["text_match", "text_match_insensitive"]), st.sampled_from(["a", "A"])),
+)
+FILTERS = st.recursive(
+    CONDITIONS,
+    lambda parts: st.one_of(
+        st.builds(lambda one: FilterGroup("not", (one,)), parts),
+        st.builds(
+            lambda join, some: FilterGroup(join, tuple(some)),
+            st.sampled_from(["and", "or"]),
+            st.lists(parts, min_size=1, max_size=3),
+        ),
+    ),
+    max_leaves=5,
+)
+
+
+def passes(test, facts, numbers):
+    """What a database makes of a test."""
+    if test is None:
+        return True
+    if isinstance(test, Joined):
+        found = (passes(part, facts, numbers) for part in test.parts)
+        return all(found) if test.operator == "and" else any(found)
+    if isinstance(test, Has):
+        return (not facts.isdisjoint(test.facts)) is test.wanted
+    value = numbers.get(test.key)
+    held = {"lt": float.__lt__, "lte": float.__le__, "gt": float.__gt__, "gte": float.__ge__}[test.operator]
+    return (value is not None and held(value, test.value)) is test.wanted
+
+
+@given(FILTERS, st.lists(METADATA, min_size=1, max_size=3))
+@example(parse_filter("not a=1"), [{"a": 1}, {"a": True}])
+@example(parse_filter("a>0"), [{"a": 1e300}])
+@example(parse_filter("not a<0"), [{"a": 2**60}])
+def test_whatever_passes_a_filter_passes_what_the_database_is_told(where, sources):
+    shared = shared_metadata(sources)
+    facts = set(facts_of(shared, tuple(differing_metadata(sources))))
+    if all(where.matches(source) for source in sources):
+        assert passes(narrow(where), facts, numbers_of(shared))
+    assert all(len(fact) <= 200 and "\0" not in fact for fact in facts)
+    assert all(fact.encode() for fact in facts)
+
+
+@given(METADATA, METADATA, KEYS, PLAIN)
+def test_what_is_equal_is_decided_by_the_database(one, other, key, value):
+    for metadata in (one, other):
+        for name in ("eq", "ne"):
+            where = Condition(key, name, value)
+            assert passes(narrow(where), set(facts_of(metadata)), numbers_of(metadata)) is where.matches(metadata)
+
+
 DOCUMENTS = [Document(str(number), f"Text {number}.", metadata={"year": number}) for number in range(4)]
-
-
-class Lists:
-    """A store that knows one unit, and says so whatever is asked."""
-
-    def __init__(self, unit_id):
-        self.unit_id = unit_id
-
-    async def rank(self, query, n, where=None):
-        return [(self.unit_id, 0.5)]
-
-
-async def test_unlisted_units_stand_behind_listed_ones_and_before_hidden_ones():
-    with Index(recipe="flat") as index:
-        await index.abuild(DOCUMENTS)
-        view = index.view()
-        listed = view.ids[1].decode()
-        ranking = await VectorStoreRanker(Lists(listed)).rank("x", 4, view, parse_filter("year>0"))
-        scores = ranking.scores_at(np.arange(4))
-    years = [unit.metadata["year"] for unit, _ in map(view.pool.unit, range(4))]
-    order = {year: float(score) for year, score in zip(years, scores, strict=True)}
-    assert order.pop(years[1]) == 0.5
-    assert order.pop(0) == -np.inf
-    assert all(-1100 < score < -900 for score in order.values())
-    assert len(set(order.values())) == len(order)
-    assert "not listed" in ranking.path(2)[0].note
 
 
 class ListsNothing:
@@ -96,16 +136,6 @@ def test_every_recipe_finds_the_same_over_a_store_as_over_our_own_scan(recipe, w
         assert store.asked
         assert own.stats()["vectors"] == "own scan"
         assert over.stats()["vectors"] == "a list"
-
-
-def test_copies_of_one_byte_per_number_are_near_the_vectors(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(300, 64)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    made = Bytes.of(rows)
-    assert np.abs(made.products(rows[0]) - rows @ rows[0]).max() < 0.01
-    made.save(tmp_path)
-    assert np.array_equal(Bytes.load(tmp_path).products(rows[1]), made.products(rows[1]))
 
 
 class Told:

@@ -11,7 +11,7 @@ from mcp import Client
 
 from sire_core import Document, Index, Passage
 from sire_core.corpus.chunker import SentenceChunker
-from sire_core.errors import ConfigurationError, IndexMissingError, ModelError
+from sire_core.errors import IndexMissingError, ModelError
 from sire_core.reason import ReasoningLimits
 from sire_core.serve.mcp_server import make_server
 from sire_core.testing.doubles import ScriptedModel
@@ -252,15 +252,6 @@ async def test_ask_by_other_strategies(index, via, answers):
         result = await client.call_tool("ask", {**ASKED, "via": via})
     assert result.structured_content["answer"] == "Lindle [1]"
     assert len(model.log) == len(answers)
-
-
-async def test_limits_of_a_server_may_be_a_mapping(index):
-    model = playing(THINK, DONE, READ)
-    async with Client(make_server(index, model, {"max_calls": 1})) as client:
-        result = await client.call_tool("ask", ASKED)
-    assert result.structured_content["usage"]["calls"] == 1
-    with pytest.raises(ConfigurationError, match="max_seconds is no ReasoningLimits"):
-        make_server(index, model, {"max_seconds": 3})
 
 
 async def test_ask_says_when_the_evidence_does_not_suffice_or_the_model_fails(index):

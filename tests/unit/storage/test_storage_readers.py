@@ -1,7 +1,8 @@
-"""Readers beside a writer: each search sees one whole generation, the newest that was published, and never an error."""
+"""Readers: beside a writer, on read-only mounts, of one generation."""
 
 import asyncio
 import gc
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -9,12 +10,16 @@ import threading
 import time
 import warnings
 import weakref
+from contextlib import suppress
 
 import pytest
 
+from sire_core.errors import IndexLockedError, SnapshotExpiredError
 from sire_core.index import Index
 from sire_core.models.embedders import resolve_embedder
+from sire_core.recipes import REGISTRY
 from sire_core.storage.index_files import IndexFiles
+from sire_core.storage.store import Store
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
 
@@ -155,3 +160,212 @@ def test_close_can_be_repeated_and_the_next_use_opens_again(folder, opened):
     index.close()
     assert index.search("Drava", 2) == first
     index.close()
+
+
+READER = """
+    import sys
+    from sire_core import Index
+    from sire_core.testing.doubles import HashEmbedder
+
+    index = Index(sys.argv[1], embedder=HashEmbedder())
+    for line in sys.stdin:
+        try:
+            if line.strip():
+                index.view()
+            hits = [] if line.strip() else index.search("Who lives in Drava 3?", 4)
+            print(index.stats()["generation"], len(index.documents()), "x" in {hit.doc_ids[0] for hit in hits})
+        except Exception as error:
+            print(type(error).__name__, error)
+        sys.stdout.flush()
+"""
+MOUNT = 'mount --bind "$1" "$2" && mount -o remount,ro,bind "$2"'
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """Starts a process that sees a folder through a read-only mount of its own; returns what asks it."""
+    started = []
+    seen = tmp_path / "mount"
+    seen.mkdir()
+    in_namespace = ["unshare", "-r", "-m", "sh", "-c"]
+    if shutil.which("unshare") is None or (
+        subprocess.run(
+            [*in_namespace, MOUNT, "sh", str(tmp_path), str(seen)], capture_output=True, check=False
+        ).returncode
+    ):
+        pytest.skip("no read-only mounts here")
+
+    def start(folder):
+        process = subprocess.Popen(
+            [
+                *in_namespace,
+                f'{MOUNT} && exec "$3" -c "$4" "$2"',
+                "sh",
+                folder,
+                seen,
+                sys.executable,
+                textwrap.dedent(READER),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+
+        def ask(what=""):
+            process.stdin.write(f"{what}\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        return ask
+
+    yield start
+    for process in started:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_reader_on_a_read_only_mount_follows_a_writer(folder, opened, read_only):
+    assert not list(folder.glob("*-wal"))
+    ask = read_only(folder)
+    assert ask() == "1 5 False"  # opened as a file that never changes
+    with opened(folder) as writer:
+        writer.add([Document("x", "Drava 3 is where Xenia lives.")])
+        assert ask() == "2 6 True"
+        writer.delete(["d0"])
+        assert ask() == "3 5 True"
+    assert ask() == "3 5 True"
+    with opened(folder) as writer:
+        writer.delete(["x"])
+    assert ask() == "4 4 False"
+
+
+def test_a_reader_on_a_read_only_mount_follows_writers_that_have_closed_already(folder, opened, read_only):
+    ask = read_only(folder)
+    assert ask() == "1 5 False"
+    for generation in (2, 3, 4):
+        with opened(folder) as writer:
+            writer.update([Document("x", f"Drava 3 is where Xenia lives, {generation}.")])
+        assert ask() == f"{generation} 6 True"
+
+
+def test_what_a_reader_on_a_read_only_mount_reads_later_may_be_written_anew(folder, opened, read_only, documents):
+    with opened(folder, recipe="pagerank") as writer:
+        writer.build(documents)
+    ask = read_only(folder)
+    assert ask("open") == "2 5 False"
+    with opened(folder) as writer:
+        writer.purge()  # another file, of the same generation
+    assert ask() == "2 5 False"
+
+
+def test_a_copy_whose_log_cannot_be_read_says_what_is_missing(folder, tmp_path, opened, read_only):
+    copy = tmp_path / "copied"
+    with opened(folder) as writer:
+        writer.add([Document("x", "Drava 3 is where Xenia lives.")])
+        shutil.copytree(folder, copy)
+        writer.save(tmp_path / "backup")
+    ask = read_only(copy)
+    assert ask() == "2 6 True"  # the log and what belongs to it are there
+    for file in copy.glob("*-shm"):
+        file.unlink()
+    said = read_only(copy)()
+    assert "index.sqlite-wal" in said
+    assert "index.sqlite-shm, which is missing" in said
+    assert "sire backup" in said
+    assert read_only(tmp_path / "backup")() == "2 6 True"
+    with Index(copy) as index:  # where it can be written, the log is read
+        assert len(index.documents()) == 6
+
+
+QUESTIONS = ["Where was the founder of the Amber mill born?", "Who met Bela Kovac 3?", "Ceuta"]
+DOCUMENTS = [
+    Document(
+        f"d{i}",
+        f"Bela Kovac {i} was born in Drava {i % 4}. Bela Kovac {i} met Bela Kovac {(i + 1) % 12} in Ceuta in 19{i:02}. "
+        f"Bela Kovac {i} founded the Amber mill {i % 3}.",
+        title=f"Bela Kovac {i}",
+    )
+    for i in range(12)
+]
+
+
+def answers(source):
+    return [[(hit.unit.id, round(hit.score, 5), hit.path) for hit in source.search(q, 10)] for q in QUESTIONS]
+
+
+def change(index):
+    index.delete([f"d{i}" for i in range(0, 12, 2)])
+    index.add(
+        [Document("new", "Bela Kovac 3 met Cili Toth in Drava 9. Cili Toth founded the Amber mill 7.", "Cili Toth")]
+    )
+
+
+def purged(writer, seconds=10.0):
+    """Purge; a worker thread may let go of the snapshot a moment later than this one."""
+    for _ in range(int(seconds / 0.05)):
+        with suppress(IndexLockedError):
+            return writer.purge()
+        time.sleep(0.05)
+        gc.collect()
+    return writer.purge()
+
+
+@pytest.mark.quick(recipe=["iier", "sire", "smart"])
+@pytest.mark.parametrize("recipe", sorted(REGISTRY))
+def test_a_snapshot_searched_after_a_change(tmp_path, recipe):
+    settings = {"recipe": recipe, "embedder": HashEmbedder()}
+    with Index(tmp_path / "index", **settings) as index:
+        index.build(DOCUMENTS)
+        expected = answers(index)
+    with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
+        snapshot = index.snapshot()  # nothing of it is read yet
+        change(writer)
+        assert answers(snapshot) == expected
+        assert answers(index) == answers(writer)
+        assert answers(snapshot) == expected
+        del snapshot
+        gc.collect()
+        purged(writer)  # nobody holds what was deleted any more
+
+
+@pytest.mark.parametrize("recipe", ["pagerank", "iier", "raptor"])
+def test_a_snapshot_in_memory_is_right_or_says_that_it_expired(recipe):
+    with Index(recipe=recipe, embedder=HashEmbedder()) as index:
+        index.build(DOCUMENTS)
+        before, snapshot = answers(index.snapshot()), index.snapshot()
+        change(index)
+        try:
+            assert answers(snapshot) == before
+        except SnapshotExpiredError as expired:
+            pytest.fail(f"what was read before is kept: {expired}")
+        late = index.snapshot()
+        index.add([Document("later", "Dora Nagy met Bela Kovac 5.")])
+        if recipe == "raptor":
+            assert answers(late)
+        else:
+            with pytest.raises(SnapshotExpiredError, match="Take a new one"):
+                answers(late)
+
+
+@pytest.mark.parametrize("reading", ["chunks", "chunks_of"])
+def test_documents_are_of_one_generation(tmp_path, monkeypatch, reading):
+    """A commit between what is read of documents and of their passages."""
+    old, new = (Document("d", f"{word} text.", f"{word} title", {"word": word}) for word in ("Old", "New"))
+    settings = {"recipe": "flat", "embedder": HashEmbedder()}
+    with Index(tmp_path / "index", **settings) as first:
+        first.build([old])
+    with Index(tmp_path / "index", **settings) as index, Index(tmp_path / "index", **settings) as writer:
+        read = getattr(Store, reading)
+
+        def chunks(store, *documents):
+            monkeypatch.setattr(Store, reading, read)
+            writer.update([new])
+            return read(store, *documents)
+
+        monkeypatch.setattr(Store, reading, chunks)
+        (given,) = index.documents(None if reading == "chunks" else "d")
+        assert (given.title, given.metadata, given.chunks) == (old.title, old.metadata, (old.text,))
+        (given,) = index.documents("d")
+        assert (given.title, given.metadata, given.chunks) == (new.title, new.metadata, (new.text,))

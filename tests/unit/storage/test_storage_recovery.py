@@ -1,17 +1,22 @@
-"""Recovery after a process died, and full disks."""
+"""Recovery, derived files and refusals."""
 
 import json
 import resource
 import shutil
+import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 
 from sire_core.errors import (
+    ConfigurationError,
+    EmbedderMismatchError,
     IndexMissingError,
     StorageError,
 )
+from sire_core.index import Index
+from sire_core.storage.checksums import row_checksum
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
@@ -121,3 +126,144 @@ def test_nothing_is_pickled():
         assert "allow_pickle=True" not in text, file
         assert "joblib" not in text, file
         assert " eval(" not in text, file
+
+
+def derived(path):
+    (pool,) = [entry for entry in (path / "derived").iterdir() if entry.is_dir()]
+    return pool
+
+
+def test_derived_files_are_made_again_when_they_are_gone(folder, ids):
+    expected = ids(folder)
+    shutil.rmtree(folder / "derived")
+    assert ids(folder) == expected
+    assert derived(folder).name.endswith("-1")
+
+
+@pytest.mark.parametrize(
+    "name", ["matrix.npy", "ids.npy", "offsets.npy", "indptr.npy", "rows.bin", "documents.json", "metadata.json"]
+)
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut", "noise"])
+def test_damaged_derived_files_are_made_again(folder, name, damage, opened, ids):
+    expected = ids(folder)
+    file = derived(folder) / name
+    whole = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes({"empty": b"", "cut": whole[:-3], "noise": b"\x93NUMPY noise"}[damage])
+    assert ids(folder) == expected
+    with opened(folder) as index:
+        assert len(index.search(QUESTION, 4, filter={"nothing": {"ne": 1}})) == 4
+    assert file.read_bytes() == whole
+
+
+def test_a_damaged_bm25_index_is_made_again(folder, opened, ids, documents):
+    settings = {"recipe": "flat"}
+    with opened(folder, **settings) as index:
+        index.build(documents)
+    from sire_core.recipes import flat
+
+    expected = ids(folder, recipe=flat(ranker="bm25"))
+    (stored,) = folder.glob("derived/*/bm25-*")
+    for file in stored.iterdir():
+        file.write_bytes(b"noise")
+    assert ids(folder, recipe=flat(ranker="bm25")) == expected
+
+
+def test_files_of_an_index_that_was_deleted_are_not_taken_for_the_new_one(folder, opened):
+    (folder / "index.sqlite").unlink()
+    for name in ("index.sqlite-wal", "index.sqlite-shm"):
+        (folder / name).unlink(missing_ok=True)
+    with opened(folder, recipe="raptor") as index:
+        index.build([Document("new", "Zelda rules Zadar.")])
+        (hit,) = index.search("Zelda", 5)
+    assert hit.unit.text == "Zelda rules Zadar."
+
+
+def test_old_generations_are_tidied_away(folder, opened):
+    with opened(folder) as index:
+        index.add([Document("more", "Ewa lives in Fiume.")])
+        index.search(QUESTION, 1)
+    assert derived(folder).name.endswith("-2")
+
+
+def test_another_embedder_is_refused_by_both_names(folder, opened):
+    with opened(folder, embedder=HashEmbedder(32)) as index:
+        for use in (lambda: index.search(QUESTION), lambda: index.add([Document("x", "X.")])):
+            with pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*hash/1:32"):
+                use()
+    with Index(folder, embedder="lexical") as index, pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*lexical"):
+        index.search(QUESTION)
+    with Index(folder) as index, pytest.raises(EmbedderMismatchError, match=r"hash/1:64.*Index\(path, embedder"):
+        index.search(QUESTION)
+
+
+def test_another_format_is_refused(folder, opened, documents):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+    with pytest.raises(StorageError, match="format 99"), opened(folder) as index:
+        index.search(QUESTION)
+    (folder / "manifest.json").unlink()
+    with sqlite3.connect(folder / "index.sqlite") as connection:
+        row = ("manifest", json.dumps({**manifest, "format": 99}))
+        connection.execute("UPDATE meta SET value=?, checksum=? WHERE key=?", (row[1], row_checksum(row), row[0]))
+    connection.close()
+    with pytest.raises(StorageError, match="format 99"), opened(folder) as index:
+        index.build(documents)
+
+
+def test_foreign_places_are_refused_and_left_alone(tmp_path, opened, documents):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(StorageError, match=r"notes\.txt"), opened(tmp_path) as index:
+        index.build(documents)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+    with pytest.raises(StorageError, match="Name another place"), opened(tmp_path / "notes.txt" / "x") as index:
+        index.build(documents)
+    with pytest.raises(IndexMissingError, match="Build one"), opened(tmp_path / "nowhere") as index:
+        index.search(QUESTION)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path, opened, documents):
+    with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    before = (tmp_path / "index.sqlite").read_bytes()
+    for use in (lambda index: index.search(QUESTION), lambda index: index.build(documents)):
+        with pytest.raises(StorageError, match="another program"), opened(tmp_path) as index:
+            use(index)
+    assert (tmp_path / "index.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("keep", [0, 10, 100, 4096, 9000])
+def test_a_truncated_index_is_a_clear_error(folder, keep, opened):
+    file = folder / "index.sqlite"
+    file.write_bytes(file.read_bytes()[:keep])
+    shutil.rmtree(folder / "derived")
+    with pytest.raises(StorageError, match=r"index\.sqlite"), opened(folder) as index:
+        index.search(QUESTION)
+    with pytest.raises(StorageError, match=r"index\.sqlite"), opened(folder) as index:
+        index.add([Document("x", "X.")])
+
+
+def test_recipes_that_were_not_built_are_named(folder, opened):
+    from sire_core.recipes import raptor
+
+    with opened(folder, recipe="sirerag") as index, pytest.raises(ConfigurationError, match="holds: raptor"):
+        index.search(QUESTION)
+    other = opened(folder, recipe=raptor(depth=1))
+    with other as index, pytest.raises(ConfigurationError, match="other settings"):
+        index.search(QUESTION)
+
+
+def test_save_wants_a_new_folder_and_something_to_save(folder, tmp_path, opened):
+    with opened(folder) as index:
+        index.save(tmp_path / "copy")
+        for taken in (tmp_path / "copy", folder, tmp_path):
+            with pytest.raises(StorageError, match="Name a new folder"):
+                index.save(taken)
+    assert read_contents(tmp_path / "copy") == read_contents(folder)
+    with pytest.raises(IndexMissingError):
+        Index(embedder=HashEmbedder()).save(tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()

@@ -1,0 +1,479 @@
+"""HTML, Markdown and manual pages."""
+
+import base64
+import gzip
+import random
+import re
+import textwrap
+import time
+
+import pytest
+
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
+from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.markdown_blocks import markdown_blocks
+from sire_core.corpus.markdown_cleaning import clean_markdown, without_blobs
+from sire_core.corpus.markdown_writing import undo_escapes
+from sire_core.corpus.readers import read_documents
+from sire_core.corpus.sections import plain_heading, sections_of_markdown
+from sire_core.errors import CorpusError
+from sire_core.types import Document
+
+
+def read(page):
+    return html_to_markdown(page)[1]
+
+
+THEMES = {
+    "sphinx_rtd_theme": """<body class="wy-body-for-nav"><div class="wy-grid-for-nav">
+<nav class="wy-nav-side"><div class="wy-side-scroll">other</div></nav>
+<section class="wy-nav-content-wrap"><nav class="wy-nav-top">other</nav><div class="wy-nav-content">
+<div role="navigation">other</div><div role="main"><section id="menu"><h1>Welcome<a class="headerlink">other</a></h1>
+<p>kept</p></section></div></div></section></div>""",
+    "Genesis": """<div class="site-inner"><div class="content-sidebar-wrap"><main><h1>Welcome</h1><p>kept</p></main>
+<aside class="sidebar">other</aside></div></div>""",
+    "a container": '<div class="container no-sidebar"><h1>Welcome</h1><p>kept</p></div>',
+    "an id": '<div id="page" class="layout-sidebar-right"><h1>Welcome</h1><p>kept</p></div>',
+    "main": """<div class="sidebar"><article>other</article></div><div class="sidebar"><main><h1>Welcome</h1><p>kept</p>
+</main><div class="menu">other</div></div>""",
+    "article": '<div class="nav"><article><h1>Welcome</h1><p>kept</p></article><ul class="main-menu"><li>other</ul></div>',
+    "h1": '<div id="sidebar"><h1>Welcome</h1><p>kept</p></div><div class="left-sidebar">other</div>',
+    "nothing else": '<div class="menu"><h2>Welcome</h2><p>kept</p><nav>other</nav></div>',
+    "Material": """<div class="md-sidebar md-sidebar--primary">other</div><div class="md-sidebar__inner">other</div>
+<article><h1>Welcome</h1><div class="rustdoc-breadcrumbs">other</div><p>kept</p></article>""",
+}
+
+
+def test_terms_with_long_definitions_are_headings_and_others_are_not():
+    long = (
+        "The limit is counted for each client apart, and it is read again whenever the server is told to reload. " * 3
+    )
+    entries = "".join(f"<dt><b>limit_{n}</b> (default: {n})<dd>{long}<p>Since 2.{n}." for n in range(3))
+    page = read(f"<h1>Settings</h1><h2>Limits</h2><dl>{entries}</dl><h2>Words</h2><dl><dt>a<dd>one<dt>b<dd>two</dl>")
+    assert [line for line in page.split("\n") if line.startswith("#")] == [
+        "# Settings",
+        "## Limits",
+        "### limit_0 (default: 0)",
+        "### limit_1 (default: 1)",
+        "### limit_2 (default: 2)",
+        "## Words",
+    ]
+    assert page.count(" ".join(long.split())) == 3
+
+
+def test_a_table_is_as_wide_as_its_widest_row():
+    table = read("<table><tr><td>options</td></tr><tr><td>a</td><td>b</td><td>c</td></tr></table>")
+    assert table == "|  |  |  |\n| --- | --- | --- |\n| options |\n| a | b | c |"
+
+
+def test_a_link_without_text_before_any_text_is_nothing():
+    assert read('<html><body><div><a href="#"></a></div><p>Some words.</p></body></html>') == "Some words."
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_an_element_that_holds_the_content_is_no_navigation(theme):
+    found = read(THEMES[theme])
+    assert found.replace("## ", "# ") == "# Welcome\n\nkept"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    ["<a ", "<a b='", "<a b='>' ", "<!--", "<![", "<?a", "</a ", "<b c=\"d e='", "<p>x<!--<a b='", "<a'='", "&#9"],
+)
+def test_marks_without_ends_take_no_more_than_linear_time(parts):
+    def seconds(number):
+        page = f"<p>first</p>{parts * (number // len(parts))}"
+        start = time.process_time()
+        assert read(page).startswith("first")
+        return time.process_time() - start
+
+    assert seconds(160_000) < 8 * max(seconds(40_000), 0.05)
+
+
+def test_marks_without_ends_lose_no_text():
+    text = read("<p>first <a " * 20 + "<p class='x y' hidden>secret</p><!-- c --><b title=\"a\">last</b> a < b <p>end")
+    assert text.count("first") == 20
+    assert "last a < b" in text
+    assert text.endswith("end")
+    assert "secret" not in text
+
+
+def test_a_number_of_thousands_of_digits_is_no_character():
+    assert read(f"<p>Alma &#{'9' * 5_000}; and &#{'0' * 5_000}65; left.") == "Alma \ufffd and A left."
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<h2><button>Who founded it?</button></h2><p>Petra.<button>Copy</button>", "## Who founded it?\n\nPetra."),
+        ("<h2>1. <button>Who?</button><button>Copy</button></h2>Petra.", "## 1. Who?\n\nPetra."),
+        ("<h2>Who?<button>Copy</button></h2>Petra.", "## Who?\n\nPetra."),
+        ("<details><summary><button>Who?</button></summary>Petra.</details>", "Who?\n\nPetra."),
+        ("<dl><dt><button>Who?</button></dt><dd>Petra.</dd></dl>", "Who?\n\nPetra."),
+        ("<h2><a id='x'></a></h2><p>Petra.", "Petra."),
+        ("<ul><li></li></ul><p>Petra.", "Petra."),
+        ("<ul><li><p>One.</p></li><li><ul><li>Two.</li></ul></li></ul><p>Petra.", "- One.\n- Two.\n\nPetra."),
+        ("<h2></h2><table><tr><td>a</td></tr></table><p>Petra.", "|  |\n| --- |\n| a |\n\nPetra."),
+    ],
+)
+def test_headings_and_items_mark_their_own_text_only(page, text):
+    assert read(page) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        (
+            """<form id="aspnetForm"><input type="hidden" value="x"><h1>Mill</h1><p>Alma.</p><label>other</label>
+<textarea>other</textarea><select><option>other</select><button>other</button></form>After""",
+            "# Mill\n\nAlma.\n\nAfter",
+        ),
+        ("<label>npm</label><div role='tabpanel' hidden>npm i<p hidden>other</p></div>", "npm\n\nnpm i"),
+        ("<main>a<aside class='note'>b</aside><aside class='toc-sidebar'>other</aside></main>", "a\n\nb"),
+        ("<article>a<aside>b</aside></article><aside class='note'>other</aside>", "a\n\nb"),
+    ],
+)
+def test_forms_panels_and_notes_are_content(page, text):
+    assert read(page) == text
+
+
+@pytest.mark.parametrize("code", ["Write\n```\ncode", "```\n~~~~\na", "  ````\n# no heading\n\n```", "~~~\na", "```"])
+def test_no_line_of_code_ends_its_fence(code):
+    markdown = clean_markdown(read(f"<pre>{code}</pre><h2>History</h2><p>Petra founded it.</p>"))
+    assert [section.path for section in sections_of_markdown(markdown)] == [(), ("History",)]
+    assert code in markdown
+
+
+def test_words_that_look_like_a_comment_are_words():
+    markdown = read(
+        "<p>It starts with &lt;!-- in HTML, as in <code>&lt;!-- a</code>.</p><pre>&lt;!-- b</pre><p>Petra.</p>"
+    )
+    assert markdown == "It starts with &lt;!-- in HTML, as in `<!-- a`.\n\n```\n<!-- b\n```\n\nPetra."
+    assert clean_markdown(markdown) == markdown
+
+
+@pytest.mark.parametrize(
+    ("row", "header"),
+    [
+        ("<tr><th>Pool<th>Threads", "| Pool | Threads |"),
+        ("<thead><tr><td>Pool<td>Threads<tbody>", "| Pool | Threads |"),
+        ("<tr><td><th>2019", "|  | 2019 |"),  # the corner of a matrix
+        ("", "|  |  |"),
+    ],
+)
+def test_only_cells_of_a_header_are_the_header_of_a_table(row, header):
+    rows = "<tr><th>lease<td>4<tr><th>loan<td>6"
+    assert read(f"<table>{row}{rows}</table>") == f"{header}\n| --- | --- |\n| lease | 4 |\n| loan | 6 |"
+
+
+def test_no_piece_of_a_long_table_without_a_header_repeats_its_first_row():
+    rows = "".join(f"<tr><td>Station {number}<td>Line {number % 3}</tr>" for number in range(60))
+    pieces = SentenceChunker(max_tokens=60, overlap_tokens=0).split(read(f"<table>{rows}</table>"))
+    assert len(pieces) > 3
+    assert [number for number, piece in enumerate(pieces) if "Station 0 " in piece] == [0]
+    assert all(markdown_blocks(piece)[0].kind == "table" for piece in pieces)
+
+
+def test_items_of_lists_keep_their_numbers_and_pictures_in_base64_only_their_words():
+    page = (
+        "<ol start=3><li>a<ul><li>b</ul><li>c</ol><ul><li>d</ul><p><img alt='A chart' src='data:image/png;base64,QUJD'>"
+    )
+    assert html_to_markdown(page)[1] == "3. a\n- b\n4. c\n- d\n\nA chart"
+
+
+STEPS = {
+    "DocBook": """<div class="navheader"><table width="100%"><tr><th colspan="3">12. Locks of the queue</th></tr><tr>
+<td><a accesskey="p" href="a">Prev</a></td><th>Part II. Jobs</th><td><a accesskey="n" href="b">Next</a></td></tr></table>
+<hr></div>""",
+    "DocBook with pictures": """<table><tr><td><a accesskey="p" href="a"><img src="prev.png" alt="Prev"></a></td>
+<td><a accesskey="u" href="u"><img src="up.png" alt="Up"></a></td><th>User manual</th></tr></table>""",
+    "Texinfo": """<div class="header"><p>Next: <a href="b" rel="next">Leases</a>, Previous: <a href="a" rel="prev">Jobs</a>,
+Up: <a href="u" rel="up">Queues</a> &nbsp; [<a href="i" rel="index">Index</a>]</p></div>""",
+    "Texinfo in German": '<p>Nächste: <a href="b" rel="next">Leases</a>, Nach oben: <a href="u" rel="up">Queues</a></p>',
+    "without relations": '<p>Next: <a href="b">Leases</a>, Up: <a href="u">Queues</a></p>',
+    "Doxygen and GAP": '<div>[<a href="t">Top of Book</a>] [<a href="c">Contents</a>] [<a href="n">Next Chapter</a>]</div>',
+    "numbers": '<div>Go to chapter: <a href="0">Top</a> <a href="1">1</a> <a href="2">2</a> <a href="i">Ind</a></div>',
+    "back to the top": '<div class="top"><a href="#header"><img alt="top" src="up.gif"></a></div>',
+    "Sphinx": '<div class="related"><ul><li><a href="b" rel="next">next</a> |</li><li><a href="a">previous</a></li></ul></div>',
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_links_to_the_pages_before_and_behind_are_left_out(name):
+    page = f"<body>{STEPS[name]}<h1>Claims</h1><p>A worker claims.</p>{STEPS[name]}</body>"
+    assert read(page) == "# Claims\n\nA worker claims."
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>See the <a href='b' rel='next'>next chapter</a> for leases.</p>", "See the next chapter for leases."),
+        ("<dl><dt><a href='#n'>next</a></dt><dd>The job behind.</dd></dl>", "next\n\nThe job behind."),
+        ("<p><a name='top'>Top</a></p><p>Of it.</p>", "Top\n\nOf it."),
+        ("<div><h2>Up</h2><p><a href='b' rel='next'>Leases</a> end.</p></div>", "## Up\n\nLeases end."),
+        (
+            "<table><tr><td><a href='a'>Lease</a></td><td>up 4 %</td></tr></table>",
+            "|  |  |\n| --- | --- |\n| Lease | up 4 % |",
+        ),
+        ("<div><p>Text.</p><p><a href='b' rel='next'>Leases</a></p></div>", "Text."),
+    ],
+)
+def test_links_within_a_text_stay(page, text):
+    assert read(page) == text
+
+
+BASE64 = base64.b64encode(random.Random(3).randbytes(30_000)).decode()
+WRAPPED = "\n".join(textwrap.wrap(BASE64, 64))
+MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (r"max\_retry\_count and R&amp;D &copy; &#8364; &#x41;", "max_retry_count and R&D © € A"),
+        (r"`a\_b &amp;` a\_b", r"`a\_b &amp;` a_b"),
+        ("```\na\\_b\n```\n\n    a\\_b\n\na\\_b", "```\na\\_b\n```\n\n    a\\_b\n\na_b"),
+        ("- item\n\n    a\\_b", "- item\n\n    a_b"),
+        (r"\# no heading", r"\# no heading"),
+        (r"\#1 of C\#", "#1 of C#"),
+        ("| a\\|b | c\\_d |\n| --- | --- |\n| e\\|f | &lt; |", "| a\\|b | c_d |\n| --- | --- |\n| e\\|f | < |"),
+        (r"\<!-- no comment --> but \<b\>", r"\<!-- no comment --> but <b>"),
+        (r"C:\dir &unknown; AT&T a & b \\", "C:\\dir &unknown; AT&T a & b \\"),
+        ("text " + "".join(f"\\{mark}" for mark in MARKS), f"text {MARKS}"),
+    ],
+)
+def test_escapes_and_character_references_are_undone_outside_of_code(text, plain):
+    assert undo_escapes(text) == plain
+
+
+def test_names_with_escapes_are_found_in_text_headings_and_titles(tmp_path):
+    (tmp_path / "a.md").write_text("# my\\_module \\#1\n\n## Use `a\\_b` \\<now\\>\n\nSet max\\_retry\\_count.\n")
+    (tmp_path / "b.md").write_text("---\ntitle: R&amp;D of my\\_module\n---\nText.\n")
+    first, second = read_documents(tmp_path).documents
+    assert (first.title, second.title) == ("my_module #1", "R&D of my_module")
+    assert "max_retry_count" in first.text
+    (chunk,) = chunk_document(first, SentenceChunker())
+    assert chunk.title == "my_module #1 > Use a\\_b <now>"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"Before ![A chart](data:image/png;base64,{BASE64}) behind.", "Before A chart behind."),
+        (f"![A chart][c]\n\n[c]: data:image/png;base64,{BASE64}\nEnd.", "A chart End."),
+        (f"![Chart] ![a][] ![x][y]\n\n[chart]: data:image/png;base64,{BASE64}\n", "Chart ![a][] ![x][y]"),
+        (f"![A chart](data:image/png;base64,{WRAPPED}) behind.", "A chart behind."),
+        (f"<img alt='A chart' src=\"data:image/png;base64,{BASE64}\"> behind.", "A chart behind."),
+        (f"A key:\n\n-----BEGIN KEY-----\n{WRAPPED}\n-----END KEY-----\nEnd.", "A key: -----BEGIN KEY----- -----END KEY----- End."),
+        (f"```\n{WRAPPED}\n```\nEnd.", "``` ``` End."),
+        (f"x = 1\n//# sourceMappingURL=data:application/json;base64,{BASE64}\nEnd.", "x = 1 //# sourceMappingURL=data: End."),
+        (f"Word {BASE64} word.", "Word word."),
+        ("data: is a word.", None),
+        ("\n".join(["0123456789abcdef" * 4] * 5), None),
+        ("中文没有空格" * 70, None),
+        ("https://a.example/" + "path-of-words/" * 12, None),
+    ],
+    ids=range(13),
+)  # fmt: skip
+def test_runs_that_are_no_words_are_no_passages(text, kept):
+    found = " ".join(without_blobs(text).split())
+    assert found == (" ".join(text.split()) if kept is None else kept)
+    assert len(chunk_document(Document("d", text), SentenceChunker())) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (":::note\nText.\n:::", "Text."),
+        ("::: warning Mind the gap\nText.\n:::", "Mind the gap\nText."),
+        (":::tip[My title]\nText.", "My title\nText."),
+        ('!!! tip "Speed"\n    Text.', "Speed\n    Text."),
+        ("> [!NOTE]\n> Text.", "> \n> Text."),
+        ('A {{< glossary_tooltip text="pod" term_id="p" >}} runs.', "A pod runs."),
+        ('{{% alert title="Hot" %}}\nText.\n{{% /alert %}}', "Hot\nText."),
+        ('<TabItem value="a" label="Apple">Text.</TabItem>', "Apple Text."),
+        ('<Tabs>\n<TabItem value="a" label="Apple">\nText.\n</TabItem>\n</Tabs>', "Apple\nText."),
+        ("import Tabs from '@theme/Tabs';\nText.", "Text."),
+        ("{: .note }\nText.", "Text."),
+        ("We import goods from 'Nordvik' and export them.", None),
+        ("If x <T> holds, `{{< kept >}}`", None),
+    ],
+)
+def test_marks_of_site_generators_are_no_text(text, kept):
+    if kept is None:
+        assert clean_markdown(text).replace("``", "`{{< kept >}}`") == text
+    else:
+        assert clean_markdown(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("Request Body { #request-body }", "Request Body"),
+        ("Body {: #x .y }", "Body"),
+        ("Body {{< ref >}}", "Body"),
+        ("Body¶", "Body"),
+        ("Vec<T> and <b>bold</b>", "Vec<T> and bold"),
+        (r"Vec\<T\> &amp; more", "Vec<T> & more"),
+        ("[![Build](a.svg)](b) Name", "Build Name"),
+        ("<https://a.example>", "https://a.example"),
+    ],
+)
+def test_headings_have_no_marks(line, heading):
+    assert plain_heading(line) == heading
+
+
+@pytest.mark.parametrize("piece", ["\\", "&", "`a ", "\\_", "&amp;", "\\#", "data:", "data:a/b,", "![a](data:", "<img ", "{{<", '<a b="', "A" * 60 + "\n"])  # fmt: skip
+def test_undoing_marks_is_linear(piece):
+    def seconds(length):
+        text = piece * (length // len(piece))
+        start = time.process_time()
+        undo_escapes(clean_markdown(text))
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert seconds(160_000) < 8 * max(seconds(40_000), 0.05)
+
+
+MAN = r"""'\" t
+.\" A comment
+.de CMD
+.  BR tar " \-\-" \\$1
+..
+.if t .ds X paper
+.ie n \{\
+.  ds C code
+.\}
+.TH TAR 1 "2023-01-01" "GNU" "User Commands"
+.SH NAME
+tar \- an "archiving" utility & <more>
+.SH "SYNOPSIS"
+.CMD create
+.br
+\fBtar\fR [\fIOPTION\fR]\&... \(lqquoted\(rq it\(aqs 50\ % \[u00E9]t\('e \(<= 5\\n \e \*(Aq
+.SS
+Sub & title
+.TP
+.BI \-f " file"
+Use
+.I file
+as archive.\" a remark
+.IP \(bu 2
+An item.
+.PP
+Before.
+.nf
+  if (a < b) \-x
+	tab
+.fi
+.TS
+allbox;
+lb l.
+Name	Size
+a|b	1
+.TE
+.ig
+left out
+..
+.so man1/other.1
+.UR http://a.example
+the site
+.UE
+"""
+MAN_WORDS = (
+    "NAME tar - an \"archiving\" utility & <more> SYNOPSIS tar --create tar [OPTION]... “quoted” it's 50 % été ≤ 5\\n \\ '"
+    " Sub & title -f file Use file as archive. • An item. Before. ``` if (a < b) -x tab ``` Name ; Size a|b ; 1 "
+    "See man1/other.1 http://a.example the site"
+)
+MDOC = """.Dd May 1, 2023
+.Dt LEASE 8
+.Os
+.Sh NAME
+.Nm lease
+.Nd give jobs
+.Sh SYNOPSIS
+.Nm
+.Op Fl v | Fl q
+.Op Fl o Ar file
+.Ar job ...
+.Sh DESCRIPTION
+The
+.Nm
+tool reads
+.Pa /etc/lease ,
+see
+.Xr queue 5 .
+.Bl -tag -width Ds
+.It Fl v , Fl Fl verbose
+Says
+.Dq more .
+.El
+"""
+MDOC_WORDS = (
+    "NAME lease give jobs SYNOPSIS lease [-v | -q] [-o file] job ... DESCRIPTION The lease tool reads /etc/lease, see "
+    "queue(5). -v, --verbose Says “more”."
+)
+
+
+def read_page(path, content):
+    path.write_bytes(content)
+    (document,) = read_documents(path).documents
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "title", "words"),
+    [("tar.1", MAN, "tar(1)", MAN_WORDS), ("lease.8", MDOC, "lease(8)", MDOC_WORDS), ("lease.mdoc", MDOC, "lease(8)", MDOC_WORDS)],
+)  # fmt: skip
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_word_of_a_manual_page_is_read_once(tmp_path, name, page, title, words, packed):
+    content = gzip.compress(page.encode()) if packed else page.encode()
+    document = read_page(tmp_path / (f"{name}.gz" if packed else name), content)
+    assert document.title == title
+    assert " ".join(re.sub(r"^#+ ", "", document.text, flags=re.MULTILINE).split()) == words
+    assert "\n## SYNOPSIS\n" in document.text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("notes.1", b"Plain text.\n", "is no manual page"),
+        (
+            "see.1",
+            b'.\\" Generated.\n\n.so man1/other.1\n',
+            "only refers to the manual page man1/other.1; read that one",
+        ),
+        ("lib.so.2", b"\x7fELF\0\0", "is no manual page"),
+        ("a.1.gz", b"no archive", "cannot be read"),
+        ("b.1.gz", gzip.compress(b".TH A 1\n" + b"a" * 100_000), "longer than max_bytes"),
+    ],
+)
+def test_what_is_no_manual_page_is_refused(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=reason):
+        read_documents(tmp_path / name, max_bytes=10_000)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        ".de A\n.A\n..\n.A\n",
+        ".de A\n.B\n.B\n..\n.de B\n.A\n.A\n..\n.A\n",
+        ".if n .if n ",
+        ".if t \\{\n",
+        ".TS\n",
+        "\\*(",
+        '.BR "',
+        ".Op ",
+        "\\[u",
+        ".nf\n",
+    ],
+)
+def test_hostile_pages_take_linear_time(tmp_path, piece):
+    def seconds(size):
+        content = (".TH A 1\n.SH B\nText.\n" + piece * (size // len(piece)) + "\n").encode()
+        start = time.process_time()
+        read_page(tmp_path / "a.1", content)
+        return time.process_time() - start
+
+    assert seconds(160_000) < 10 * max(seconds(20_000), 0.05)

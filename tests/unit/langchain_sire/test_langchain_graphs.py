@@ -1,0 +1,386 @@
+"""The graphs of LangGraph: nodes, state, checkpoints, edited queries, streams."""
+
+import json
+
+import pytest
+from langchain_core.documents import Document
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_scripted_chat import PROMPT, Answer, model
+
+from langchain_sire import (
+    SireRetriever,
+    create_ircot_chain,
+    create_ircot_graph,
+    create_self_ask_chain,
+    create_self_ask_graph,
+)
+from sire_core import Index
+from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError, QueryError, UnusableAnswerError
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.protocols import Prompt, Recipe
+from sire_core.reason.replay import PausedError, RecordedModel
+from sire_core.recipes import flat
+from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
+
+memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
+
+
+FLAVORS = {
+    "indexrag": IRCOT,
+    "hipporag": ("The Weather Clerk is by Ilse Marrable.", "So the answer is: 1931.", IRCOT[2]),
+    "original": (
+        "The Weather Clerk is by Ilse Marrable.",
+        "Thus she died in 1931.",
+        "So the answer is: 1931.",
+        IRCOT[2],
+    ),
+}
+
+
+@pytest.fixture
+def retriever(index_of):
+    return SireRetriever(index=index_of("flat"), k=4)
+
+
+@pytest.fixture
+def thread():
+    return {"configurable": {"thread_id": "1"}}
+
+
+def _state(result):
+    """What a chain returned, as the graph's state says it."""
+    return {**result, "documents": _plain(result["documents"])}
+
+
+def _plain(documents):
+    return [{"id": d.id, "page_content": d.page_content, "metadata": d.metadata} for d in documents]
+
+
+@pytest.mark.parametrize("flavor", sorted(FLAVORS))
+async def test_the_state_ends_as_what_the_chain_returns(retriever, flavor):
+    script = FLAVORS[flavor]
+    expected = _state(create_ircot_chain(retriever, model(*script), flavor=flavor).invoke(QUESTION))
+    chat = model(*script)
+    sync = create_ircot_graph(retriever, chat, flavor=flavor).invoke({"question": QUESTION})
+    native = await create_ircot_graph(retriever, model(*script), flavor=flavor).ainvoke({"question": QUESTION})
+    assert sync == native
+    assert {key: sync[key] for key in expected} == expected
+    assert len(chat.log) == len(script) == expected["usage"]["calls"]
+
+
+def test_a_node_makes_one_call_at_most_and_shows_its_work(retriever):
+    chat = model(*IRCOT)
+    nodes = []
+    for update in create_ircot_graph(retriever, chat).stream({"question": QUESTION}, stream_mode="updates"):
+        ((name, state),) = update.items()
+        nodes.append((name, state["query"], len(state["steps"]), len(chat.log)))
+    assert nodes == [
+        ("retrieve", "", 1, 0),
+        ("think", FOLLOW_UP, 3, 1),
+        ("retrieve", "", 4, 1),
+        ("think", "", 5, 2),
+        ("answer", "", 6, 3),
+    ]
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("flavor", sorted(FLAVORS))
+async def test_an_interrupted_run_resumes_without_a_repeated_call(retriever, thread, flavor, native):
+    script = FLAVORS[flavor]
+    expected = _state(create_ircot_chain(retriever, model(*script), flavor=flavor).invoke(QUESTION))
+    saver, chat = memory.InMemorySaver(), model(*script)
+    stops = 0
+    given = {"question": QUESTION}
+    while True:
+        # A graph of its own each time: all that is carried over is the checkpoint.
+        graph = create_ircot_graph(
+            retriever, chat, flavor=flavor, checkpointer=saver, interrupt_after=["retrieve", "think"]
+        )
+        state = await graph.ainvoke(given, thread) if native else graph.invoke(given, thread)
+        assert json.loads(json.dumps(graph.get_state(thread).values)) == graph.get_state(thread).values
+        if not graph.get_state(thread).next:
+            break
+        given, stops = None, stops + 1
+    assert stops >= 4
+    assert len(chat.log) == len(script)
+    assert {key: state[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, thread, at):
+    saver = memory.InMemorySaver()
+
+    class DiedError(BaseException):
+        pass
+
+    dying = model(*IRCOT)
+    original = type(dying)._generate
+
+    class Dying(type(dying)):
+        def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+            if len(self.log) == at - 1:
+                raise DiedError
+            return original(self, messages, stop, run_manager, **kwargs)
+
+    first = model(*IRCOT, kind=Dying)
+    with pytest.raises(DiedError):
+        create_ircot_graph(retriever, first, checkpointer=saver).invoke({"question": QUESTION}, thread)
+    assert len(first.log) == at - 1
+    second = model(*IRCOT[at - 1 :])
+    state = create_ircot_graph(retriever, second, checkpointer=saver).invoke(None, thread)
+    assert state["answer"] == "In 1931 [1]"
+    assert len(first.log) + len(second.log) == len(IRCOT)
+
+
+def test_models_that_rankers_ask_are_not_asked_again_either(thread):
+    class AsksModel:
+        async def rank(self, query, n, view, where=None):
+            await view.language_model.complete(Prompt("Rewrite the question.", query))
+            return await flat().ranker.rank(query, n, view, where)
+
+    ranks, chat, saver = model("x"), model(*IRCOT), memory.InMemorySaver()
+    recipe = Recipe("flat", "asks", "test", (), AsksModel())
+    retriever = SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], recipe=recipe, llm=ranks, k=2)
+    given = {"question": QUESTION}
+    while True:
+        graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_after=["retrieve", "think"])
+        state = graph.invoke(given, thread)
+        if not graph.get_state(thread).next:
+            break
+        given = None
+    assert state["usage"]["retrievals"] == len(ranks.log) == 2
+    assert len(chat.log) == 3
+
+
+def test_another_question_on_the_same_thread_begins_anew(retriever, thread):
+    chat = model(*IRCOT, '{"reasoning": "", "search": "DONE"}', '{"answer": "", "sufficient": false}')
+    graph = create_ircot_graph(retriever, chat, checkpointer=memory.InMemorySaver())
+    assert graph.invoke({"question": QUESTION}, thread)["answer"] == "In 1931 [1]"
+    state = graph.invoke({"question": "Who commanded the Northern Wren?"}, thread)
+    assert (state["answer"], state["sufficient"], state["stop"]) == ("insufficient evidence", False, "done")
+    assert state["steps"][0]["query"] == "Who commanded the Northern Wren?"
+    assert len(state["steps"]) == 2
+    assert len(state["replies"]["model"]) == 2
+
+
+def test_a_resumed_run_sees_the_index_as_it_is(thread):
+    index = SireRetriever.from_documents(
+        [Document(id=d.id, page_content=d.text) for d in demo_documents()], recipe="flat", k=4
+    ).index
+    saver, chat = memory.InMemorySaver(), model(*IRCOT)
+    graph = create_ircot_graph(index, chat, checkpointer=saver, interrupt_after=["think"])
+    graph.invoke({"question": QUESTION}, thread)
+    index.delete(["weather-clerk"])
+    resumed = create_ircot_graph(index, chat, checkpointer=saver)
+    state = resumed.invoke(None, thread)
+    assert len(chat.log) == 3
+    assert "weather-clerk" not in json.dumps(state["documents"])
+    assert "weather-clerk" not in json.dumps(state["steps"])
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_each_call_and_search_is_traced_once(retriever, native):
+    runs = Runs()
+    graph = create_ircot_graph(retriever, model(*IRCOT))
+    config = {"callbacks": [runs]}
+    given = {"question": QUESTION}
+    assert await graph.ainvoke(given, config) if native else graph.invoke(given, config)
+    assert [name for name in runs.order if name != "chain"] == [QUESTION, "model", FOLLOW_UP, "model", "model"]
+    names = {run_id: name for _, name, run_id in runs.begun}
+    nodes = [names[runs.parents[run_id]] for kind, _, run_id in runs.begun if kind != "chain"]
+    assert nodes == ["retrieve", "think", "retrieve", "think", "answer"]
+
+
+def test_unknown_options_and_missing_questions_are_errors(retriever):
+    with pytest.raises(ConfigurationError, match="has no option flavour"):
+        create_ircot_graph(retriever, model("x"), flavour="x")
+    for create in (create_ircot_graph, create_self_ask_graph):
+        with pytest.raises(ConfigurationError, match="A graph takes no on_model_error"):
+            create(retriever, model("x"), on_model_error="raise")
+    with pytest.raises(ConfigurationError, match=r"needs a language model: pass llm="):
+        create_ircot_graph(retriever).invoke({"question": QUESTION})
+    with pytest.raises(QueryError):
+        create_ircot_graph(retriever, model("x")).invoke({"question": " "})
+
+
+def test_callers_see_what_they_give_and_get(retriever):
+    graph = create_ircot_graph(retriever, model("x"))
+    assert set(graph.get_input_jsonschema()["properties"]) == {"question"}
+    assert {"answer", "documents", "citations", "stop", "steps"} <= set(graph.get_output_jsonschema()["properties"])
+    assert set(graph.get_graph().nodes) == {"__start__", "retrieve", "think", "answer", "__end__"}
+
+
+THREAD = {"configurable": {"thread_id": "1"}}
+TWO_CALL = ('{"followups": [{"q": "Who wrote it?", "a": "Ilse Marrable"}]}', SELF_ASK[-1])
+BETTER = "When was the burial of Ilse Marrable?"
+
+
+def _as_state(result):
+    documents = [{"id": d.id, "page_content": d.page_content, "metadata": d.metadata} for d in result["documents"]]
+    return {**result, "documents": documents}
+
+
+@pytest.mark.parametrize(("mode", "script"), [("search", SELF_ASK), ("two_call", TWO_CALL)])
+async def test_the_state_of_self_ask_ends_as_what_its_chain_returns(retriever, mode, script):
+    expected = _as_state(create_self_ask_chain(retriever, model(*script), mode=mode).invoke(QUESTION))
+    state = create_self_ask_graph(retriever, model(*script), mode=mode).invoke({"question": QUESTION})
+    assert {key: state[key] for key in expected} == expected
+    native = await create_self_ask_graph(retriever, model(*script), mode=mode).ainvoke({"question": QUESTION})
+    assert native == state
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_a_node_makes_one_call_at_most(retriever):
+    chat = model(*SELF_ASK)
+    nodes = []
+    for update in create_self_ask_graph(retriever, chat).stream({"question": QUESTION}, stream_mode="updates"):
+        ((name, state),) = update.items()
+        nodes.append((name, state["query"], len(chat.log)))
+    assert nodes == [
+        ("retrieve", "", 0),
+        ("think", FOLLOW_UP, 1),
+        ("retrieve", "", 1),
+        ("read", "", 2),
+        ("think", "", 3),
+        ("answer", "", 4),
+    ]
+
+
+def test_an_interrupted_self_ask_resumes_without_a_repeated_call(retriever):
+    saver, chat, given, stops = memory.InMemorySaver(), model(*SELF_ASK), {"question": QUESTION}, 0
+    while True:
+        graph = create_self_ask_graph(
+            retriever, chat, checkpointer=saver, interrupt_after=["retrieve", "think", "read"]
+        )
+        state = graph.invoke(given, THREAD)
+        if not graph.get_state(THREAD).next:
+            break
+        given, stops = None, stops + 1
+    assert (stops, len(chat.log)) == (5, len(SELF_ASK))
+    assert state["answer"] == "In 1931 [1]"
+
+
+@pytest.mark.parametrize(
+    ("make", "script", "options"),
+    [
+        (create_ircot_graph, IRCOT, {}),
+        (create_ircot_graph, ("Ilse Marrable wrote it.", "So the answer is: 1931.", IRCOT[2]), {"flavor": "hipporag"}),
+        (create_self_ask_graph, SELF_ASK, {}),
+    ],
+)
+async def test_an_edited_query_is_what_is_searched_for(retriever, make, script, options):
+    chat, saver = model(*script), memory.InMemorySaver()
+    graph = make(retriever, chat, checkpointer=saver, interrupt_before=["retrieve"], **options)
+    graph.invoke({"question": QUESTION}, THREAD)
+    graph.invoke(None, THREAD)
+    graph.update_state(THREAD, {"query": BETTER})
+    # Another process goes on from the checkpoint.
+    graph = make(retriever, chat, checkpointer=saver, **options)
+    state = graph.invoke(None, THREAD)
+    searched = [step["query"] for step in state["steps"] if step["type"] == "retrieved"]
+    assert searched == [QUESTION, BETTER]
+    assert [step["text"] for step in state["steps"] if step["type"] == "sub_question"] == [BETTER]
+    found = next(step for step in state["steps"] if step["type"] == "retrieved" and step["number"] == 1)
+    expected = [document.id for document in retriever.invoke(BETTER, k=len(found["documents"]))]
+    assert [document["id"] for document in found["documents"]] == expected
+    assert state["answer"] == "In 1931 [1]"
+    assert len(chat.log) == len(script)
+    if make is create_self_ask_graph:  # what is read is the answer to the edited question
+        assert BETTER in str(chat.log[1]["messages"])
+        assert state["steps"][3]["question"] == BETTER
+
+
+def test_an_empty_edit_is_refused_and_loses_nothing(retriever):
+    graph = create_ircot_graph(
+        retriever, model(*IRCOT), checkpointer=memory.InMemorySaver(), interrupt_before=["retrieve"]
+    )
+    graph.invoke({"question": QUESTION}, THREAD)
+    graph.invoke(None, THREAD)
+    graph.update_state(THREAD, {"query": "  "})
+    with pytest.raises(QueryError, match="The query that is to be searched for next is empty"):
+        graph.invoke(None, THREAD)
+    graph.update_state(THREAD, {"query": BETTER})
+    assert graph.invoke(None, THREAD)["answer"] == "In 1931 [1]"
+
+
+TEXT = "In 1931 [1]"
+
+
+async def gather(parts):
+    return [part async for part in parts]
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_pieces_come_before_the_node_ends(retriever, native):
+    expected = create_ircot_graph(retriever, model(*IRCOT)).invoke({"question": QUESTION})
+    graph = create_ircot_graph(retriever, ScriptedModel(IRCOT), stream_answer=True)
+    options = {"stream_mode": ["updates", "custom", "values"]}
+    if native:
+        seen = await gather(graph.astream({"question": QUESTION}, **options))
+    else:
+        seen = list(graph.stream({"question": QUESTION}, **options))
+    pieces = [data["answer"] for mode, data in seen if mode == "custom"]
+    assert pieces == ["In", " 1931", " [1]"]
+    modes = [mode for mode, _ in seen]
+    assert modes.index("custom") < max(place for place, mode in enumerate(modes) if mode == "updates")
+    state = seen[-1][1]
+    told = {key: value for key, value in state.items() if key not in ("usage", "replies")}
+    assert told == {key: expected[key] for key in told}
+
+
+def reports(call):
+    """Plays a model that writes reports, thinks one step and answers with a finding."""
+    asked = json.dumps(call.schema or {})
+    if "explanation" in asked:
+        finding = {"id": 1, "summary": "Ilse Marrable directed it.", "explanation": ""}
+        return json.dumps({"title": "Films", "summary": "Who made them.", "findings": [finding]})
+    if "sufficient" in asked:
+        shown = json.loads(call.input)["passages"]
+        first = next(passage["number"] for passage in shown if "\n[1] " in passage["text"])
+        answer = {"answer": "In 1931", "citations": [first], "findings": [f"{first}.1"], "sufficient": True}
+        return json.dumps(answer)
+    return '{"reasoning": "It is known.", "search": "DONE"}' if "search" in asked else default_script(call)
+
+
+def test_an_answer_over_reports_is_a_node_of_its_own_too(thread):
+    reader = ScriptedModel(reports)
+    index = Index(recipe="smart", embedder=HashEmbedder(), extractor=RulesExtractor(), language_model=reader)
+    index.build(demo_documents())
+    graph = create_ircot_graph(
+        SireRetriever(index=index, k=6, returns="units"),
+        reader,
+        stream_answer=True,
+        checkpointer=memory.InMemorySaver(),
+        interrupt_before=["answer"],
+    )
+    graph.invoke({"question": QUESTION}, thread)
+    assert graph.get_state(thread).next == ("answer",)
+    pieces = [piece["answer"] for piece in graph.stream(None, thread, stream_mode="custom")]
+    assert "".join(pieces).startswith("In 1931")
+    assert len(graph.get_state(thread).values["findings"]) == 1, "reports were read"
+
+
+async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thread):
+    chat = ScriptedModel(IRCOT)
+    saver = memory.InMemorySaver()
+    graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_before=["answer"], stream_answer=True)
+    await graph.ainvoke({"question": QUESTION}, thread)
+    assert len(chat.log) == 2
+    pieces = await gather(graph.astream(None, thread, stream_mode="custom"))
+    assert "".join(piece["answer"] for piece in pieces) == TEXT
+    assert len(chat.log) == 3
+
+
+# --- the record -----------------------------------------------------------------------------------------------------
+
+
+async def test_an_unusable_answer_stays_one_and_a_call_too_many_pauses():
+    replies = {}
+    recorded = RecordedModel(ScriptedModel(["prose", "more prose"]), replies, numbered=True, most=1)
+    with pytest.raises(UnusableAnswerError):
+        await gather(recorded.stream(PROMPT, schema=Answer))
+    with pytest.raises(UnusableAnswerError):
+        await gather(RecordedModel(ScriptedModel([]), replies, numbered=True).stream(PROMPT, schema=Answer))
+    with pytest.raises(PausedError):
+        await gather(recorded.stream(PROMPT, schema=Answer))

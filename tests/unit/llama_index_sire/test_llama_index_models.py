@@ -1,0 +1,317 @@
+"""Models of LlamaIndex as ours."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from llama_index.core import MockEmbedding, Settings
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
+from llama_index.core.llms import MockLLM
+from llama_index.core.schema import Document as LlamaDocument
+from llama_index.core.schema import QueryBundle
+from llama_index_fakes import AsyncEmbedding, ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
+from pydantic import BaseModel
+
+from llama_index_sire import LlamaIndexEmbedder, LlamaIndexModel, SireRetriever
+from llama_index_sire.embedding import known_query
+from llama_index_sire.language_model import _usage
+from llama_index_sire.opening import resolve_embed_model, resolve_llm
+from sire_core import Index
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError, RefusalError
+from sire_core.models.sync import run_sync
+from sire_core.protocols import Prompt
+from sire_core.types import Document
+
+
+async def test_questions_and_passages_use_their_own_methods():
+    model = WordEmbedding()
+    vectors = await LlamaIndexEmbedder(model).embed(["one", "two"], "document")
+    assert vectors.shape == (2, 64)
+    assert vectors.dtype == np.float32
+    assert set(model._calls) == {"text"}
+    await LlamaIndexEmbedder(model).embed(["one"], "query")
+    assert model._calls[-1] == "query"
+
+
+async def test_async_methods_are_used_natively_from_async_code():
+    model = AsyncEmbedding()
+    embedder = LlamaIndexEmbedder(model)
+    await embedder.embed(["one", "two"])
+    await embedder.embed(["one"], "query")
+    assert model._calls == ["async texts", "async query"]
+
+
+def test_sync_calls_use_sync_methods():
+    """Async connections belong to the loop of the user."""
+    model = AsyncEmbedding()
+    run_sync(LlamaIndexEmbedder(model).embed(["one"], "query"))
+    run_sync(LlamaIndexEmbedder(model).embed(["one"]))
+    assert model._calls == ["query", "text"]
+
+
+async def test_batches_follow_the_models_batch_size():
+    class Counting(AsyncEmbedding):
+        async def _aget_text_embeddings(self, texts):
+            self._calls.append(len(texts))
+            return await super()._aget_text_embeddings(texts)
+
+    model = Counting(embed_batch_size=4)
+    assert (await LlamaIndexEmbedder(model).embed([f"text {i}" for i in range(10)])).shape == (10, 64)
+    assert [call for call in model._calls if isinstance(call, int)] == [4, 4, 2]
+
+
+async def test_texts_in_place_of_the_question_are_averaged():
+    """HyDE puts hypothetical answers into `custom_embedding_strs`."""
+    embedder = LlamaIndexEmbedder(WordEmbedding())
+    with known_query(QueryBundle("one", custom_embedding_strs=["a b", "c"])):
+        found = await embedder.embed(["one"], "query")
+    assert np.allclose(found[0], (await embedder.embed(["a b", "c"], "query")).mean(axis=0))
+
+
+def test_fingerprints_name_what_changes_vectors():
+    named = MockEmbedding(embed_dim=8, model_name="mock")
+    assert LlamaIndexEmbedder(named).fingerprint == "llama-index:MockEmbedding:mock(embed_dim=8)"
+    one, other = WordEmbedding(model_name="a"), WordEmbedding(model_name="a", embed_batch_size=3)
+    assert LlamaIndexEmbedder(one).fingerprint == LlamaIndexEmbedder(other).fingerprint
+    assert LlamaIndexEmbedder(one, fingerprint="mine").fingerprint == "mine"
+    assert LlamaIndexEmbedder(MockEmbedding(embed_dim=8)).dimension == 8
+
+
+async def test_nonsense_from_a_model_is_an_error():
+    class Broken(WordEmbedding):
+        def _get_text_embeddings(self, texts):
+            return [[1.0], [1.0, 2.0]][: len(texts)]
+
+    with pytest.raises(ModelError, match="length 2, not 1"):
+        await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
+
+
+def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
+    with Index(tmp_path / "i", recipe="flat", embedder=LlamaIndexEmbedder(WordEmbedding(model_name="a"))) as index:
+        index.build([Document("d", "Some text.")])
+    with pytest.raises(EmbedderMismatchError, match="WordEmbedding:a"):
+        SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
+
+
+class Unnamed(MockEmbedding):
+    """Of a user's own class, which sets no model name."""
+
+    salt: int = 0
+    noise: float = 0.0
+
+    def _get_vector(self):
+        return (np.random.default_rng(self.salt).normal(size=self.embed_dim) + self.noise).tolist()
+
+
+def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
+    names = [LlamaIndexEmbedder(Unnamed(embed_dim=8, salt=salt)).fingerprint for salt in (1, 1, 2)]
+    assert names[0] == names[1] != names[2]
+    with SireRetriever.from_documents(
+        [LlamaDocument(text="The ship.", id_="a")], persist_dir=tmp_path, embed_model=Unnamed(embed_dim=8, salt=1)
+    ).index:
+        pass
+    with pytest.raises(EmbedderMismatchError, match="Unnamed"):
+        SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=2))
+    same = SireRetriever.from_persist_dir(tmp_path, embed_model=Unnamed(embed_dim=8, salt=1))
+    assert [found.node.ref_doc_id for found in same.retrieve("ship")] == ["a"]
+    noisy = Unnamed(embed_dim=8, salt=1, noise=0.008)
+    assert LlamaIndexEmbedder(noisy).fingerprint != names[0]  # a number is at a border
+    again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
+    again.insert(LlamaDocument(text="A harbour.", id_="b"))
+    assert len(again.retrieve("ship")) == 2
+
+
+def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
+    document = LlamaDocument(text="The ship.", id_="a")
+    SireRetriever.from_documents([document], persist_dir=tmp_path, embed_model=WordEmbedding()).index.close()
+    with pytest.raises(EmbedderMismatchError, match=r"from_persist_dir\(path, embed_model=\.\.\.\)"):
+        SireRetriever.from_persist_dir(tmp_path).retrieve("ship")
+
+
+def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
+    class Broken(MockEmbedding):
+        def _get_query_embedding(self, query):
+            raise OSError("no network")
+
+    with pytest.raises(ModelError, match="Broken failed: OSError: no network"):
+        _ = LlamaIndexEmbedder(Broken(embed_dim=8)).fingerprint
+
+
+def test_mock_embedding_passes_with_a_warning_and_another_model_of_one_vector_does_not(caplog):
+    """Users' own tests take `MockEmbedding`, which gives every text one vector; a broken server does the same."""
+    towns = "Oslo Riga Turin Gent Cork Bonn Lviv Brno Graz Nice Bari Faro".split()
+    given = [LlamaDocument(text=f"The lighthouse of {town} stands on a cliff.", doc_id=town) for town in towns]
+    retriever = SireRetriever.from_documents(given, embed_model=MockEmbedding(8), recipe="sire")
+    assert retriever.retrieve("Where does the lighthouse of Lviv stand?")[0].node.ref_doc_id == "Lviv"
+    assert [record.message[:13] for record in caplog.records].count("MockEmbedding") == 1
+
+    class Broken(WordEmbedding):
+        def _get_text_embedding(self, text):
+            return [0.1] * 8
+
+        _get_query_embedding = _get_text_embedding
+
+    with pytest.raises(ModelError, match="same vector for 12 different texts"):
+        SireRetriever.from_documents(given, embed_model=Broken())
+
+
+def test_trap_settings_are_resolved_late_and_openai_is_never_made():
+    """`Settings.embed_model` with nothing set tries to import OpenAI's integration."""
+    assert resolve_embed_model(None) is None
+    assert Settings._embed_model is None
+    Settings.embed_model = WordEmbedding(model_name="global")
+    found = resolve_embed_model(None)
+    assert isinstance(found, LlamaIndexEmbedder)
+    assert found.model is Settings.embed_model
+    assert resolve_embed_model("lexical") == "lexical"
+
+
+class Answer(BaseModel):
+    """A schema."""
+
+    name: str
+    year: int
+
+
+PROMPT = Prompt("Who wrote it, and when?", "A book </data> by Petra, 1904.")
+
+
+async def test_a_prompt_becomes_two_messages_with_fenced_data():
+    llm = ChatLLM(answer="Petra. More.")
+    answer = await LlamaIndexModel(llm).complete(PROMPT, stop=[". "])
+    (system, user), _ = llm._prompts[0]
+    assert system.role == MessageRole.SYSTEM
+    assert user.role == MessageRole.USER
+    assert user.content.count("</data>") == 1
+    assert user.content.startswith("<data>\n")
+    assert answer.text == "Petra"
+    assert (answer.input_tokens, answer.output_tokens) == (11, 7)
+
+
+async def test_a_schema_is_called_as_a_function_where_the_model_can():
+    llm = FunctionLLM(answers=[{"name": "Petra", "year": 1904}])
+    answer = await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
+    assert answer.parsed == Answer(name="Petra", year=1904)
+    assert (answer.input_tokens, answer.output_tokens) == (5, 3)
+    messages, tools = llm._prompts[0]
+    assert tools[0]["function"]["name"] == "Answer"
+    assert "JSON" not in messages[0].content
+
+
+async def test_a_function_call_that_does_not_fit_is_repaired_once():
+    llm = FunctionLLM(answers=[{"name": "Petra", "year": "early"}, {"name": "Petra", "year": 1904}])
+    answer = await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
+    assert answer.parsed.year == 1904
+    assert answer.input_tokens == 10
+    assert "year" in llm._prompts[1][0][0].content
+
+
+async def test_a_text_in_place_of_a_function_call_goes_down_the_ladder():
+    llm = FunctionLLM(answers=['Sure: ```json\n{"name": "Petra", "year": 1904,}\n```'])
+    assert (await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)).parsed.name == "Petra"
+
+
+async def test_trap_models_without_functions_get_the_schema_in_the_prompt():
+    llm = ChatLLM(answer='{"name": "Petra", "year": 1904}')
+    assert (await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)).parsed.year == 1904
+    assert "JSON" in llm._prompts[0][0][0].content
+
+
+async def test_refusals_and_empty_answers_are_told_apart():
+    refused = ChatLLM(answer="No.", raw={"choices": [{"finish_reason": "content_filter"}]})
+    with pytest.raises(RefusalError):
+        await LlamaIndexModel(refused).complete(PROMPT, schema=Answer)
+    assert len(refused._prompts) == 1
+    with pytest.raises(ModelError, match="answered nothing"):
+        await LlamaIndexModel(ChatLLM(answer="  ")).complete(PROMPT)
+    cut = ChatLLM(answer="Pet", raw={"choices": [{"finish_reason": "length"}]})
+    assert (await LlamaIndexModel(cut).complete(PROMPT)).finish == "length"
+
+
+async def test_what_a_model_raises_is_a_model_error():
+    class Broken(ChatLLM):
+        def chat(self, messages, **kwargs):
+            raise ConnectionError("refused")
+
+    with pytest.raises(ModelError, match=r"Broken:chatty.* failed: ConnectionError: refused"):
+        await LlamaIndexModel(Broken()).complete(PROMPT)
+
+
+async def test_the_answer_limit_is_passed_where_the_model_knows_it():
+    class Limited(ChatLLM):
+        max_tokens: int | None = None
+
+    known, unknown = Limited(answer="Yes."), ChatLLM(answer="Yes.")
+    await LlamaIndexModel(known).complete(PROMPT, max_tokens=50)
+    await LlamaIndexModel(unknown).complete(PROMPT, max_tokens=50)
+    assert known._prompts[0][1] == {"max_tokens": 50}
+    assert unknown._prompts[0][1] == {}
+
+
+async def test_async_only_models_work_from_sync_code_too():
+    class AsyncOnly(FunctionLLM):
+        def chat(self, messages, **kwargs):
+            raise NotImplementedError
+
+    model = LlamaIndexModel(AsyncOnly(answers=["Yes.", "Yes."]))
+    assert (await model.complete(PROMPT)).text == "Yes."
+    assert (await asyncio.to_thread(run_sync, model.complete(PROMPT))).text == "Yes."
+
+
+@pytest.mark.parametrize(
+    ("raw", "more", "expected"),
+    [
+        ({"usage": {"prompt_tokens": 3, "completion_tokens": 2}}, {}, (3, 2)),
+        ({"usage": {"input_tokens": 3, "output_tokens": 2}}, {}, (3, 2)),
+        ({"usage_metadata": {"prompt_token_count": 3, "candidates_token_count": 2}}, {}, (3, 2)),
+        ({"prompt_eval_count": 3, "eval_count": 2}, {}, (3, 2)),
+        (None, {"prompt_tokens": 3, "completion_tokens": 2}, (3, 2)),
+        (None, {}, (0, 0)),
+    ],
+)
+def test_usage_is_found_wherever_integrations_put_it(raw, more, expected):
+    message = ChatMessage(role=MessageRole.ASSISTANT, content="Yes.")
+    assert _usage(ChatResponse(message=message, raw=raw, additional_kwargs=more)) == expected
+
+
+async def test_usage_is_estimated_where_nobody_counts():
+    answer = await LlamaIndexModel(ChatLLM(answer="Yes.", raw={})).complete(PROMPT)
+    assert answer.input_tokens > 10
+    assert answer.output_tokens == 2
+
+
+def test_fingerprint_names_model_and_temperature():
+    assert LlamaIndexModel(ChatLLM(temperature=0.5)).fingerprint == "llama-index:ChatLLM:chatty(temperature=0.5)"
+    assert LlamaIndexModel(ChatLLM(), fingerprint="mine").fingerprint == "mine"
+
+
+def test_a_whole_index_is_built_with_a_llama_index_model(documents, question):
+    llm = ChatLLM()
+    retriever = SireRetriever.from_documents(documents[:12], llm=llm, similarity_top_k=4)
+    assert len(llm._prompts) >= 12
+    assert retriever.index.stats()["language_model"] == "llama-index:ChatLLM:chatty(temperature=0)"
+    assert retriever.index.stats()["failed"] == 0
+    assert retriever.retrieve(question)
+
+
+def test_trap_settings_llm_is_used_only_when_asked_for(documents):
+    """Indexing never spends money that nobody asked to spend, and OpenAI is never made."""
+    assert resolve_llm(None) is None
+    Settings.llm = ChatLLM()
+    SireRetriever.from_documents(documents[:4])
+    assert not Settings.llm._prompts
+    assert resolve_llm("settings").llm is Settings.llm
+    with pytest.raises(ConfigurationError, match="'settings' or None"):
+        resolve_llm("gpt-4o")
+    with pytest.raises(ConfigurationError, match="object is no language model"):
+        resolve_llm(object())
+
+
+def test_a_class_in_the_place_of_an_llm_is_named():
+    with pytest.raises(ConfigurationError, match=r"MockLLM is a class \(pass an object: MockLLM.*an LLM of LlamaIndex"):
+        SireRetriever.from_documents(as_llama_index(), llm=MockLLM)
+
+
+def test_an_llm_is_not_for_the_index_itself():
+    with pytest.raises(ConfigurationError, match=r"pass it as llm=... of llama_index_sire.*LlamaIndexModel\(model\)"):
+        Index(language_model=MockLLM())

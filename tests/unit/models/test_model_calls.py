@@ -1,0 +1,402 @@
+"""Calls of models: cache, limits, prices, retries, prose."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import pickle
+import threading
+from email.utils import formatdate
+
+import pytest
+from pydantic import BaseModel
+
+from sire_core import Document, Index
+from sire_core.build.estimate import estimate_extraction
+from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError, UnusableAnswerError
+from sire_core.extraction.answers import ExtractionAnswer
+from sire_core.extraction.model import ModelExtractor
+from sire_core.models.base import CheckedModel, ModelBase
+from sire_core.models.caching import CachedModel, answer_key
+from sire_core.models.openai.client import OpenAIChat
+from sire_core.models.openai.embedder import OpenAIEmbedder
+from sire_core.models.openai.faults import RetryPolicy, retry_after
+from sire_core.models.usage import CostRange, Price, UsageLimits, load_prices, price_of
+from sire_core.models.usage_meter import UsageMeter, with_meter
+from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
+from sire_core.storage.calls import CallStore
+from sire_core.testing.doubles import ScriptedModel
+from sire_core.types import Chunk
+from support.scripted_server import ScriptedServer
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Other(BaseModel):
+    name: str
+    year: int = 0
+
+
+class MemoryStore:
+    """The shape of CallStore, in memory, with a note of every put."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, str] = {}
+        self.puts: list[dict[str, object]] = []
+        self.lock = threading.Lock()
+
+    def answer(self, key: str) -> str | None:
+        with self.lock:
+            return self.answers.get(key)
+
+    def tokens(self, _key: str) -> tuple[int, int]:
+        return 0, 0
+
+    def put_answer(self, key: str, answer: str, **rest: object) -> None:
+        with self.lock:
+            self.answers[key] = answer
+            self.puts.append(rest)
+
+
+PROMPT = Prompt("Name it.", "a cat")
+
+
+async def test_the_second_time_is_free_and_equal() -> None:
+    store, meter = MemoryStore(), UsageMeter()
+    model = ScriptedModel(['```json\n{"name": "cat",}\n```', "plain"])
+    cached = CachedModel(model, store, "naming", meter=meter)
+    first = await cached.complete(PROMPT, schema=Name)
+    text = await cached.complete(PROMPT)
+    again = CachedModel(model, store, "naming", meter=meter)
+    assert (await again.complete(PROMPT, schema=Name)).parsed == first.parsed == Name(name="cat")
+    assert (await again.complete(PROMPT)).text == text.text == "plain"
+    assert len(model.log) == 2
+    assert sorted(store.answers.values()) == ["plain", '{"name":"cat"}']
+    assert store.puts[0]["stage"] == "naming"
+    used = meter.report().stages["naming"]
+    assert (used.calls, used.cached) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (["x {", "y {"], ModelError),
+        ([RefusalError("no")], RefusalError),
+        ([ModelError("down")], ModelError),
+        ([""], ModelError),
+    ],
+)
+async def test_failures_are_never_kept(script: list[str | Exception], error: type[Exception]) -> None:
+    store = MemoryStore()
+    cached = CachedModel(ScriptedModel(script), store)
+    with pytest.raises(error):
+        await cached.complete(PROMPT, schema=Name if len(script) == 2 else None)
+    assert store.answers == {}
+    assert (await CachedModel(ScriptedModel(["fine"]), store).complete(PROMPT)).text == "fine"
+
+
+async def test_equal_prompts_under_way_are_asked_once() -> None:
+    model = ScriptedModel(latency=0.02)
+    cached = CachedModel(model, MemoryStore())
+    answers = await asyncio.gather(*(cached.with_sources([str(n)]).complete(PROMPT) for n in range(20)))
+    assert len(model.log) == 1
+    assert {answer.text for answer in answers} == {"a cat"}
+    assert [answer.stored for answer in answers].count(False) == 1  # one has paid for all
+
+
+async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:
+    model = ScriptedModel(latency=0.02)
+    cached = CachedModel(model, MemoryStore())
+    first = asyncio.create_task(cached.complete(PROMPT))
+    await asyncio.sleep(0.005)
+    second = asyncio.create_task(cached.complete(PROMPT))
+    await asyncio.sleep(0.005)
+    first.cancel()
+    assert (await second).text == "a cat"
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_limits_hold_for_any_model_and_stored_answers_cost_nothing() -> None:
+    store, meter = MemoryStore(), UsageMeter(UsageLimits(max_calls=2))
+    model = ScriptedModel()
+    cached = CachedModel(model, store, "s", meter=meter)
+    results = await asyncio.gather(*(cached.complete(Prompt("x", str(n))) for n in range(6)), return_exceptions=True)
+    assert sum(isinstance(result, LimitExceededError) for result in results) == 4
+    assert len(model.log) == len(store.answers) == 2
+    assert (await cached.complete(Prompt("x", "0"))).text == "0"
+
+
+async def test_sources_are_translated_and_noted_once_each() -> None:
+    store = MemoryStore()
+    cached = CachedModel(ScriptedModel(), store, "s", source_of=lambda name: f"hash-{name}")
+    await cached.with_sources(["a", "b", "a"]).complete(PROMPT)
+    assert store.puts[0]["sources"] == ("hash-a", "hash-b")
+
+
+def test_the_key_depends_on_everything_that_changes_an_answer() -> None:
+    base = ("model", PROMPT, None, (), None, 0.0)
+    others = [
+        ("model2", PROMPT, None, (), None, 0.0),
+        ("model", Prompt("Name it", "a cat"), None, (), None, 0.0),
+        ("model", Prompt("Name it.", "a dog"), None, (), None, 0.0),
+        ("model", Prompt("Name it.a cat", ""), None, (), None, 0.0),
+        ("model", Prompt("Name it.", "a cat", (b"png",)), None, (), None, 0.0),
+        ("model", PROMPT, Name, (), None, 0.0),
+        ("model", PROMPT, Other, (), None, 0.0),
+        ("model", PROMPT, None, ("x",), None, 0.0),
+        ("model", PROMPT, None, (), 10, 0.0),
+        ("model", PROMPT, None, (), None, 0.5),
+    ]
+    keys = {answer_key(name, ModelRequest(*arguments)) for name, *arguments in [base, *others]}
+    assert len(keys) == len(others) + 1
+    assert answer_key(base[0], ModelRequest(*base[1:])) == answer_key(base[0], ModelRequest(*base[1:]))
+
+
+async def test_a_stored_answer_that_no_longer_fits_is_asked_again() -> None:
+    store = MemoryStore()
+    cached = CachedModel(ScriptedModel(['{"name": "cat"}']), store)
+    store.answers[answer_key("scripted:default", ModelRequest(PROMPT, Name))] = '{"nonsense": 1}'
+    assert (await cached.complete(PROMPT, schema=Name)).parsed == Name(name="cat")
+
+
+def items(count: int) -> list[ChunkInContext]:
+    return [
+        ChunkInContext(Chunk(f"c{n}", f"d{n}", 0, f"Title {n}", f"Passage {n} tells of Ann. " * 9))
+        for n in range(count)
+    ]
+
+
+def test_the_packaged_table_knows_editions_of_a_model_and_no_other_of_like_names() -> None:
+    table = load_prices()
+    assert price_of("gpt-4o-mini-2024-07-18", table) == table["gpt-4o-mini"]
+    assert price_of("openai:gpt-4o", table) == table["gpt-4o"]
+    assert price_of("openai/gpt-4.1-nano", table) == table["gpt-4.1-nano"]
+    assert price_of("gpt-4o-latest", table) == price_of("gpt-4o-0613", table) == table["gpt-4o"]
+    # Other models, often dearer ones.
+    for other in ("my-llama", "gpt-5-pro", "o3-pro", "o3-deep-research", "gpt-5.5-turbo", "gpt-4o-audio-preview"):
+        assert price_of(other, table) is None
+
+
+def test_the_users_own_table(tmp_path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps({"prices": {"my-llama": [1, 2]}}), encoding="utf-8")
+    assert price_of("http://localhost:8000/v1:my-llama", load_prices(path)) == Price(1.0, 2.0)
+    for bad in ("[]", "{", '{"prices": {"x": 3}}'):
+        path.write_text(bad, encoding="utf-8")
+        with pytest.raises(ConfigurationError, match="price table"):
+            load_prices(path)
+    with pytest.raises(ConfigurationError, match="price table"):
+        load_prices(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize("native", [None, "rewrite"])
+async def test_a_scripted_extraction_lands_inside_its_estimate(native: str | None) -> None:
+    model = ScriptedModel()
+    extractor = ModelExtractor(model, native=native)
+    chunks = items(20)
+    known = {chunk.chunk.hash for chunk in chunks[:5]}
+    cost = estimate_extraction(chunks, extractor, known=known, price=Price(1.0, 2.0))
+    async for _ in extractor.extract(chunks[5:]):
+        pass
+    assert cost.calls == (len(model.log), len(model.log))
+    assert cost.calls[0] == 15 * (3 if native else 1)
+    assert cost.price is not None
+    assert 0 < cost.price[0] < cost.price[1]
+
+
+def test_equal_passages_are_counted_once_and_stored_ones_not_at_all() -> None:
+    extractor = ModelExtractor(ScriptedModel())
+    chunks = items(3)
+    assert estimate_extraction(chunks + chunks, extractor).calls == (3, 3)
+    done = estimate_extraction(chunks, extractor, known={chunk.chunk.hash for chunk in chunks}, price=Price(1, 1))
+    assert done == CostRange(price=(0.0, 0.0))
+
+
+CORPUS = [Document("film", "The Long Tide was directed by Mira Vale."), Document("port", "Port Amber is a harbor.")]
+
+
+async def test_an_index_with_a_model_and_an_embedder_works_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with ScriptedServer(lambda call: "0") as server:
+        embedder = OpenAIEmbedder("scripted-embedder", base_url=server.base_url)
+        model = OpenAIChat("m", base_url=server.base_url, api_key="sk-secret", limits=UsageLimits(max_calls=2))
+        with Index(tmp_path / "ix", recipe="flat", language_model=model, embedder=embedder) as index:
+            await index.abuild(CORPUS)
+            expected = [hit.unit.id for hit in await index.asearch("Who directed it?")]
+            await model.complete(Prompt("Say."))
+            sent = pickle.dumps((index, embedder))
+        assert b"sk-secret" not in sent
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-elsewhere")
+        again, other = pickle.loads(sent)
+        with again:
+            assert [hit.unit.id for hit in await again.asearch("Who directed it?")] == expected
+            assert (await again.language_model.complete(Prompt("Say."))).text == "0"
+            with pytest.raises(LimitExceededError):  # one call was made before it was sent
+                await again.language_model.complete(Prompt("Say."))
+            await again.language_model.aclose()
+            await other.aclose()
+        await embedder.aclose()
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"api_key": "sk-own"},
+        {"base_url": "http://user:sk-own@localhost:1/v1"},
+        {"client_options": {"default_headers": {"x-key": "sk-own"}}},
+        {"client_options": {"default_query": {"key": "sk-own"}}},
+        {"client_options": {"webhook_secret": "sk-own"}},
+    ],
+)
+@pytest.mark.parametrize("kind", [OpenAIChat, OpenAIEmbedder])
+def test_a_key_of_its_own_is_not_sent(monkeypatch, kind, given):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError, match="Set OPENAI_API_KEY in both processes"):
+        pickle.dumps(kind("m", **{"base_url": "http://localhost:1/v1", **given}))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": formatdate(1_000_060, usegmt=True)}, 60.0),
+        ({"retry-after": formatdate(999_000, usegmt=True)}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=1_000_000.0) == seconds
+
+
+def test_back_off_grows_is_capped_and_repeats_with_a_seed() -> None:
+    policy = RetryPolicy(base=1.0, cap=8.0, seed=3)
+    source = policy.jitter()
+    delays = [policy.delay(attempt, None, source) for attempt in range(8)]
+    assert all(0.5 * min(8, 2**n) <= delay <= min(8, 2**n) for n, delay in enumerate(delays))
+    again = policy.jitter()
+    assert delays == [policy.delay(attempt, None, again) for attempt in range(8)]
+    assert 60.0 <= policy.delay(0, 60.0, source) <= 61.0
+    with pytest.raises(ConfigurationError):
+        RetryPolicy(max_retries=-1)
+
+
+class Repeating(ModelBase):
+    """Answers with the stop texts that it was given."""
+
+    fingerprint = "repeating"
+
+    async def answer(self, request: ModelRequest) -> Completion:
+        return Completion("|".join(request.stop))
+
+
+async def test_one_stop_text_is_not_a_list_of_letters() -> None:
+    model, prompt = Repeating(), Prompt("Go on.")
+    assert (await model.complete(prompt, stop="END")).text == "END"
+    assert [piece async for piece in model.stream(prompt, stop="END")] == ["END", Completion("END")]
+    assert (await model.complete(prompt, stop=["A", "B"])).text == "A|B"
+
+
+LONG_PROMPT = Prompt("Summarise it.", "a long story")
+
+
+class Cut(CheckedModel):
+    """Gives answers in turn, those marked with three dots as cut off; the last one for ever."""
+
+    fingerprint = "cut"
+
+    def __init__(self, *texts):
+        self.texts, self.rooms = list(texts), []
+
+    async def send(self, request):
+        self.rooms.append(request.max_tokens)
+        text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+        return Completion(text.removesuffix("..."), None, 10, 5, "length" if text.endswith("...") else "stop")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<think>Okay, a summary.</think>\n\nPetra sailed.",
+        "<Thinking>\nfirst\n</Thinking>Petra sailed.\n",
+        "Let me see.</think> Petra sailed.",
+    ],
+)
+async def test_what_a_model_thought_aloud_is_no_part_of_its_answer(said):
+    assert (await ScriptedModel([said]).complete(LONG_PROMPT)).text == "Petra sailed."
+    parts = [part async for part in ScriptedModel([said]).stream(LONG_PROMPT)]
+    assert parts[-1].text == "Petra sailed."
+
+
+async def test_prose_that_was_cut_off_gets_twice_the_room():
+    model = Cut("The two ships were built...", "The two ships were built by Ada. They sank.")
+    done = await model.complete(LONG_PROMPT, max_tokens=100)
+    assert (done.text, done.finish) == ("The two ships were built by Ada. They sank.", "stop")
+    assert (done.input_tokens, done.output_tokens) == (20, 10)
+    assert model.rooms == [100, 200]
+
+
+async def test_prose_that_is_cut_off_twice_ends_with_a_whole_sentence(caplog):
+    with caplog.at_level(logging.WARNING, "sire_core"):
+        done = await Cut("Ada built it. Then...", "Ada built it. Then she left. The rest...").complete(
+            LONG_PROMPT, max_tokens=100
+        )
+    assert (done.text, done.finish) == ("Ada built it. Then she left.", "stop")
+    assert "cut off" in caplog.text
+
+
+async def test_an_answer_that_was_cut_off_comes_back_from_the_store_as_such():
+    cached = CachedModel(model := Cut("The two ships were built by..."), CallStore())
+    first, again = [await cached.complete(LONG_PROMPT, max_tokens=100) for _ in range(2)]
+    assert first.text == again.text == "The two ships were built by"
+    assert first.finish == again.finish == "length"
+    assert again.stored
+    assert len(model.rooms) == 2
+
+
+async def test_an_equal_prompt_does_not_wait_for_the_reader_of_a_stream():
+    model = ScriptedModel(["one two three four"], gap=0.01)
+    cached = CachedModel(model, CallStore())
+    stopped = cached.stream(LONG_PROMPT)
+    assert await anext(stopped) == "one "
+    assert (await asyncio.wait_for(cached.complete(LONG_PROMPT), 5)).text == "one two three four"
+    assert len(model.log) == 1
+    await stopped.aclose()
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+async def test_repairs_and_answers_that_fail_are_counted_as_they_are_sent():
+    meter = UsageMeter()
+    model = with_meter(ScriptedModel(["no json", "neither"]), meter, "s")
+    with pytest.raises(UnusableAnswerError):
+        await model.complete(LONG_PROMPT, schema=ExtractionAnswer)
+    used = meter.report().total
+    assert used.calls == 2
+    assert used.input_tokens > 10
+    assert used.output_tokens >= 3
+
+
+async def test_a_repair_that_is_refused_loses_no_answer_and_leaves_no_reservation():
+    inner, outer = UsageMeter(UsageLimits(max_calls=1)), UsageMeter()
+    model = with_meter(with_meter(ScriptedModel(["no json", "neither"]), inner), outer)
+    with pytest.raises(LimitExceededError) as raised:
+        await model.complete(LONG_PROMPT, schema=ExtractionAnswer)
+    assert (raised.value.said, raised.value.bound) == ("no json", "calls")
+    assert outer.report() == inner.report()
+    assert outer.report().total.calls == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1.5, "3", True, -1])
+def test_limits_are_whole_numbers(value):
+    for name in ("max_calls", "max_tokens"):
+        with pytest.raises(ConfigurationError, match="whole number"):
+            UsageLimits(**{name: value})

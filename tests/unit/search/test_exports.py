@@ -1,0 +1,124 @@
+"""Trees and graphs: traversal and export."""
+
+import asyncio
+import json
+
+import networkx as nx
+import pytest
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.explore.export import to_networkx, trees_to_json, trees_to_networkx
+from sire_core.recipes import flat, pagerank, raptor, smart
+from sire_core.testing.doubles import HashEmbedder
+
+
+def walk(nodes):
+    for node in nodes:
+        yield node
+        yield from walk(node["children"])
+
+
+def test_trees_survive_json_and_graphml_and_agree(tmp_path):
+    with Index(recipe=smart(), embedder=HashEmbedder()) as index:
+        index.build(list(demo_documents()))
+        view = index.view()
+        trees, graph = json.loads(json.dumps(trees_to_json(view))), trees_to_networkx(view)
+        reports = index.stats()["kinds"]["report"]
+    assert [tree["tree"] for tree in trees] == ["perspective 1", "perspective 2", "perspective 3"]
+    nodes = [node for tree in trees for node in walk(tree["roots"])]
+    assert len(nodes) == reports == len({node["id"] for node in nodes})
+    assert any(node["children"] for node in nodes)
+    assert all(child["level"] < node["level"] for node in nodes for child in node["children"])
+    assert "Corrow" in {name for node in nodes for name in node["entities"].values()}
+    nx.write_graphml(graph, tmp_path / "trees.xml")
+    again = nx.read_graphml(tmp_path / "trees.xml")
+    assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert nx.is_directed_acyclic_graph(again)
+    below = {node["id"]: {child["id"] for child in node["children"]} | set(node["entities"]) for node in nodes}
+    assert {name: set(again.successors(name)) for name in below} == below
+
+
+def test_a_pool_without_reports_has_no_trees():
+    with Index(recipe=flat(), embedder=HashEmbedder()) as index:
+        index.build(list(demo_documents())[:3])
+        assert trees_to_json(index.view()) == []
+        assert not trees_to_networkx(index.view())
+
+
+QUESTION = "Who designed Corrow Lighthouse?"
+
+
+def build(**settings):
+    index = Index(recipe=raptor(max_cluster_tokens=120, stop_rule="none", **settings), embedder=HashEmbedder())
+    index.build([Document(d.id, d.text, d.title, {"n": number}) for number, d in enumerate(demo_documents())])
+    return index
+
+
+def by_hand(view, question, kept_per_layer):
+    """The walk in plain Python over the edges of the pool."""
+    cosines = view.matrix @ question
+    places = view.places()
+    children = {}
+    for edge in view.edges():
+        children.setdefault(places[edge.source], []).append(places[edge.target])
+    layer = {}
+
+    def layer_of(node):
+        if node not in layer:
+            layer[node] = 1 + max(map(layer_of, children[node])) if node in children else 0
+        return layer[node]
+
+    nodes = list(range(view.size))
+    below = {child for found in children.values() for child in found}
+    kept = set()
+    for number in range(max(map(layer_of, nodes)), -1, -1):
+        reached = {child for node in kept for child in children.get(node, ())}
+        frontier = [node for node in nodes if layer_of(node) == number and (node in reached or node not in below)]
+        kept |= set(sorted(frontier, key=lambda node: (-cosines[node], node))[:kept_per_layer])
+    return sorted(kept, key=lambda node: (-cosines[node], node))
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_the_context_is_the_best_of_each_layer(kept):
+    with build(traversal=kept) as index:
+        view = index.view()
+        assert {unit.level for unit in view.units(range(view.size))} >= {0, 1}
+        question = asyncio.run(HashEmbedder().embed([QUESTION], "query"))[0]
+        wanted = by_hand(view, question, kept)
+        hits = index.search(QUESTION, len(wanted), returns="units")
+        assert [hit.unit.id for hit in hits] == [view.ids[node].decode() for node in wanted]
+        assert hits[0].path[0].step == "traversal"
+        assert {0, 1} <= {hit.unit.level for hit in hits}
+        others = index.search(QUESTION, len(wanted) + 1, returns="units")[len(wanted) :]
+        assert others[0].path[0].note.startswith("not on the way down")
+
+
+def test_passages_are_reached_under_a_filter_that_hides_summaries_of_several():
+    with build(traversal=2) as index:
+        hits = index.search(QUESTION, 9, filter="n=1", returns="units")
+        assert len({hit.doc_ids for hit in hits}) == 1
+        (passage,) = (hit for hit in hits if hit.unit.kind.value == "chunk")
+        assert passage.path[0].note.startswith("kept in layer 0")
+
+
+CORPUS = [
+    Document("vale", "Mira Vale painted Anna Vale in Port Amber.", "Mira Vale"),
+    Document("anna", "Anna Vale was a painter.", "Anna Vale (painter)"),
+]
+
+
+@pytest.mark.parametrize("units", [False, True])
+def test_the_graph_survives_graphml(tmp_path, units):
+    with Index(recipe=pagerank(index_units=units), embedder=HashEmbedder()) as index:
+        index.build(CORPUS)
+        view = index.view()
+        graph = to_networkx(view)
+        assert graph.number_of_edges() == len({(edge.source, edge.target) for edge in view.edges()})
+    nx.write_graphml(graph, tmp_path / "graph.xml")
+    again = nx.read_graphml(tmp_path / "graph.xml")
+    assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
+    named = {data["label"]: node for node, data in again.nodes(data=True) if data["kind"] == "entity"}
+    assert {"Mira Vale", "Anna Vale", "Port Amber"} <= set(named)
+    naming = {again.nodes[node]["label"] for node in again.predecessors(named["Anna Vale"])}
+    assert {"Mira Vale", "Anna Vale (painter)"} <= naming

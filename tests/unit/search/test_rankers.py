@@ -1,0 +1,197 @@
+"""Rankers by words, by tokens and by PageRank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spelled_lists import spelled_names
+
+from sire_core import Document, Index
+from sire_core.errors import ConfigurationError
+from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.recipes import REGISTRY, flat, pagerank
+from sire_core.search.rankers import late_interaction
+from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
+from sire_core.search.rankers.lexical import Lexical
+from sire_core.testing.doubles import HashEmbedder
+
+
+@pytest.mark.parametrize(
+    ("language", "pages", "question"),
+    [
+        ("finnish", ("Juna ajaa Turkuun.", "Kirja on talossa."), "talot"),
+        ("fi", ("Juna ajaa Turkuun.", "Kirja on talossa."), "talot"),
+        ("romanian", ("Trenul pleac\u0103.", "O carte veche."), "c\u0103r\u021bi vechi"),
+        ("german", ("Der Zug f\u00e4hrt.", "Das Haus der Mutter."), "der H\u00e4user"),
+        ("porter", ("Trains run.", "Old houses stand."), "housing"),
+    ],
+)
+def test_every_language_with_a_stemmer_is_searched(language: str, pages: tuple[str, str], question: str) -> None:
+    with Index(recipe=replace(REGISTRY["flat"](), name="mine", ranker=Lexical(language=language))) as index:
+        index.build([Document(str(n), text) for n, text in enumerate(pages)])
+        first, second = index.search(question, 2)
+    assert first.doc_ids == ("1",)
+    assert first.score > second.score
+
+
+@pytest.mark.parametrize("language", ["klingon", "English", "", "chinese"])
+def test_other_languages_are_refused_with_those_there_are(language: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"english.*finnish.*leave it out"):
+        Lexical(language=language)
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "tfidf", "hybrid"])
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("\u5927\u962a\u57ce\u306f\u3069\u3053", "\u5927\u962a\u57ce\u306f\u5927\u962a\u5e02\u306b\u3042\u308b\u3002"),
+        ("\u4f60\u559c\u6b22\u5e7f\u5dde\u5417", "\u5e7f\u5dde\u5728\u73e0\u6c5f\u8fb9\uff0c2023\u5e74\u3002"),
+        ("\uff84\uff96\uff80\u306e\u672c\u793e", "\u30c8\u30e8\u30bf\u306f\u8eca\u3092\u4f5c\u308b\u3002"),
+        ("\u732b", "An entry: \u732b, a cat"),
+        (
+            "\u0e0a\u0e49\u0e32\u0e07\u0e2d\u0e22\u0e39\u0e48\u0e17\u0e35\u0e48\u0e44\u0e2b\u0e19",
+            "\u0e0a\u0e49\u0e32\u0e07\u0e01\u0e34\u0e19\u0e01\u0e25\u0e49\u0e27\u0e22",
+        ),
+    ],
+    ids=["japanese", "chinese", "half-width", "one character", "thai"],
+)
+def test_scripts_without_spaces_are_searched(ranker: str, question: str, page: str) -> None:
+    others = ["Zebras live in Africa.", "\u6771\u4eac\u30bf\u30ef\u30fc\u3067\u3059\u3002"]
+    with Index(recipe=REGISTRY["flat"](ranker=ranker)) as index:
+        index.build([Document(str(n), text) for n, text in enumerate([*others, page])])
+        hits = index.search(question, 3)
+    assert hits[0].unit.text == page
+    scores = [float(step.note.split()[1]) for hit in hits for step in hit.path if step.step == "words:chunk"]
+    assert scores[0] > 0
+    assert scores[1:] == [0, 0]
+
+
+CORPUS = [
+    Document("tide", "The Long Tide was directed by Mira Vale", metadata={"tenant": "a"}),
+    Document("vale", "Mira Vale painted Port Amber", metadata={"tenant": "b"}),
+    Document("port", "Port Amber is a harbor", metadata={"tenant": "a"}),
+    *(Document(f"o{i}", f"Bridge {i} spans the river Elm", metadata={"tenant": "a"}) for i in range(12)),
+]
+
+
+class WordEmbedder(HashEmbedder):
+    """One vector per word."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = 0
+
+    async def embed_tokens(self, texts, kind):
+        self.texts += len(texts)
+        return [await self.embed(text.split(), kind) for text in texts]
+
+
+def built(embedder, **settings):
+    index = Index(recipe=flat(ranker="late", **settings), embedder=embedder)
+    index.build(CORPUS)
+    return index
+
+
+def test_max_similarity_is_the_mean_of_the_best_cosines():
+    question = np.eye(3, dtype=np.float32)[:2]
+    text = np.array([[1, 0, 0], [0.6, 0.8, 0]], dtype=np.float16)
+    assert max_similarity(question, text) == pytest.approx((1.0 + 0.8) / 2, abs=1e-3)
+    assert max_similarity(question[:0], text) == -1.0
+
+
+def test_token_vectors_are_made_once_and_only_so_many_are_kept(monkeypatch):
+    embedder = WordEmbedder()
+    index = built(embedder)
+    first = index.search("Port Amber", 3)
+    made = embedder.texts
+    assert made == len(CORPUS) + 1
+    assert index.search("Port Amber", 3) == first
+    assert embedder.texts == made + 1
+    monkeypatch.setattr(late_interaction, "_KEPT", 4)
+    assert index.search("Port Amber", 3) == first
+    index.search("Port Amber", 3)
+    assert embedder.texts > made + 3
+
+
+def test_a_filter_holds():
+    hits = built(WordEmbedder()).search("Mira Vale painted Port Amber", 15, filter={"tenant": "a"})
+    assert "vale" not in {doc for hit in hits for doc in hit.doc_ids}
+    assert len(hits) == len(CORPUS) - 1
+
+
+def test_an_embedder_without_tokens_is_told():
+    with pytest.raises(ConfigurationError, match="st:NAME_OR_FOLDER"):
+        built(HashEmbedder()).search("Port Amber")
+    with pytest.raises(ConfigurationError, match="at least 1, not 0"):
+        LateInteraction(0)
+
+
+CHAIN = [
+    Document("film", "The Long Tide is a film directed by Mira Vale.", "The Long Tide (film)", {"tenant": "a"}),
+    Document("vale", "Mira Vale was a director, the daughter of Anna Vale.", "Mira Vale", {"tenant": "b"}),
+    Document("anna", "Anna Vale was a painter in Port Amber.", "Anna Vale", {"tenant": "a"}),
+    *(
+        Document(f"o{i}", f"Bridge number {i} spans the river Elm near mill {i}.", f"Bridge {i}", {"tenant": "a"})
+        for i in range(30)
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def index():
+    with Index(recipe=pagerank(), embedder=HashEmbedder()) as made:
+        made.build(CHAIN)
+        yield made
+
+
+def test_the_walk_reaches_what_shares_no_word_with_the_question(index):
+    hits = index.search("Who made the long tide?", 3)
+    assert hits[0].doc_ids == ("film",)
+    assert {hit.doc_ids[0] for hit in hits} == {"film", "vale", "anna"}
+
+
+def test_paths_name_the_entities_and_the_steps(index):
+    hits = {hit.doc_ids[0]: hit for hit in index.search("Who made The Long Tide?", 3)}
+    film, vale = hits["film"], hits["vale"]
+    assert [step.step for step in film.path] == ["question", "entity", "vector:chunk"]
+    assert film.path[0].note == "the question names The Long Tide (film)"
+    assert [step.step for step in vale.path] == ["question", "passage", "entity", "vector:chunk"]
+    assert vale.path[1].ids[0] == film.unit.id
+    assert vale.path[2].note == "the passage names Mira Vale"
+
+
+def test_filters_restrict_the_graph_that_is_walked(index):
+    hits = index.search("Who made The Long Tide?", 40, filter={"tenant": "a"})
+    alone = Index(recipe=pagerank(), embedder=HashEmbedder())
+    alone.build([document for document in CHAIN if document.metadata["tenant"] == "a"])
+    expected = alone.search("Who made The Long Tide?", 40)
+    assert [hit.doc_ids for hit in hits] == [hit.doc_ids for hit in expected]
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+    assert "Mira Vale was" not in repr(hits)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    mentions=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=20, unique=True),
+    allowed=st.lists(st.booleans(), min_size=5, max_size=5),
+)
+def test_a_filtered_walk_has_no_edge_at_a_forbidden_passage(mentions, allowed):
+    passages = np.array([p for p, _ in mentions], dtype=np.int64)
+    entities = np.array([e for _, e in mentions], dtype=np.int64)
+    titles = entities == passages
+    graph = EntityGraph(
+        np.arange(5), passages, entities, titles, spelled_names([()] * len(mentions), titles), list("abcdef")
+    )
+    walk = graph.walk(5.0, 1.0, np.array(allowed))
+    for passage in range(5):
+        targets, probabilities = walk.graph.neighbors(passage)
+        assert targets.tolist() == sorted(5 + e for p, e in mentions if p == passage and allowed[p])
+        assert len(targets) == 0 or probabilities.sum() == pytest.approx(1)
+    for entity in range(6):
+        targets, _ = walk.graph.neighbors(5 + entity)
+        assert targets.tolist() == sorted(p for p, e in mentions if e == entity and allowed[p])
+        assert walk.mentions[entity] == len(targets)

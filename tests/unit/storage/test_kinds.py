@@ -1,0 +1,193 @@
+"""Kinds of units, and pools that follow commits."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sire_core import Document, Index
+from sire_core.derive.derivation import PlainDerivation
+from sire_core.errors import ConfigurationError
+from sire_core.protocols import Recipe
+from sire_core.recipes import raptor, sirerag
+from sire_core.recipes.indexrag.select import Quota, QuotaRange
+from sire_core.search.vectors.flat import Flat
+from sire_core.storage import derived, pool
+from sire_core.storage import pool as pools
+from sire_core.storage.pool import _ARRAYS, Pool, updated
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
+from sire_core.types import BUILT_IN_KINDS, Unit, UnitKind
+
+FIRST, SECOND = UnitKind.define("first_words"), UnitKind.define("second_words")
+
+
+def words(passages):
+    """The first two words of every passage; of one that is named Zoe, no second."""
+    units = []
+    for passage in passages:
+        first, second = passage.unit.text.split()[:2]
+        units.append(Unit("", FIRST, first, passage.unit.chunk_ids))
+        if first != "Zoe":
+            units.append(Unit("", SECOND, second, passage.unit.chunk_ids))
+    return units, []
+
+
+def opened(path):
+    organizer = PlainDerivation("words", words, needs_records=False)
+    quota = Quota(ranges=(("first_words", QuotaRange(high=1)),))
+    recipe = Recipe("words", "words", "", organizers=(organizer,), ranker=Flat(), selectors=(quota,))
+    return Index(path, recipe=recipe, embedder=HashEmbedder())
+
+
+def kinds(index):
+    view = index.view()
+    units = view.units(range(view.size))
+    assert [str(unit.kind) for unit in units] == [view.kind_names[code] for code in view.kinds]
+    return sorted((unit.kind.value, unit.text) for unit in units if unit.kind is not UnitKind.CHUNK)
+
+
+def test_a_pool_with_kinds_of_ones_own_follows_changes_and_is_read_again(tmp_path):
+    with opened(tmp_path) as index:
+        index.build([Document("a", "Zoe sang.")])
+        assert kinds(index) == [("first_words", "Zoe")]
+        index.add([Document("b", "Bob swam.")])  # brings a kind that this pool did not have
+        expected = [("first_words", "Bob"), ("first_words", "Zoe"), ("second_words", "swam.")]
+        assert kinds(index) == expected
+        hits = index.search("Zoe and Bob", 4, returns="units")
+        assert [hit.unit.kind for hit in hits].count(FIRST) == 1  # the quota names it
+    with opened(tmp_path) as index:
+        assert kinds(index) == expected
+        assert index.stats()["kinds"] == {"chunk": 2, "first_words": 2, "second_words": 1}
+
+
+def test_a_process_that_never_heard_of_a_kind_reads_it(tmp_path):
+    with opened(tmp_path) as index:
+        index.build([Document("a", "Ann sang."), Document("b", "Bob swam.")])
+    code = "import sys; from sire_core.testing.contracts import read_contents as read\n"
+    code += "import json; print(json.dumps(sorted({unit.kind for unit in read(sys.argv[1]).units.values()})))"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == ["chunk", "first_words", "second_words"]
+
+
+def test_a_kind_is_one_object_under_one_name():
+    assert UnitKind.define("first_words") is FIRST
+    assert UnitKind("first_words") is FIRST
+    assert UnitKind.define("chunk") is UnitKind.CHUNK
+    assert copy.deepcopy(FIRST) is FIRST
+    assert pickle.loads(pickle.dumps([FIRST, UnitKind.AKU])) == [FIRST, UnitKind.AKU]
+    assert FIRST in list(UnitKind)
+    with pytest.raises(ConfigurationError, match="'No kind' names no kind"):
+        UnitKind.define("No kind")
+    with pytest.raises(ValueError, match="chnk"):  # a name that nobody defined is a slip
+        UnitKind("chnk")
+
+
+SIX = [
+    Document(f"d{i}", f"{name} was born in Port Amber. {name} sailed to Varn.", name)
+    for i, name in enumerate(("Ada Holm", "Bela Brack", "Cora Stern", "Dina Quist", "Edda Vale", "Fina Marsh"))
+]
+
+
+def kinds_of(path):
+    with Index(path, recipe="raptor", embedder=HashEmbedder()) as index:
+        found = index.view()
+        return {
+            unit.id: (str(unit.kind), found.kind_names[code])
+            for unit, code in zip(found.units(range(found.size)), found.kinds, strict=True)
+        }
+
+
+def test_a_kind_inserted_in_the_middle_does_not_change_what_old_units_are(tmp_path, monkeypatch):
+    with Index(tmp_path, recipe="raptor", embedder=HashEmbedder(), chunker=None) as index:
+        index.build(SIX)
+        index.search("Port Amber")
+    before = kinds_of(tmp_path)
+    assert len({kind for kind, _ in before.values()}) > 1
+    names = ("motto", *BUILT_IN_KINDS)
+    monkeypatch.setattr(pool, "BUILT_IN_KINDS", names)
+    assert kinds_of(tmp_path) == before
+
+
+NAMES = ["Alma", "Boris", "Ceuta", "Drava"]
+DOCUMENTS = st.builds(
+    Document,
+    id=st.sampled_from([f"d{i}" for i in range(9)]),
+    text=st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(0, 3)).map(
+        "{0[0]} met {0[1]} {0[2]}.".format
+    ),
+    title=st.sampled_from(["", "Alma"]),
+    metadata=st.sampled_from([{}, {"tenant": "red"}]),
+)
+CORPORA = st.lists(DOCUMENTS, max_size=9, unique_by=lambda document: document.id)
+
+
+def content(pool):
+    arrays = {name: (getattr(pool, name).shape, getattr(pool, name).tolist()) for name in ("matrix", *_ARRAYS)}
+    return arrays, pool.matrix.dtype, bytes(pool.rows), pool.documents, pool.titles, json.loads(pool.metadata)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.sampled_from(["build", "update"]), CORPORA), min_size=2, max_size=4))
+def test_following_equals_deriving(steps):
+    followed = []
+
+    def checked(pool, change, owners):
+        found = updated(pool, change, owners)
+        if found is not None:
+            followed.append(found.in_memory())
+        return found
+
+    before, pools.updated = pools.updated, checked
+    try:
+        with Index(recipe=sirerag(variant="B"), embedder=HashEmbedder(), extractor=PlainExtractor()) as index:
+            for action, documents in steps:
+                getattr(index, action)(documents)
+                index.search("Who met Alma?", 3)
+                files = index._reader.files()
+                generation = files.manifest().generation
+                if followed and followed[-1].generation == generation:
+                    made = Pool.make(files.store, files.manifest().find(None).owners, generation)
+                    assert content(followed[-1]) == content(made)
+    finally:
+        pools.updated = before
+
+
+@pytest.mark.parametrize("damaged", ["", "matrix.npy", "rows.bin", "ids.npy"])
+def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, monkeypatch, damaged):
+    for module in (derived, pools):
+        monkeypatch.setattr(module, "BLOCK", 256)
+    documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(60)]
+    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:
+        index.build(documents[:50])
+        index.search("Who met Alma?")
+        if damaged:  # by a disk: nobody wrote to it
+            (file,) = (tmp_path / "a" / "derived").glob(f"*-1/{damaged}")
+            status, body = file.stat(), bytearray(file.read_bytes())
+            body[700] ^= 1
+            with file.open("r+b") as target:
+                target.write(body)
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        index.add(documents[50:])
+    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:  # another process
+        index.search("Who met Alma?")
+        files = index._reader.files()
+        built = files.manifest().find(None)
+        pool = files.pools.get(files.store, built, 2)
+        assert pool.files is not None
+        assert content(pool) == content(Pool.make(files.store, built.owners, 2))
+
+
+def test_new_vectors_of_what_stays_are_read_from_the_store():
+    with Index(recipe=raptor()) as index:
+        index.build([Document(f"d{i}", f"The number {i} stands in town {i}.") for i in range(6)])
+        index.search("town", 3)
+        index.add([Document(f"e{i}", f"The river {i} runs by hill {i}.") for i in range(6)])  # fits the embedder again
+        hits = index.search("The river 3 runs by hill 3.", 1)
+        assert hits[0].unit.text == "The river 3 runs by hill 3."
+        assert hits[0].score > 0.99
