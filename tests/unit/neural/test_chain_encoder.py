@@ -163,7 +163,7 @@ def test_weights_that_are_no_numbers_are_refused(trained):
     from sire_core.recipes.iier.neural import EncoderChainScorer
 
     broken = {name: np.full_like(array, np.nan) for name, array in trained.weights.items()}
-    with pytest.raises(StorageError, match="no numbers"):
+    with pytest.raises(StorageError, match="not numbers"):
         EncoderChainScorer.of(broken, trained.card)
 
 

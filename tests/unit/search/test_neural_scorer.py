@@ -157,7 +157,7 @@ def test_a_missing_file(tmp_path):
 def test_a_broken_file(tmp_path, content):
     path = tmp_path / "broken"
     path.write_bytes(content)
-    with pytest.raises(StorageError, match="damaged or no checkpoint"):
+    with pytest.raises(StorageError, match="damaged or not a checkpoint"):
         load_chain_scorer(path)
 
 
