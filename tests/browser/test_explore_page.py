@@ -269,7 +269,7 @@ def test_two_settings_side_by_side_and_one_page_of_both(page, address, violation
     page.get_by_role("textbox", name="Question").press("Enter")
     table = page.get_by_role("table", name="Ranks with sire and sire rounds=0")
     table.wait_for()
-    assert page.get_by_role("region", name="The paths to the hits of sire rounds=0").count() == 1
+    page.get_by_role("region", name="The paths to the hits of sire rounds=0").wait_for()
     assert "compare_settings=rounds%3D0" in page.url
     assert violations(page) == []
     shot(page, "compare-settings")
