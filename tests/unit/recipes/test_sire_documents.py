@@ -141,17 +141,20 @@ def test_one_page_does_not_fill_the_context() -> None:
     assert "shop" in found
 
 
-def test_copies_of_a_document_hide_nothing_and_take_one_place() -> None:
+def test_copies_of_a_document_hide_nothing_and_leave_room_for_others() -> None:
     text = "## Options\n\n-t  Extract recipients from headers.\n-q  Print the mail queue.\n\n" + " ".join(
         CONTENT.values()
     )
     copies = [Document(name, text, title=name) for name in ("sendmail", "mailq", "newaliases")]
+    guide = Document(
+        "guide", "# Guide\n\n## Headers\n\nRecipients are taken from the headers of a message. Nothing else."
+    )
     with Index(recipe="sire") as index:
-        index.build([*copies, *(page(name) for name in CONTENT)])
+        index.build([*copies, guide, *(page(name) for name in CONTENT)])
         first, second, *_ = index.search("extract recipients from headers", 7)
         assert first.doc_ids[0] in {"sendmail", "mailq", "newaliases"}
         assert "extract, recipients, headers" in first.path[-1].note
-        assert second.doc_ids[0] in CONTENT
+        assert second.doc_ids[0] == "guide"
 
 
 def test_a_line_of_code_that_several_pages_show_is_searched() -> None:

@@ -160,7 +160,7 @@ class _EvidenceRanking(ReachedRanking):
 _READ = 2.0  # how much what a model reads counts for a part of a document
 _LEAST_READ = 0.3  # share of that for a document that the question surely names; on musique-more, 2Wiki, HotpotQA
 _SHOWN_LIFT = 1.0
-_COPY = 5.0  # what a passage loses whose text one that ranks before it has
+_COPY = 2.0  # what a passage loses whose text one that ranks before it has
 _FIT = 2.0  # weight of how well the end of a step fits what was read with the question, on the even questions
 _LEAST_KNOWN = 1e-6
 _ENOUGH = 1 / 3  # where less of the question is known to the corpus, its words alone do not decide
