@@ -141,20 +141,17 @@ def test_one_page_does_not_fill_the_context() -> None:
     assert "shop" in found
 
 
-def test_copies_of_a_document_hide_nothing_and_leave_room_for_others() -> None:
+def test_copies_of_a_document_hide_nothing_and_rank_behind_the_first() -> None:
     text = "## Options\n\n-t  Extract recipients from headers.\n-q  Print the mail queue.\n\n" + " ".join(
         CONTENT.values()
     )
-    copies = [Document(name, text, title=name) for name in ("sendmail", "mailq", "newaliases")]
-    guide = Document(
-        "guide", "# Guide\n\n## Headers\n\nRecipients are taken from the headers of a message. Nothing else."
-    )
+    names = ("sendmail", "mailq", "newaliases")
     with Index(recipe="sire") as index:
-        index.build([*copies, guide, *(page(name) for name in CONTENT)])
-        first, second, *_ = index.search("extract recipients from headers", 7)
-        assert first.doc_ids[0] in {"sendmail", "mailq", "newaliases"}
-        assert "extract, recipients, headers" in first.path[-1].note
-        assert second.doc_ids[0] == "guide"
+        index.build([*(Document(name, text, title=name) for name in names), *(page(name) for name in CONTENT)])
+        first, *others = (hit for hit in index.search("extract recipients from headers", 7) if hit.doc_ids[0] in names)
+    assert "extract, recipients, headers" in first.path[-1].note
+    assert len(others) == 2
+    assert all(first.score - hit.score > 0.5 for hit in others)
 
 
 def test_a_line_of_code_that_several_pages_show_is_searched() -> None:
