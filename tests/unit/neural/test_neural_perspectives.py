@@ -85,7 +85,7 @@ def test_oracle_E6_modularity_loss_and_soft_information(torch, losses):
 
 
 @pytest.mark.parametrize(
-    ("normalized", "balance", "natural", "one"),
+    ("normalized", "mu", "natural", "one"),
     [(True, 1e-3, -5.2484, -5.8975), (True, None, -2.2997, 0.0), (False, 1e-3, -11.9020, -13.8040)],
 )
 def test_oracle_E7_small_mu_prefers_one_cluster(torch, losses, normalized, mu, natural, one):
