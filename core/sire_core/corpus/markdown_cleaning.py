@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sire_core.corpus.markdown_blocks import block_runs, code_end
+from sire_core.corpus.markdown_writing import LIST_ITEM
 from sire_core.corpus.sections import ATTRIBUTES, LONGEST_LINE
 
 _BASE64 = "[A-Za-z0-9+/]"
@@ -50,16 +51,32 @@ _ANCHOR = re.compile(r"<a (?:id|name)=[\"']?[^<>\"']{0,200}[\"']?\s*/?>(?:</a>)?
 _LINK = re.compile(r"!?\[[^\[\]]{0,200}\]\([^()\s]{0,500}\)")
 _BETWEEN_LINKS = re.compile(r"[\s|\u00b7\u2022\u2039\u203a\u00ab\u00bb<>*/,\u2190\u2192-]*")
 _INLINE_CODE = re.compile(r"(`{1,3})(?!`)[^`\n]{1,500}\1(?!`)")
-_BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=]{3}|\[!|[ie][mx]port\s)")
+_BEGINS_NOTE = re.compile(r"[\s>]*(?:[:!?=/]{3}|\[!|[ie][mx]port\s)")
 _SHORT_CODE = re.compile(r"\{\{[<%][^{}\n]{0,300}[%>]\}\}|\{%[^{}\n]{0,300}%\}")
 """Of Hugo, Jekyll and others: `{{< ref "a.md" >}}`, `{% include note.html %}`."""
 _LABEL = re.compile(r"\b(?:alt|caption|label|text|title|summary|header)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _NOTE = re.compile(
     r"(?P<indent>\s*(?:>\s*)?)(?::{3,}[ \t]*\{?[\w-]*\}?(?:\[(?P<quoted>[^\[\]]*)\])?"
     r"|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+){0,3}"
-    r"|===[+!]?(?=[ \t]+\")|\[![A-Za-z]+\][+-]?)(?:[ \t]+(?:\{[^{}]*\}|\"?(?P<title>[^\"]+)\"?))?[ \t]*$"
+    r"|===[+!]?(?=[ \t]+\")|/{3,}(?:[ \t]+[a-z-]+(?:[ \t]+\|)?)?(?=[ \t]|$)|\[![A-Za-z]+\][+-]?)"
+    r"(?:[ \t]+(?:\{[^{}]*\}|\"?(?P<title>[^\"]+)\"?))?[ \t]*$"
 )
 """Begin and end of notes and tabs: of Docusaurus and MyST, of MkDocs, of GitHub and Obsidian."""
+_HOLDS_TEXT = re.compile(
+    r"^[ \t]*(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-]|===[+!]?[ \t]+\"|:{3,}[ \t]*\{?[A-Za-z.]|/{3,}[ \t]+[a-z-]+"
+    r"|(?P<note>\[\^[^\[\]\s]{1,100}\]:)|(?P<definition>:)[ \t]{1,3}(?=\S))",
+    re.MULTILINE,
+)
+"""First line of a note, tab, footnote or definition; the text that belongs to it is indented."""
+_MYST_NOTE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})\{(?:admonition|attention|caution|danger|dropdown|error|hint|important|note|seealso"
+    r"|tab-item|tip|topic|versionadded|versionchanged|warning)\}[ \t]*(?P<title>[^`\n]*)$",
+    re.MULTILINE,
+)
+"""Fence of a note of MyST: between it and the next one is text, not code."""
+_OPTION = re.compile(r"[ \t]*:[a-z-]{1,40}:(?:[ \t]|$)")
+_MOST_NESTED = 8
+"""Notes within notes; of deeper ones the text stays where it is."""
 _TAG = re.compile(r"</?[A-Za-z][\w.:-]{0,60}(?:\s(?:[^<>\"'{}]|\"[^\"<>]*\"|'[^'<>]*'|\{[^{}<>]*\}){0,100})?/?>")
 _COMPONENT = re.compile(r"\s*(<([A-Z][A-Za-z]{0,40})(?:\s[^<>]{0,300})?>)([^<>]*)</\2>\s*")
 """A line of MDX: `<TabItem value="a">words</TabItem>`."""
@@ -201,7 +218,64 @@ def _plain_value(value: str) -> str | int | float | bool:
 def clean_markdown(text: str) -> str:
     """Leave out front matter, comments, anchors, marks of site generators and lines of nothing but links elsewhere."""
     lines = without_blobs(text).split("\n")
-    return "\n".join(_visible_lines(lines[_front_matter_end(lines) :], _tidied))
+    lines = lines[_front_matter_end(lines) :]
+    if _HOLDS_TEXT.search(text) or _MYST_NOTE.search(text):
+        lines = _without_margins(lines)
+    return "\n".join(_visible_lines(lines, _tidied))
+
+
+def _without_margins(lines: list[str]) -> list[str]:
+    """Move the text of notes, tabs, footnotes and definitions to the left: behind four blanks it would be code."""
+    result: list[str] = []
+    margins: list[int] = []  # columns at which the texts around a line begin
+    fences: list[tuple[int, int]] = []  # last line and length of the fences of notes around a line
+    listed, row = False, 0
+    while row < len(lines):
+        line = lines[row]
+        closes = any(row == end for end, _ in fences)
+        fences = [fence for fence in fences if fence[0] > row]
+        words = line.lstrip(" \t")
+        column = len(line[: len(line) - len(words)].expandtabs(_DEEP))
+        while margins and words.strip() and column < margins[-1]:
+            margins.pop()
+        inner = column - _DEEP * len(margins)
+        if not inner and words:
+            listed = LIST_ITEM.match(words) is not None
+        stop = code_end(lines, row) if not closes and words.startswith(("```", "~~~")) else row
+        note = _MYST_NOTE.match(line) if stop > row and inner < _DEEP else None
+        if note and len(fences) < _MOST_NESTED and all(len(note["fence"]) < length for _, length in fences):
+            fences.append((stop - 1 if lines[stop - 1].strip(" \t`~") == "" else stop, len(note["fence"])))
+            result += [title] if (title := note["title"].strip()) else []
+            row += 1
+            while row < stop and _OPTION.match(lines[row]):
+                row += 1
+        elif stop > row:
+            result += [_moved(code, len(margins)) for code in lines[row:stop]]
+            row = stop
+        elif closes:
+            row += 1
+        else:
+            opened = _HOLDS_TEXT.match(line) if inner < _DEEP or listed else None
+            if opened and opened["definition"] and not (result and result[-1].strip()):
+                opened = None  # it defines nothing
+            if opened and len(margins) < _MOST_NESTED:
+                result += _first_line(opened, line, len(margins))
+                margins.append(column + _DEEP)
+            else:
+                result.append(_moved(line, len(margins)))
+            row += 1
+    return result
+
+
+def _first_line(opened: re.Match[str], line: str, levels: int) -> list[str]:
+    if opened["definition"]:
+        return ["", line[opened.end() :]]
+    return [_moved(line, levels)] if opened["note"] else [cleaned] if (cleaned := _tidied(_moved(line, levels))) else []
+
+
+def _moved(line: str, levels: int) -> str:
+    """Move a line to the left."""
+    return re.sub(rf"^(?: {{4}}| {{0,3}}\t| +$){{0,{levels}}}", "", line) if levels else line
 
 
 def without_comments(text: str) -> str:
@@ -213,10 +287,12 @@ def _visible_lines(lines: list[str], tidied: Callable[[str], str | None]) -> lis
     """Lines without comments; outside of code each is tidied, and left out when that leaves nothing."""
     comments = _Comments(lines)
     result: list[str] = []
-    row = 0
+    listed, row = False, 0
     while row < len(lines):
         line = lines[row]
-        if line.startswith(("    ", "\t")) and (not result or _indented(result[-1])):
+        if line and not line[0].isspace():
+            listed = LIST_ITEM.match(line) is not None
+        if line.startswith(("    ", "\t")) and not listed and (not result or _indented(result[-1])):
             result.append(line)  # code that is set off by its indentation
             row += 1
             continue

@@ -23,7 +23,8 @@ _INLINE = re.compile(
 )
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&[#A-Za-z]")
 _BEGINS_BLOCK = re.compile(r"(#{1,6}(?=[ \t]|$)|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$)")
-_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
+LIST_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
+"""Beginning of an item of a list."""
 _BEGINS_MARKUP = re.compile(r"!--|a (?:id|name)=")
 
 
@@ -94,7 +95,7 @@ def _without_escapes(lines: list[str]) -> list[str]:
             parts.append((code, []))
         parts[-1][1].append(line)
         if words and not line[0].isspace():
-            listed = _ITEM.match(line) is not None
+            listed = LIST_ITEM.match(line) is not None
         blank = not words
     return ["\n".join(part) if code else undo_inline("\n".join(part)) for code, part in parts]
 

@@ -207,10 +207,16 @@ class _Writer:
         if node.tagname in _SILENT:
             return ""
         if node.tagname in _NOTES:
-            return f"{node.tagname.capitalize()}: {self.blocks(node)}"
+            return self._led(f"{node.tagname.capitalize()}:", node)
         if node.tagname in _PARAGRAPHS or not hasattr(node, "children") or not node.children:
             return plain_text(_inline(node))
         return self.blocks(node)
+
+    def _led(self, words: str, node: Any) -> str:
+        """Words before the text of a node; before a list or code on a line of their own."""
+        text = self.blocks(node)
+        first = next((child.tagname for child in node.children if child.tagname != "label"), "paragraph")
+        return f"{words}{' ' if first in _PARAGRAPHS else chr(10) * 2}{text}"
 
     def _section(self, node: Any) -> str:
         self._depth += 1
@@ -248,7 +254,7 @@ class _Writer:
         name, body = _inline(node.children[0]).strip(), self.blocks(node.children[1])
         if name.lower() == "title" and not self.title:
             self.title = " ".join(body.split())
-        return f"{name}: {body}" if body else ""
+        return self._led(f"{name}:", node.children[1]) if body else ""
 
     def _docinfo(self, node: Any) -> str:
         lines = [
@@ -261,14 +267,14 @@ class _Writer:
 
     def _option_list_item(self, node: Any) -> str:
         options, meaning = node.children
-        return f"{plain_text(', '.join(option.astext() for option in options.children))} {self.blocks(meaning)}"
+        return self._led(plain_text(", ".join(option.astext() for option in options.children)), meaning)
 
     def _line_block(self, node: Any) -> str:
         return "\n".join(self._block(child) for child in node.children)
 
     def _footnote(self, node: Any) -> str:
         label = next((child.astext() for child in node.children if child.tagname == "label"), "")
-        return f"[{label}] {self.blocks(node)}"
+        return self._led(f"[{label}]", node)
 
     _citation = _footnote
 

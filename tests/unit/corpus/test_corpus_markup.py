@@ -15,8 +15,10 @@ from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.markdown_cleaning import clean_markdown, without_blobs
 from sire_core.corpus.markdown_writing import undo_escapes
 from sire_core.corpus.readers import read_documents
+from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.sections import plain_heading, sections_of_markdown
 from sire_core.errors import CorpusError
+from sire_core.explore.markdown import markdown_html
 from sire_core.types import Document
 
 
@@ -287,7 +289,24 @@ def test_runs_that_are_no_words_are_no_passages(text, kept):
         (":::note\nText.\n:::", "Text."),
         ("::: warning Mind the gap\nText.\n:::", "Mind the gap\nText."),
         (":::tip[My title]\nText.", "My title\nText."),
-        ('!!! tip "Speed"\n    Text.', "Speed\n    Text."),
+        ('!!! tip "Speed"\n    Text.', "Speed\nText."),
+        ("??? note\n\n\tText.\n\n\t- one\n\t- two\n\nAfter.", "\nText.\n\n- one\n- two\n\nAfter."),
+        (
+            "!!! note\n    ```\n    !!! tip\n        code\n    ```\n\n        code",
+            "```\n!!! tip\n    code\n```\n\n    code",
+        ),
+        ('=== "Linux"\n\n    Run:\n\n    !!! tip\n        Fast.\n\n    End.', "Linux\n\nRun:\n\nFast.\n\nEnd."),
+        ("1. Step\n\n    !!! note\n        Text.\n\n    Rest.", "1. Step\n\n    Text.\n\n    Rest."),
+        ("Code:\n\n    !!! note\n        code", None),
+        ("!!! note\nText.\n\n    code", "Text.\n\n    code"),
+        (":::note\n    Text.\n:::", "Text."),
+        ("- a\n\n    :::note\n    Text.\n    :::", "- a\n\n    Text."),
+        ("/// tip | Speed\n\nText.\n///", "Speed\n\nText."),
+        ("Pear\n:   A fruit.\n\n    - ripe\n:   A tree.", "Pear\n\nA fruit.\n\n- ripe\n\nA tree."),
+        ("Text.[^1]\n\n[^1]: Note.\n\n    More.", "Text.[^1]\n\n[^1]: Note.\n\nMore."),
+        ("```{note} Speed\n:class: wide\nText.\n```\nEnd.", "Speed\nText.\nEnd."),
+        ("````{tip}\nText.\n```{note}\nMore.\n```\n````\nEnd.", "Text.\nMore.\nEnd."),
+        ("```{code-block} sh\nrun\n```", "```{code-block} sh\nrun\n```"),
         ("> [!NOTE]\n> Text.", "> \n> Text."),
         ('A {{< glossary_tooltip text="pod" term_id="p" >}} runs.', "A pod runs."),
         ('{{% alert title="Hot" %}}\nText.\n{{% /alert %}}', "Hot\nText."),
@@ -304,6 +323,28 @@ def test_marks_of_site_generators_are_no_text(text, kept):
         assert clean_markdown(text).replace("``", "`{{< kept >}}`") == text
     else:
         assert clean_markdown(text) == kept
+        assert clean_markdown(kept) == kept
+
+
+@pytest.mark.parametrize(
+    "opening", ["!!! note", "??? note", '=== "Tab"', ":::note", "/// note", "[^1]: Foot.", "Pear\n:   A fruit."]
+)
+def test_what_a_note_holds_is_shown_as_it_is_elsewhere(opening):
+    held = (
+        "Text with max\\_retry.\n\n- one\n- two\n\n```sh\nrun a\\_b\n  --fast\n```\n\n| a | b |\n|---|---|\n| c | d |"
+    )
+    page = undo_escapes(clean_markdown(f"{opening}\n\n{textwrap.indent(held, '    ')}\n\nEnd."))
+    assert markdown_html(undo_escapes(held)).removesuffix("</div>").removeprefix('<div class="text">') in markdown_html(
+        page
+    )
+    assert page.endswith("End.")
+
+
+def test_notes_of_rst_hold_lists_and_code():
+    text = read_rst(
+        ".. note::\n\n   - one\n   - two\n\n.. tip::\n\n   ::\n\n      code\n\n.. note:: Text.\n\n   More.\n"
+    )[1]
+    assert text == "Note:\n\n- one\n- two\n\nTip:\n\n```\ncode\n```\n\nNote: Text.\n\nMore."
 
 
 @pytest.mark.parametrize(
@@ -323,7 +364,7 @@ def test_headings_have_no_marks(line, heading):
     assert plain_heading(line) == heading
 
 
-@pytest.mark.parametrize("piece", ["\\", "&", "`a ", "\\_", "&amp;", "\\#", "data:", "data:a/b,", "![a](data:", "<img ", "{{<", '<a b="', "A" * 60 + "\n"])  # fmt: skip
+@pytest.mark.parametrize("piece", ["\\", "&", "`a ", "\\_", "&amp;", "\\#", "data:", "data:a/b,", "![a](data:", "<img ", "{{<", '<a b="', "A" * 60 + "\n", "!!! a\n    ", "```{note}\n", ":   a\n", "[^a]: "])  # fmt: skip
 def test_undoing_marks_is_linear(piece):
     def seconds(length):
         text = piece * (length // len(piece))
