@@ -323,6 +323,12 @@ class Hit:
     metadata: Metadata = field(default_factory=dict)
     differing: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
+    @property
+    def page(self) -> int | None:
+        """Page of its PDF that a passage begins on, from 1, or what `page` in your metadata says; None elsewhere."""
+        page = self.metadata.get("page")
+        return page if isinstance(page, int) and not isinstance(page, bool) else None
+
     def snippet(self, question: str, length: int = 240) -> str:
         """The sentences of the text around the one that shares most with a question, on one line, for people.
 

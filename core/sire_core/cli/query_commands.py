@@ -98,11 +98,16 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
 
     unit = hit.unit
     say(f"[{number}] {unit.title or shorten(unit.text, 60)}", "bold")
-    say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {some(hit.doc_ids)}", "cyan", indent=4)
+    say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {_origin(hit)}", "cyan", indent=4)
     if mark := superseded_mark(step.note for step in hit.path):
         say(mark.strip("() "), "yellow", indent=4)
     say_marked(marked(snippet(text_below_title(unit), question, _TEXT), question), indent=4)
     say()
+
+
+def _origin(hit: Hit) -> str:
+    """Documents of a hit, with the page it begins on."""
+    return some(hit.doc_ids) + (f", page {hit.page}" if hit.page else "")
 
 
 def say_link(source: int, target: int, note_of_step: str) -> None:
@@ -400,7 +405,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
         hit = answer.hits[number - 1]
         mark = superseded_mark(step.note for step in hit.path)
         title = hit.unit.title or shorten(hit.unit.text, 60)
-        say(f"[{number}] {mark}{title}, from {some(hit.doc_ids)}", "cyan", indent=2)
+        say(f"[{number}] {mark}{title}, from {_origin(hit)}", "cyan", indent=2)
     note(hint, "yellow")
 
 

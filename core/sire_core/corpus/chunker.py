@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,6 +31,10 @@ _TOKEN = re.compile(rf"{LINK_TARGET}|\w{{1,{_LONGEST}}}|[^\w\s]")
 _CLAUSE = re.compile(r"\S.*?(?:[,;:](?=\s)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
+_PAGE_END = "\f"
+_LINE_PAGE_END = re.compile(r"\f+(?=\n|\Z)|(?:(?<=\n)|\A)\f+")
+_HEAD, _REACH = 80, 100_000
+"""How much of a passage is looked for to find its page, and how far behind where the one before begins."""
 
 
 class Slice(NamedTuple):
@@ -272,9 +277,28 @@ def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[P
         return document.passages
     if chunker is None or is_cut(document.metadata):
         return [Passage(document.text)]
+    pieces = _cut_sections(document.text, chunker)
+    pages = _pages(document.text, [text for _, text in pieces]) if _PAGE_END in document.text else []
+    named = [{"page": page} for page in pages] if "page" not in document.metadata else []
     return [
-        Passage(text, title=section_title(document.title, path)) for path, text in _cut_sections(document.text, chunker)
+        Passage(_without_page_ends(text), title=section_title(document.title, path), metadata=metadata)
+        for (path, text), metadata in zip(pieces, named or [{}] * len(pieces), strict=True)
     ]
+
+
+def _pages(text: str, pieces: Sequence[str]) -> list[int]:
+    """Number of the page on which each piece begins, from 1; that of the piece before where it is not found."""
+    ends = [match.start() for match in re.finditer(_PAGE_END, text)]
+    start, pages = 0, []
+    for piece in pieces:
+        start = max(start, text.find(piece.split("\n", 1)[0][:_HEAD], start, start + _REACH))
+        pages.append(1 + bisect_right(ends, start))
+    return pages
+
+
+def _without_page_ends(text: str) -> str:
+    """A text without form feeds: one at the end of a line is nothing, one between words a space."""
+    return _LINE_PAGE_END.sub("", text).replace(_PAGE_END, " ") if _PAGE_END in text else text
 
 
 def _chunk(document: Document, position: int, passage: Passage) -> Chunk:

@@ -13,7 +13,7 @@ from sire_core.corpus.markdown_blocks import block_runs
 
 _STRUCTURE = re.compile(r"^( {0,3})(?=#{1,6}[ \t]|`{3}|~{3}|=+[ \t]*$|-{3,}[ \t]*$|<a (?:id|name)=)", re.MULTILINE)
 _LINE = re.compile(r"(?<=\n)(?=[^\n])")
-_SPACE = re.compile(r"[^\S\n]+")
+_SPACE = re.compile(r"[^\S\n\f]+")
 
 # Code comes first and stays. It ends in its paragraph, and so near that no text is looked through twice.
 _INLINE = re.compile(

@@ -94,13 +94,14 @@ class _Line:
     upright: bool = True
     cells: int = 1
     refers: bool = False
+    page: int = 0
 
 
 def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
     """Title and Markdown of a file's content.
 
-    Lines that stand at the edge of several pages are read once, numbers of pages are left out. A title is that of the
-    properties, else what the largest letters of the first page say.
+    Lines that stand at the edge of several pages are read once, numbers of pages are left out. Where a page ends is a
+    form feed. A title is that of the properties, else what the largest letters of the first page say.
     """
     import pypdfium2
 
@@ -111,6 +112,9 @@ def pdf_to_markdown(raw: bytes) -> tuple[str, str]:
             pages = list(_pages(document, _FREE + _EXPANSION * len(raw)))
         finally:
             document.close()
+    for number, page in enumerate(pages):
+        for line in page:
+            line.page = number
     _mark_running(pages)
     _drop_repeated_heads(pages)
     body = _body_size(pages)
@@ -371,20 +375,24 @@ def _to_markdown(blocks: Sequence[list[_Line]], body: float) -> Iterator[str]:
     chapters = {n for n in headings if n + 1 in headings and _CHAPTER.fullmatch(_text(blocks[n]))}
     headings -= chapters
     sizes = sorted({blocks[number][0].size for number in headings}, reverse=True)[:4]
-    chapter = ""
+    feeds = ["\f" * (after[0].page - block[-1].page) for block, after in pairwise(blocks)] + ["\f"]  # behind each block
+    chapter = chapter_feeds = ""
+    if blocks and blocks[0][0].page:
+        yield "\f" * blocks[0][0].page
     for is_list, group in groupby(enumerate(blocks), key=lambda item: bool(_BULLET.match(item[1][0].text))):
         if is_list:
-            yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}" for _, block in group)
+            yield "\n".join(f"- {_BULLET.sub('', _text(block), count=1)}{feeds[number]}" for number, block in group)
             continue
         for number, block in group:
             if number in chapters:
-                chapter = f"{_text(block)} "
+                chapter, chapter_feeds = f"{_text(block)} ", feeds[number]
             elif number in headings:
                 level = 1 + next((rank for rank, size in enumerate(sizes) if block[0].size >= size), len(sizes))
-                yield f"{'#' * level} {chapter}{_heading_text(' '.join(_text(block).split()))}"
-                chapter = ""
+                words = _heading_text(" ".join(_text(block).split()))
+                yield f"{'#' * level} {chapter}{words}{chapter_feeds}{feeds[number]}"
+                chapter = chapter_feeds = ""
             else:
-                yield plain_text(_text(block))
+                yield plain_text(_text(block)) + feeds[number]
 
 
 def _is_heading(block: Sequence[_Line], body: float) -> bool:
@@ -409,11 +417,14 @@ def _is_heading(block: Sequence[_Line], body: float) -> bool:
 
 def _text(block: Sequence[_Line]) -> str:
     """Lines of a block; they stay lines where a hyphen ends one, so that words can be put together again."""
-    text = block[0].text
+    text, feeds = block[0].text, ""
     for above, line in pairwise(block):
-        cut = above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha()
-        text += ("\n" if cut else " ") + line.text
-    return text.replace(_CUT, "-\n")
+        feeds += "\f" * (line.page - above.page)
+        if above.text.endswith("-") and above.text[-2:-1].isalpha() and line.text[:1].isalpha():
+            text += f"\n{line.text}"
+        else:
+            text, feeds = f"{text}{feeds or ' '}{line.text}", ""
+    return text.replace(_CUT, "-\n") + feeds
 
 
 def _heading_text(words: str) -> str:

@@ -286,11 +286,12 @@ def read_documents(
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
     headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
     named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
-    (`sire_core.corpus.readers.CONVERTED`); page numbers are left out, headers and footers of pages stand in the text
-    once. Lines of a JSON Lines file (items of a JSON list) are documents `{"id", "title", "text" or "chunks",
-    "metadata"}`; further scalar keys and flat lists become metadata; without an id it is `<file>:<line>`. The official
-    HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled passages. Files must be UTF-8, or HTML that declares
-    its encoding. What cannot be used is listed in `failures` and the rest is read.
+    (`sire_core.corpus.readers.CONVERTED`); page numbers are left out (passages of a PDF have `page` in their
+    metadata), headers and footers of pages stand in the text once. Lines of a JSON Lines file (items of a JSON list)
+    are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
+    without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
+    passages. Files must be UTF-8, or HTML that declares its encoding. What cannot be used is listed in `failures` and
+    the rest is read.
 
     Args:
         sources: Files and folders.

@@ -90,7 +90,7 @@ def read_source(text: str, suffix: str) -> str:
     language = SOURCES[suffix]
     parts: list[tuple[str, list[str]]] = [("", [])]
     waiting = 0  # lines of decorators and comments at the end of a part: they belong to what follows
-    for line in text.rstrip().split("\n"):
+    for line in text.replace("\f", "").rstrip().split("\n"):
         heading = _heading(line, language)
         if heading:
             lines = parts[-1][1]

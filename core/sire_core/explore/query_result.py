@@ -35,6 +35,7 @@ class ResultHit:
         text: Its text without the title.
         names: Names on the path to it, which pages highlight.
         reasons: The path from the question to it.
+        page: Page of a PDF that it begins on; None elsewhere.
     """
 
     rank: int
@@ -46,6 +47,7 @@ class ResultHit:
     text: str
     names: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,4 +161,5 @@ def _hit(snapshot: SearchSnapshot, rank: int, hit: Hit) -> ResultHit:
         text=text_below_title(hit.unit),
         names=tuple(names),
         reasons=tuple(path),
+        page=hit.page,
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sire_core import Document, Index
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.pdf_limits import may_expand
 from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
@@ -233,6 +235,42 @@ def test_a_table_of_a_pdf_that_goes_on_has_its_head_once_and_items_keep_their_nu
     words = " ".join(read(tmp_path / "a.pdf", pdf(first, second, third)).text.split())
     assert words.count("Branch Code") == 1
     assert words.index("Main street A1") < words.index("High street B2") < words.index("3. Hand it in")
+
+
+def test_passages_of_a_pdf_know_their_page(tmp_path):
+    """The page that each begins on, with empty pages, headings and paragraphs that run over the end of a page."""
+    count = 30
+
+    def prose(top, word):
+        return [(0, 10, 72, top - 12 * row, f"{word}{row} stands in this part of the manual.") for row in range(count)]
+
+    pages = [
+        [(1, 16, 72, 740, "Leases"), *prose(700, "Lease")],
+        prose(740, "Renewal"),
+        [],
+        [(1, 16, 72, 740, "Pools"), *prose(700, "Pool")],
+        [(1, 16, 72, 740, "Drains"), *prose(700, "Drain")],
+    ]
+    document = read(tmp_path / "a.pdf", pdf(*pages, title="Manual"))
+    chunks = chunk_document(document, SentenceChunker(60, 0))
+    of_word = {"Leases": 1, "Lease": 1, "Renewal": 2, "Pool": 4, "Pools": 4, "Drains": 5, "Drain": 5}
+    assert {chunk.metadata["page"] for chunk in chunks} == {1, 2, 4, 5}
+    for chunk in chunks:
+        assert chunk.metadata["page"] == of_word[re.search("[A-Za-z]+", chunk.text)[0]], chunk.text
+    assert not any("\f" in chunk.text for chunk in chunks)
+    words = " ".join(chunk.text for chunk in chunks).split()
+    assert words == " ".join(document.text.split()).split()
+
+    index = Index(tmp_path / "ix", chunker=SentenceChunker(60, 0))
+    index.build([document])
+    (hit, *_) = index.search("Renewal12", k=1)
+    assert hit.page == 2
+    assert all(found.page == 5 for found in index.search("Drain7", k=9, filter={"page": 5}))
+    without = Index(tmp_path / "plain", chunker=SentenceChunker(60, 0))
+    without.build([Document("a.pdf", document.text.replace("\f", ""), document.title, {"source": "a.pdf"})])
+    for question in ("Renewal12", "where does Pool5 stand", "Lease3 and Drain4"):
+        found, plain = (i.search(question, k=6) for i in (index, without))
+        assert [(h.unit.text, round(h.score, 4)) for h in found] == [(h.unit.text, round(h.score, 4)) for h in plain]
 
 
 def test_chapters_contents_and_notes_of_a_pdf(tmp_path):

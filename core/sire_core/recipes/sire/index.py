@@ -200,6 +200,7 @@ def _path_words(metadata: Mapping[str, Any]) -> Keys:
 def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) -> tuple[Ints, Ints]:
     """Source and start of passages with some metadata and documents, `[passages]` each."""
     shared = np.bincount(number, minlength=len(metadata)) > 1
+    shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
     cuts = [_cut(found, is_shared) for found, is_shared in zip(metadata, shared.tolist(), strict=True)]
     names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
     named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
