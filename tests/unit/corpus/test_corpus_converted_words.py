@@ -44,7 +44,7 @@ def test_every_word_of_a_pdf_is_indexed(tmp_path, pages):
     with Index() as index:
         index.build(read_documents(tmp_path).documents)
         (document,) = index.documents()
-    found = " ".join([document.title, *map(str, document.chunks)])
+    found = " ".join([document.title, *(passage.text for passage in document.passages)])
     assert not set(re.findall(r"\w+", words.lower())) - set(re.findall(r"\w+", found.lower()))
 
 
