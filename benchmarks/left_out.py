@@ -3,9 +3,9 @@
 The weights of passages that longer documents were cut into (`DocumentWeights`) are learned for each corpus on the
 even-numbered questions of all other corpora (listwise softmax over the candidates; a need's share is the sum over the
 passages that meet it), and judged on the odd-numbered questions of that corpus, beside BM25, vectors, hybrid and the
-weights that ship. The last column is what the left-out weights gain over the best of BM25, vectors and hybrid, with a
-95 % interval of paired bootstrap. The other weights of `sire` were learned on encyclopaedias and on `cloud` by
-`evidence_weights.py`, on none of the others.
+weights that ship. The last columns are what the left-out weights gain over the best of BM25, vectors and hybrid, with a
+95 % interval of paired bootstrap; below the table that of `ops`, `frameworks` and `manuals` together. The other
+weights of `sire` were learned on encyclopaedias and on `cloud` by `evidence_weights.py`, on none of the others.
 
     python benchmarks/left_out.py [--embedder NAME] [--rerank MODEL] [--work FOLDER] [--learn] [SET[@CHUNKS] ...]
 
@@ -18,6 +18,7 @@ and judges nothing.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import tempfile
 from contextlib import contextmanager
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from sire_core.protocols import Recipe
 
 DATA = Path(os.environ.get("SIRE_DATA", "../shared/data"))
-SETS = ("ops", "frameworks", "manuals", "web", "cloud")
+MANUALS = ("ops", "frameworks", "manuals")
+SETS = (*MANUALS, "web", "cloud")
 BASELINES = ("bm25", "dense", "hybrid")
 CONFIG = EvalConfig(ks=(5,), budget=None, returns="passages")
 FEATURES = ("words", "fused", "coverage", "alike", "path", "step")
@@ -152,7 +154,7 @@ def means(found: np.ndarray) -> str:
     return f"{every:.1f} ({one:.1f} / {several:.1f})"
 
 
-def gain(found: np.ndarray, best: np.ndarray) -> str:
+def gain(found: np.ndarray, best: np.ndarray | float) -> str:
     """Mean difference of paired questions, with a 95 % interval."""
     difference = (found - best)[~np.isnan(found)]
     drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
@@ -200,6 +202,7 @@ def main() -> None:
         heads = ["set", "BM25", "vectors", "hybrid", "`sire`, weights of the other sets", "as shipped"]
         heads += ["hybrid, read again", "`sire`, read again"] if again else []
         print(f"| {' | '.join(heads)} | gain | on several |\n|{'---|' * (len(heads) + 2)}")
+        together: list[list[np.ndarray]] = []
         for name in options.sets:
             others = [n for n in options.sets if n.partition("@")[0] != name.partition("@")[0]]
             weights = learn([example for n in others for example in learned_from[n]], features)
@@ -214,8 +217,13 @@ def main() -> None:
                 shown = [*found, left_out]
             best = [max(found, key=lambda row: np.nanmean(row[part]))[part] for part in (0, 2)]
             cells = [*map(means, shown)]
-            cells += [gain(left_out[part], row) for part, row in zip((0, 2), best, strict=True)]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            pairs = [(left_out[part], row) for part, row in zip((0, 2), best, strict=True)]
+            print(f"| {name} | {' | '.join([*cells, *itertools.starmap(gain, pairs)])} |", flush=True)
+            if name in MANUALS:
+                together.append([own - other for own, other in pairs])
+        if together:
+            every, several = (gain(np.concatenate(found), 0.0) for found in zip(*together, strict=True))
+            print(f"\nThe sets of manuals together: {every}, on several {several}")
 
 
 if __name__ == "__main__":
