@@ -138,23 +138,6 @@ def test_what_cannot_work_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", sorted(REGISTRY))
-def test_no_search_shows_a_word_of_another_tenant(make_store, recipe):
-    rng = random.Random(recipe)
-    with Index(recipe=recipe, embedder=HashEmbedder(), store=make_store()) as index:
-        index.build(documents(count=12))
-        for _ in range(100):
-            tenant, other = rng.sample("ab", 2)
-            question = (
-                f"{rng.choice(['Bela', 'Cili'])} Kovac {rng.randrange(12)} {rng.choice(['mill', 'Drava', 'Otto'])}"
-            )
-            hits = index.search(question, 40, filter={"tenant": tenant}, returns=rng.choice(["units", "passages"]))
-            assert hits
-            assert all(doc[0] == tenant for hit in hits for doc in hit.doc_ids)
-            assert {"a": "Amber", "b": "Zorbleflux"}[other] not in repr(hits)
-
-
-@pytest.mark.slow
 @pytest.mark.data
 def test_recall_is_that_of_our_own_scan(make_store, sire_data):
     """The default recipe and plain vectors on MuSiQue, within a point of R@5."""

@@ -81,14 +81,6 @@ def test_texts_questions_settings_and_hits_are_chosen(dataset, tmp_path):
         assert message in run("eval", dataset, "-r", "pagerank", *words, code=1).stderr
 
 
-def test_repeated_builds_are_one_row(dataset, tmp_path):
-    run("eval", dataset, "-r", "raptor", "--repeats", 2, "--limit", 2, "--json", tmp_path / "r.json")
-    rows = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert [row["recipe"] for row in rows] == ["bm25", "dense", "hybrid", "raptor"]
-    assert [row["repeats"]["builds"] for row in rows] == [2] * 4
-    assert rows[1]["repeats"]["recall_passages"]["5"]["sd"] == 0
-
-
 def test_rows_of_the_builds_before_one_that_fails_are_shown_and_written(dataset, tmp_path):
     (tmp_path / "to").mkdir()
     (tmp_path / "to" / "seed-1").write_text("a file where the second build would be")

@@ -32,44 +32,6 @@ def _asked(question=QUESTION):
     return {"messages": [{"role": "user", "content": question}]}
 
 
-async def test_the_model_reads_cited_passages_and_the_documents_are_the_artifact(retriever):
-    for native in (False, True):
-        model = ScriptedAgent(turns=[[_wants(query=QUESTION, k=2)], "Done."], seen=[])
-        agent = create_agent(model, [create_sire_tool(retriever)])
-        state = await agent.ainvoke(_asked()) if native else agent.invoke(_asked())
-        told = model.seen[1][-1]
-        assert isinstance(told, ToolMessage)
-        assert told.artifact == retriever.invoke(QUESTION, k=2)
-        assert told.content.startswith(f"[{', '.join(told.artifact[0].metadata['sire']['doc_ids'])}] ")
-        assert state["messages"][-1].content == "Done."
-
-
-def test_wrong_arguments_come_back_and_can_be_corrected(retriever):
-    turns = [[_wants(1, query=QUESTION, top_k=9)], [_wants(2, query=QUESTION, filter="kind=ship")], "Done."]
-    model = ScriptedAgent(turns=turns, seen=[])
-    state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
-    wrong, right = (m for m in state["messages"] if isinstance(m, ToolMessage))
-    assert (wrong.status, right.status) == ("error", "success")
-    assert "top_k: Extra inputs" in wrong.content
-    passages = [d for d in right.artifact if d.metadata["sire"]["kind"] == "chunk"]
-    assert {d.metadata["kind"] for d in passages} == {"ship"}
-
-
-def test_two_searches_of_one_turn_are_both_answered(retriever):
-    other = demo_questions()[1].question
-    model = ScriptedAgent(turns=[[_wants(1, query=QUESTION), _wants(2, query=other)], "Done."], seen=[])
-    state = create_agent(model, [create_sire_tool(retriever)]).invoke(_asked())
-    first, second = (m for m in state["messages"] if isinstance(m, ToolMessage))
-    assert (first.artifact, second.artifact) == (retriever.invoke(QUESTION), retriever.invoke(other))
-
-
-def test_an_agent_cannot_see_past_the_retrievers_filter(retriever):
-    people = SireRetriever(index=retriever.index, filter={"kind": "person"}, k=50)
-    model = ScriptedAgent(turns=[[_wants(query=QUESTION, k=50, filter={"kind": "ship"})], "Done."], seen=[])
-    create_agent(model, [create_sire_tool(people)]).invoke(_asked())
-    assert model.seen[1][-1].content.startswith("Nothing was found.")
-
-
 def test_the_retriever_run_is_inside_the_tool_run(retriever):
     runs, parents = {}, {}
 

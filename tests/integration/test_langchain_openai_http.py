@@ -9,9 +9,6 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from langchain_sire import LangChainChat, SireRetriever
 from sire_core.data import demo_documents
-from sire_core.errors import ModelError
-from sire_core.protocols import Prompt
-from support.faults import always
 from support.scripted_server import ScriptedServer
 
 KEY = "sk-scripted"
@@ -72,15 +69,6 @@ def test_an_index_is_built_and_searched_with_chat_openai_and_openai_embeddings(s
     assert server.embedded
 
 
-async def test_built_and_searched_async_on_the_users_loop(server):
-    texts, metadatas, ids = (list(part) for part in zip(*_documents(4), strict=True))
-    retriever = await SireRetriever.afrom_texts(
-        texts, _embeddings(server), metadatas, ids=ids, llm=_chat(server), recipe="sirerag", k=3
-    )
-    native = await retriever.ainvoke("Who commanded the Northern Wren?")
-    assert retriever.invoke("Who commanded the Northern Wren?") == native
-
-
 def test_trap_sync_calls_leave_no_connection_behind_that_another_loop_would_use(server):
     retriever = _build(server, _documents(3))
     expected = retriever.invoke("Who commanded the ship?")
@@ -106,9 +94,3 @@ def test_usage_callbacks_see_every_call_of_a_build(server):
     total = bridge.meter.report().total
     assert total.calls > 4
     assert sum(e["total_tokens"] for e in seen.usage_metadata.values()) == total.input_tokens + total.output_tokens
-
-
-async def test_server_errors_are_model_errors(server):
-    server.faults = always("server_error")
-    with pytest.raises(ModelError, match=r"500.*scripted server error"):
-        await LangChainChat(_chat(server)).complete(Prompt("Who?", "Petra."))

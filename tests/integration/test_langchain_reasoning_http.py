@@ -50,17 +50,6 @@ async def test_each_step_arrives_before_the_next_call_starts(retriever, chat, ma
         assert [server.received async for _ in make(retriever, chat(server)).astream(QUESTION)] == calls
 
 
-async def test_sync_and_async_give_the_same_and_count_what_the_server_counts(retriever, chat):
-    results = []
-    for native in (False, True):
-        with ScriptedServer(_in_order(IRCOT)) as server:
-            chain = create_ircot_chain(retriever, chat(server))
-            results.append(await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION))
-            assert server.received == results[-1]["usage"]["calls"] == 3
-    assert results[0] == results[1]
-    assert results[0]["answer"] == "In 1931 [1]"
-
-
 async def test_leaving_the_stream_stops_further_requests(retriever, chat):
     with ScriptedServer(_in_order(IRCOT)) as server:
         for _ in create_ircot_chain(retriever, chat(server)).stream(QUESTION):
@@ -84,24 +73,6 @@ async def test_a_time_limit_ends_it_with_the_evidence(retriever, chat, native):
         result = await chain.ainvoke(QUESTION) if native else chain.invoke(QUESTION)
     assert (result["stop"], result["answer"]) == ("timeout", "")
     assert len(result["documents"]) == 10
-
-
-async def test_faults_of_the_server_degrade(retriever, chat):
-    with ScriptedServer(_in_order(IRCOT), faults=always("server_error")) as server:
-        result = create_ircot_chain(retriever, chat(server), on_model_error="return").invoke(QUESTION)
-        assert (result["stop"], len(result["documents"])) == ("model_failed", 10)
-        assert "scripted server error" in result["note"]
-    with ScriptedServer(_in_order(IRCOT), faults=at_calls({1: "fenced", 2: "trailing_comma"})) as server:
-        assert create_ircot_chain(retriever, chat(server)).invoke(QUESTION)["answer"] == "In 1931 [1]"
-
-
-async def test_four_questions_at_once_take_the_time_of_one(retriever, chat):
-    with ScriptedServer(lambda _: '{"reasoning": "", "search": "DONE", "answer": "x"}', latency=1.0) as server:
-        chain = create_ircot_chain(retriever, chat(server))
-        results = await asyncio.wait_for(chain.abatch([QUESTION] * 4), 20)
-        assert server.most_active == 4
-        assert len(results) == 4
-        assert len(chain.batch([QUESTION] * 4)) == 4
 
 
 TEXT = "In 1931, on the second of November, in the house where she was born"
@@ -236,14 +207,6 @@ async def test_events_yield_the_pieces_of_the_chain_and_the_tokens_of_the_model(
     assert first_piece < len(kinds) - 1 - kinds[::-1].index("on_chat_model_end")
 
 
-async def test_a_pipe_behind_the_chain_gets_the_pieces(retriever, chat):
-    with ScriptedServer(script) as server:
-        chain = create_ircot_chain(retriever, chat(server)).pick("answer")
-        pieces = [piece async for piece in chain.astream(QUESTION)]
-    assert len(pieces) > 8
-    assert "".join(pieces) == TEXT + " [1]"
-
-
 @pytest.mark.parametrize("native", [True, False])
 async def test_an_answer_that_breaks_off_says_so(retriever, chat, native):
     with ScriptedServer(script, faults=at_calls({2: "half_body"})) as server:
@@ -259,19 +222,6 @@ async def test_an_answer_that_breaks_off_says_so(retriever, chat, native):
     assert (result["stop"], result["sufficient"], len(result["documents"])) == ("model_failed", False, 10)
     assert "failed" in result["note"]
     assert result["steps"][-1]["text"] == result["answer"]
-
-
-async def test_a_repaired_answer_stands_below_the_void_one(retriever, chat):
-    def twice(call):
-        if "citations" in call.instructions and not call.attempt:
-            return '{"answer": "Port Ansel, sure", "cit'
-        return script(call)
-
-    with ScriptedServer(twice) as server:
-        chain = create_ircot_chain(retriever, chat(server))
-        result = reduce(add, [chunk async for chunk in chain.astream(QUESTION)])
-    assert result["answer"] == f"Port Ansel, sure\n\n{TEXT} [1]"
-    assert result["steps"][-1]["text"] == TEXT + " [1]"
 
 
 async def test_leaving_the_stream_ends_the_request(retriever, chat):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from contextlib import closing
 
 import pytest
 
@@ -15,7 +13,7 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, default_script
-from sire_core.types import UnitKind, content_hash
+from sire_core.types import UnitKind
 from support.scripted_server import ScriptedServer
 
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
@@ -141,30 +139,6 @@ def test_a_summary_that_fails_is_listed_and_asked_again_although_nothing_changed
     assert read_contents(tmp_path / "ix") == undisturbed(tmp_path / "calm")
 
 
-def test_one_failed_summary_is_repaired_by_the_build_of_another_recipe(tmp_path):
-    first = []
-
-    def only_the_first(call) -> bool:
-        if is_summary(call) and (not first or call.input == first[0]):
-            first[:] = [call.input]
-            return True
-        return False
-
-    faults = Moody("refusal", only_the_first)
-    with ScriptedServer(faults=faults) as server:
-        with index_at(tmp_path / "ix", server, max_failure_ratio=1) as index:
-            assert len(index.build(DOCUMENTS).failures) == 1
-        faults.fault = ""
-        with index_at(tmp_path / "ix", server, recipe=raptor(max_cluster_tokens=120, summary_tokens=50)) as index:
-            assert index.build(DOCUMENTS).failures == ()
-        with index_at(tmp_path / "ix", server) as index:
-            asked = server.received
-            assert index.build(DOCUMENTS).failures == ()
-            assert server.received == asked
-    mended, calm = read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm")
-    assert set(calm.units) <= set(mended.units)
-
-
 def test_without_summaries_a_build_stops_and_says_why(tmp_path, caplog):
     faults = Moody("server_error", is_summary)
     recipe = raptor(max_cluster_tokens=120, summary_tokens=50)
@@ -239,20 +213,6 @@ def test_native_extraction_keeps_every_step_that_was_paid(tmp_path):
         assert mended.usage["extraction"].cached == 2
         assert index.stats()["extraction"] != ""
     assert_same_but_for_places(read_contents(tmp_path / "ix"), undisturbed(tmp_path / "calm", extraction="native"))
-
-
-def test_every_answer_names_the_passages_that_it_was_made_from(tmp_path):
-    with ScriptedServer(default_script) as server, index_at(tmp_path / "ix", server, extraction="native") as index:
-        index.build(DOCUMENTS)
-    hashes = {content_hash(document.title, document.text) for document in DOCUMENTS}
-    with closing(sqlite3.connect(tmp_path / "ix" / "calls.sqlite")) as calls:
-        answers = {key for (key,) in calls.execute("SELECT key FROM answers")}
-        sources: dict[str, set[str]] = {}
-        for key, source in calls.execute("SELECT key, hash FROM answer_sources"):
-            sources.setdefault(key, set()).add(source)
-    assert set(sources) == answers
-    assert set().union(*sources.values()) == hashes
-    assert max(map(len, sources.values())) > 1  # summaries
 
 
 def half_an_emoji(call) -> str:

@@ -146,19 +146,6 @@ async def test_limits_hold_to_the_call_among_faults_and_concurrency(limit: int) 
             assert server.received <= limit + 40 - len(kept)
 
 
-async def test_token_limits_are_not_passed() -> None:
-    meter = UsageMeter(UsageLimits(max_tokens=20_000))
-    with ScriptedServer(latency=0.002) as server:
-        async with client(server, concurrency=16) as model:
-            with pytest.raises(LimitExceededError, match="20,000 tokens"):
-                async for _ in ModelExtractor(with_meter(model, meter)).extract(items(200)):
-                    pass
-    total = meter.report().total
-    assert 15_000 < total.input_tokens + total.output_tokens <= 20_000
-    # Requests go out again as soon as finished ones give back what they did not use.
-    assert total.calls > 10
-
-
 async def test_retry_after_is_honoured_by_everyone_at_once() -> None:
     with ScriptedServer(faults=at_calls({1: "rate_limit"}), retry_after=0.3) as server:
         async with client(server, concurrency=4) as model:
@@ -270,13 +257,6 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
                 await task
             assert (await model.complete(Prompt("x", "again"))).text == "again"
             assert model.meter.report().total.calls == 2
-
-
-async def test_errors_that_no_repetition_mends_fail_at_once() -> None:
-    with ScriptedServer() as server:
-        async with client(server, base_url=server.base_url + "/nowhere/x?y=") as model:
-            with pytest.raises(ModelError, match="404"):
-                await model.complete(Prompt("x"))
 
 
 @pytest.mark.usefixtures("_transport")

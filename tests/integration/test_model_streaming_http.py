@@ -11,13 +11,12 @@ import pytest
 from pydantic import BaseModel
 
 from sire_core.errors import LimitExceededError, ModelError, RefusalError, UnusableAnswerError
-from sire_core.models.base import stream_answer
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.faults import RetryPolicy
 from sire_core.models.usage import UsageLimits
 from sire_core.models.usage_meter import UsageMeter
-from sire_core.protocols import Completion, ModelRequest, Prompt, StreamingModel
+from sire_core.protocols import Completion, Prompt, StreamingModel
 from sire_core.storage.calls import CallStore
 from support.faults import always, at_calls, first
 from support.http_server import HttpResponse, LoopbackServer
@@ -267,16 +266,6 @@ async def test_the_call_cache_keeps_one_answer_and_plays_it_again():
             assert (meter.report().total.calls, meter.report().total.cached) == (2, 2)
 
 
-async def test_equal_prompts_under_way_are_asked_once():
-    with serve(gap=0.01) as server:
-        async with client(server) as model:
-            cached = CachedModel(model, CallStore(), "s")
-            found = await asyncio.gather(*(gather(cached.stream(PROMPT)) for _ in range(3)), cached.complete(PROMPT))
-    assert server.received == 1
-    assert ["".join(pieces) for pieces, _ in found[:3]] == [TEXT] * 3
-    assert found[3].text == TEXT
-
-
 async def test_an_abandoned_stream_is_not_kept_and_whoever_waits_asks_itself():
     with serve(gap=0.02) as server:
         async with client(server) as model:
@@ -288,14 +277,3 @@ async def test_an_abandoned_stream_is_not_kept_and_whoever_waits_asks_itself():
             await leaving.aclose()
             assert (await waiting)[1].text == TEXT
     assert server.received == 2
-
-
-async def test_a_model_that_cannot_stream_gives_one_piece():
-    class Plain:
-        fingerprint = "plain"
-
-        async def complete(self, prompt, **_):
-            return Completion(prompt.data)
-
-    assert not isinstance(Plain(), StreamingModel)
-    assert await gather(stream_answer(Plain(), ModelRequest(PROMPT))) == (["Where?"], Completion("Where?"))

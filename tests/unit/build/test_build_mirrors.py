@@ -72,23 +72,6 @@ def held(store):
     return {name: (text, set(docs), metadata, vector) for name, (text, docs, metadata, vector) in store.rows.items()}
 
 
-def test_a_store_follows_builds_adds_updates_and_deletes():
-    store = DictStore()
-    index = make(store)
-    index.build([document(i) for i in range(4)])
-    assert held(store) == expected(index)
-    assert {len(row[1]) for row in held(store).values()} >= {1, 2}
-    told = len(store.calls)
-    index.add([document(i) for i in range(4)])
-    assert len(store.calls) == told  # nothing changed
-    index.add([document(5)])
-    index.update([document(1, " of ships")])
-    index.delete(["d0"])
-    assert held(store) == expected(index)
-    index.delete(["d1", "d2", "d3", "d5"])
-    assert store.rows == {}
-
-
 def test_only_what_changed_is_told():
     store = DictStore()
     index = make(store)

@@ -1,18 +1,17 @@
 """Several recipes in one folder, and an embedder that learns."""
 
 import pickle
-from dataclasses import dataclass
 
 import pytest
 
 from sire_core.data import demo_documents
-from sire_core.errors import BuildError, ConfigurationError
+from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.recipes import flat, raptor, sirerag
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.types import Document, ExtractionRecord
+from sire_core.types import Document
 
 DOCUMENTS = list(demo_documents())
 
@@ -130,50 +129,6 @@ def test_the_default_embedder_is_fitted_again_when_the_corpus_has_doubled(tmp_pa
         assert again.stats()["embedder"] == second
     fitted = LexicalEmbedder().fit([c.index_text for c in after.chunks.values()])
     assert fitted.fingerprint == second
-
-
-@dataclass
-class Flaky(PlainExtractor):
-    """Fails for passages that hold a word."""
-
-    word: str = ""
-
-    def __post_init__(self):
-        super().__init__()
-
-    def _record(self, chunk):
-        if self.word and self.word in chunk.text:
-            return ExtractionRecord(chunk.hash, "plain", "1", "failed", reason="no answer")
-        return super()._record(chunk)
-
-
-def test_failures_are_reported_and_tried_again(tmp_path):
-    path = tmp_path / "a"
-    documents = [Document(f"d{i}", f"Alma met Boris. Number {i} is {'bad' if i == 3 else 'good'}.") for i in range(12)]
-    with index_at(path, sirerag(), Flaky(word="bad")) as index:
-        report = index.build(documents)
-        assert [(failure.where, failure.reason) for failure in report.failures] == [("d3#0", "no answer")]
-        assert index.stats()["failed"] == 1
-        assert [failure.where for failure in index.build(documents).failures] == ["d3#0"]
-    extractor = Flaky()
-    with index_at(path, sirerag(), extractor) as index:
-        assert index.build(documents).failures == ()
-        assert len(extractor.asked) == 1
-        assert index.stats()["failed"] == 0
-    with index_at(tmp_path / "b", sirerag()) as index:
-        index.build(documents)
-    assert read_contents(path).said() == read_contents(tmp_path / "b").said()
-
-
-def test_too_many_failures_stop_the_build_and_keep_what_worked(tmp_path):
-    path = tmp_path / "a"
-    documents = [Document(f"d{i}", f"Alma met Boris. Number {i} is {'bad' if i % 2 else 'good'}.") for i in range(10)]
-    with index_at(path, sirerag(), Flaky(word="bad")) as index, pytest.raises(BuildError, match=r"5 of 10.*d1#0"):
-        index.build(documents)
-    extractor = Flaky()
-    with index_at(path, sirerag(), extractor) as index:
-        index.build(documents)
-    assert len(extractor.asked) == 5
 
 
 @pytest.mark.parametrize("workers", [1, 8])

@@ -14,9 +14,7 @@ from pydantic import BaseModel
 
 from sire_core import Document, Index
 from sire_core.errors import CorpusError
-from sire_core.filters import parse_filter
 from sire_core.metadata_values import lost_types, plain_value, restored, with_types
-from sire_core.stores.facts import Has, Joined, narrow
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Passage
 
@@ -100,11 +98,6 @@ def test_a_wildcard_is_answered_with_the_operator_for_it(caplog):
     assert index.search("pool", filter="doc_id=team/*") == []
     assert caplog.messages[0].endswith("To match a folder or a part of a text write: doc_id contains team/")
     assert [hit.doc_ids for hit in index.search("pool", filter="doc_id contains team/")] == [("team/a.md",)]
-
-
-def test_stores_are_told_what_metadata_say_and_no_more():
-    told = narrow(parse_filter("id=x7"))
-    assert told == Joined("or", (Has(("=id='x7", "?id")), Has(("!id", "?id"), wanted=False)))
 
 
 def titled():

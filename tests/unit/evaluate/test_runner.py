@@ -299,13 +299,6 @@ def test_mistakes_are_found_before_anything_is_built(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_with_other_documents_is_left_alone(tmp_path):
-    with Index(tmp_path, recipe="flat") as index:
-        index.build([Document("mine", "My own notes.")])
-    with pytest.raises(ConfigurationError, match="would remove them"):
-        experiment("flat", folder=tmp_path).run()
-
-
 def test_an_index_is_asked_as_it_is_with_quotes_as_gold(tmp_path):
     place, questions = tmp_path / "ix", tmp_path / "questions.jsonl"
     with Index(place, recipe=pagerank(), embedder=HashEmbedder(), chunker=None) as index:

@@ -7,9 +7,7 @@ from functools import partial
 from multiprocessing import get_context
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import types
@@ -218,29 +216,6 @@ def test_a_failed_build_loses_nothing():
         index.invoke("Petra?")
     embedder.broken = False
     assert index.invoke("Petra?")[0].metadata["sire"]["doc_ids"] == ["petra"]
-
-
-async def test_trap_models_that_index_before_a_search_are_children_of_its_run():
-    class Runs(BaseCallbackHandler):
-        def __init__(self):
-            self.retrievers, self.models = [], []
-
-        def on_retriever_start(self, serialized, query, *, run_id, **kwargs):
-            self.retrievers.append(run_id)
-
-        def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
-            self.models.append(parent_run_id)
-
-    for number in range(2):
-        index = SireRetriever.open(llm=FakeListChatModel(responses=['{"entities": [], "facts": []}']), recipe="sirerag")
-        index.upsert([PETRA])
-        runs = Runs()
-        if number:
-            await index.ainvoke("Petra?", {"callbacks": [runs]})
-        else:
-            index.invoke("Petra?", {"callbacks": [runs]})
-        assert runs.models
-        assert set(runs.models) == set(runs.retrievers)
 
 
 def test_documents_that_were_cut_come_back_whole():

@@ -231,36 +231,6 @@ async def test_the_state_of_self_ask_ends_as_what_its_chain_returns(retriever, m
     assert json.loads(json.dumps(state)) == state
 
 
-def test_a_node_makes_one_call_at_most(retriever):
-    chat = model(*SELF_ASK)
-    nodes = []
-    for update in create_self_ask_graph(retriever, chat).stream({"question": QUESTION}, stream_mode="updates"):
-        ((name, state),) = update.items()
-        nodes.append((name, state["query"], len(chat.log)))
-    assert nodes == [
-        ("retrieve", "", 0),
-        ("think", FOLLOW_UP, 1),
-        ("retrieve", "", 1),
-        ("read", "", 2),
-        ("think", "", 3),
-        ("answer", "", 4),
-    ]
-
-
-def test_an_interrupted_self_ask_resumes_without_a_repeated_call(retriever):
-    saver, chat, given, stops = memory.InMemorySaver(), model(*SELF_ASK), {"question": QUESTION}, 0
-    while True:
-        graph = create_self_ask_graph(
-            retriever, chat, checkpointer=saver, interrupt_after=["retrieve", "think", "read"]
-        )
-        state = graph.invoke(given, THREAD)
-        if not graph.get_state(THREAD).next:
-            break
-        given, stops = None, stops + 1
-    assert (stops, len(chat.log)) == (5, len(SELF_ASK))
-    assert state["answer"] == "In 1931 [1]"
-
-
 @pytest.mark.parametrize(
     ("make", "script", "options"),
     [

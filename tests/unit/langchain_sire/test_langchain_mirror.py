@@ -1,10 +1,6 @@
 """LangChain's own InMemoryVectorStore follows an index, and is searched by our recipes."""
 
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -123,44 +119,6 @@ def test_a_store_that_is_away_does_not_keep_an_index_from_being_opened(tmp_path,
         assert retriever.invoke("Who?")
         assert "behind the index: ConnectionError: the store is away" in caplog.text
         retriever.index.close()
-
-
-@pytest.mark.parametrize("dies_at", ["before the push", "before saving"])
-def test_a_kill_between_commit_and_push_is_made_good(tmp_path, dies_at):
-    place, file = tmp_path / "i", tmp_path / "store.json"
-    embedding = DeterministicFakeEmbedding(size=32)
-    script = textwrap.dedent(
-        f"""
-        import os, signal, sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_langchain_mirror import *
-
-        def die():
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        class Deadly(VectorStoreMirror):
-            async def put(self, units):
-                if {dies_at!r} == "before the push":
-                    die()
-                await super().put(units)
-
-        store = InMemoryVectorStore.load({str(file)!r}, DeterministicFakeEmbedding(size=32))
-        mirror = Deadly(store, save=die)
-        Index({str(place)!r}, recipe=indexrag(), chunker=None, mirrors=[mirror]).add([document(9)])
-        """
-    )
-    store = InMemoryVectorStore(embedding)
-    mirror = VectorStoreMirror(store, save=lambda: store.dump(str(file)))
-    with Index(place, recipe=indexrag(), chunker=None, mirrors=[mirror]) as index:
-        index.build([document(i) for i in range(4)])
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
-    loaded = InMemoryVectorStore.load(str(file), embedding)
-    mirror = VectorStoreMirror(loaded, save=lambda: loaded.dump(str(file)))
-    with Index(place, recipe=indexrag(), chunker=None, mirrors=[mirror]) as index:
-        assert content(loaded) != expected(index)
-        index.push()
-        assert content(loaded) == content(InMemoryVectorStore.load(str(file), embedding)) == expected(index)
-        assert index.push() == {"langchain": 0}
 
 
 def test_something_else_is_refused():

@@ -1,13 +1,10 @@
 """Two tenants in one index: nothing of the other shows, whichever way LangChain asks."""
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import ConfigurableField
-from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sire import SireRetriever, create_sire_tool, over_vector_store, pool_documents
+from langchain_sire import SireRetriever, create_sire_tool
 from sire_core import recipes
 
 RECIPES = sorted(recipes.REGISTRY)
@@ -62,22 +59,3 @@ async def test_trap_no_word_of_another_tenant_in_any_answer(retriever, tenant):
 def test_mixed_units_exist_so_that_the_test_can_fail():
     mixed = SireRetriever.from_documents(_documents(), recipe="sirerag", k=60).invoke("Otto Brack", returns="units")
     assert any({"a", "b"} <= {name[0] for name in d.metadata["sire"]["doc_ids"]} for d in mixed)
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_nothing_shows_over_the_users_vector_store_either(recipe):
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
-    retriever = SireRetriever.from_documents(_documents(), recipe=over_vector_store(recipe, store), k=40)
-    store.add_documents(pool_documents(retriever.index))
-    seen = []
-
-    class Spy(BaseCallbackHandler):
-        def on_retriever_end(self, documents, **kwargs):
-            seen.extend(documents)
-
-    _check(retriever.invoke("Otto Brack", {"callbacks": [Spy()]}, filter={"tenant": "b"}), "b")
-    _check(seen, "b")
-    # A filter in the store's own language sees only what all passages of a unit agree on.
-    native = store.similarity_search("Otto", k=60, filter=lambda d: d.metadata.get("tenant") == "a")
-    assert native
-    assert not [d for d in native if SECRETS["b"] in d.page_content]

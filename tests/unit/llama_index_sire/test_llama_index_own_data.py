@@ -7,10 +7,9 @@ import pickle
 
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.evaluation import RetrieverEvaluator
 from llama_index.core.llms import MockLLM
-from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser
-from llama_index.core.postprocessor import MetadataReplacementPostProcessor, SimilarityPostprocessor
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import (
@@ -82,34 +81,6 @@ def test_documents_that_are_cut_here_know_their_places():
         assert text[node.start_char_idx : node.end_char_idx] == node.text
         assert node.ref_doc_id == "long"
         assert node.metadata["file_name"] == "long.md"
-
-
-async def test_an_evaluator_finds_the_splitters_ids():
-    nodes = split()
-    retriever = SireRetriever.from_documents(nodes, similarity_top_k=3)
-    evaluator = RetrieverEvaluator.from_metric_names(["mrr", "hit_rate"], retriever=retriever)
-    born = next(node.node_id for node in nodes if "born in Varn Harbour" in node.text)
-    result = await evaluator.aevaluate("Where was Petra Quillon born?", [born])
-    assert result.metric_vals_dict == {"mrr": 1.0, "hit_rate": 1.0}
-
-
-def test_sections_of_markdown_stay_in_the_metadata():
-    page = "# Heron\n\n## Production\n\nIt runs on the cluster green.\n\n## People\n\nMira Solano manages it.\n"
-    nodes = MarkdownNodeParser().get_nodes_from_documents([Document(text=page, id_="heron.md")])
-    found = SireRetriever.from_documents(nodes, recipe="flat", similarity_top_k=5).retrieve("Who manages Heron?")
-    paths = {hit.node.node_id: hit.node.metadata["header_path"] for hit in found}
-    assert paths == {node.node_id: node.metadata["header_path"] for node in nodes}
-    assert "/Heron/" in paths.values()
-
-
-def test_windows_of_sentences_can_take_the_place_of_texts():
-    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
-    retriever = SireRetriever.from_documents(parser.get_nodes_from_documents(documents()), similarity_top_k=2)
-    found = retriever.retrieve("Where was Petra Quillon born?")
-    windows = MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(copy.deepcopy(found))
-    assert [hit.node.get_content(MetadataMode.NONE) for hit in windows] == [hit.metadata["window"] for hit in found]
-    assert found[0].node.text.strip() == "Petra Quillon was born in Varn Harbour."
-    assert windows[0].node.text.strip() == "Petra Quillon was born in Varn Harbour.  She was a painter before."
 
 
 def test_citations_name_the_users_files():

@@ -32,7 +32,6 @@ from llama_index_sire import (
     SelfAskQueryEngine,
     SingleQueryEngine,
     SireRetriever,
-    ThoughtEvent,
     create_sire_answer_tool,
 )
 from sire_core import Index, UsageLimits
@@ -106,33 +105,6 @@ async def test_contract_of_query_engines(recipe, index_of, question):
     assert shown <= passages, "what a step shows is what the user handed in"
     assert response.response == "Varn Harbour [1]"
     assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
-
-
-async def test_a_step_arrives_before_the_next_call_is_made(index_of, question):
-    model = ScriptedModel(IRCOT)
-    steps = IRCoTQueryEngine(index_of(), llm=model).astream_steps(question)
-    calls = [(type(event).__name__, len(model.log)) async for event in steps]
-    assert calls == [
-        ("RetrievedEvent", 0),
-        ("ThoughtEvent", 1),
-        ("SubQuestionEvent", 1),
-        ("RetrievedEvent", 1),
-        ("ThoughtEvent", 2),
-        ("AnswerEvent", 3),
-    ]
-
-
-async def test_leaving_early_stops_further_calls(index_of, question):
-    model = ScriptedModel(IRCOT)
-    steps = IRCoTQueryEngine(index_of(), llm=model).astream_steps(question)
-    async for event in steps:
-        if isinstance(event, ThoughtEvent):
-            break
-    await steps.aclose()
-    assert len(model.log) == 1
-    response = IRCoTQueryEngine(index_of(), llm=model, streaming=True).query(question)
-    response.response_gen.close()
-    assert len(model.log) == 1
 
 
 async def test_evidence_alone_asks_for_no_answer(index_of, question):
@@ -516,14 +488,6 @@ async def test_an_answer_that_breaks_off_says_so(index_of, question):
     assert response.metadata["stop"] == "model_failed"
     assert "the line is dead" in response.metadata["note"]
     assert len(response.source_nodes) == 10
-
-
-async def test_a_repaired_answer_stands_below_the_void_one(index_of, question):
-    says = [LONG_ANSWER[0], '{"answer": "Port Ansel, sure", "cit', SAID]
-    response = await engine_of(index_of(), AsyncLLM(answers=says), streaming=True).aquery(question)
-    text = "".join([piece async for piece in response.async_response_gen()])
-    assert text == f"Port Ansel, sure\n\n{TEXT} [1]"
-    assert response.metadata["steps"][-1]["text"] == TEXT + " [1]"
 
 
 async def test_leaving_ends_the_request(index_of, question):

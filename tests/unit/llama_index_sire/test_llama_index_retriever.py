@@ -21,7 +21,6 @@ from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage import StorageContext
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import RetrieverTool
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 from llama_index_fakes import WordEmbedding
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
@@ -48,13 +47,6 @@ async def test_contract_of_retrievers(recipe, index_of, question):
     again = await retriever.aretrieve(QueryBundle(question))
     assert [node.model_dump() for node in again] == [node.model_dump() for node in found]
     assert len(SireRetriever(index_of(recipe), similarity_top_k=1).retrieve(question)) == 1
-
-
-def test_trap_public_methods_are_not_overridden():
-    """RaptorPack overrides them and loses events, recursion and deduplication."""
-    assert "retrieve" not in vars(SireRetriever)
-    assert "aretrieve" not in vars(SireRetriever)
-    assert issubclass(SireRetriever, BaseRetriever)
 
 
 async def test_trap_aretrieve_has_a_span_of_its_own(index_of, question):
@@ -116,37 +108,6 @@ def test_a_vector_in_the_query_bundle_is_honoured(documents):
     assert [n.node_id for n in found] == [n.node_id for n in retriever.retrieve("lighthouse keeper")]
 
 
-def test_metadata_filters(index_of, question):
-    filters = MetadataFilters(filters=[MetadataFilter(key="year", value=1900, operator=FilterOperator.GT)])
-    found = SireRetriever(index_of("flat"), filters=filters, similarity_top_k=50).retrieve(question)
-    assert found
-    assert all(node.metadata["year"] > 1900 for node in found)
-    nothing = MetadataFilters(filters=[MetadataFilter(key="year", value=1)])
-    assert SireRetriever(index_of("flat"), filters=nothing).retrieve(question) == []
-    wrong = MetadataFilters(filters=[MetadataFilter(key="year", value=1, operator=FilterOperator.TEXT_MATCH)])
-    with pytest.raises(ConfigurationError, match="takes a text"):
-        SireRetriever(index_of("flat"), filters=wrong)
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_canary_no_word_of_another_tenant_comes_through(recipe):
-    documents = [
-        Document(
-            id_=f"{tenant}{i}",
-            text=f"{word} Harbour number {i} was built by {word} Smith in 19{i}0.",
-            metadata={"tenant": tenant},
-        )
-        for tenant, word in (("a", "Amber"), ("b", "Zorbleflux"))
-        for i in range(6)
-    ]
-    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
-    found = SireRetriever.from_documents(documents, recipe=recipe, filters=filters, similarity_top_k=50).retrieve(
-        "harbour"
-    )
-    assert len(found) >= 6
-    assert "Zorbleflux" not in json.dumps([node.to_dict() for node in found])
-
-
 def test_bad_arguments_are_told():
     for k in (0, "3", None):
         with pytest.raises(ConfigurationError, match="at least 1"):
@@ -175,13 +136,6 @@ def test_the_query_engine_takes_a_number_of_nodes_and_a_filter(index_of, questio
     assert retriever.as_query_engine(llm=MockLLM()).retriever is retriever
     nobody = retriever.as_query_engine(llm=MockLLM(), filters="kind=place")
     assert nobody.query(question).source_nodes == []
-
-
-def test_trap_no_prompts_of_our_own(index_of):
-    retriever = SireRetriever(index_of())
-    assert retriever.get_prompts() == {}
-    engine = retriever.as_query_engine(llm=MockLLM())
-    assert "response_synthesizer:text_qa_template" in engine.get_prompts()
 
 
 def test_constructing_reads_nothing(tmp_path):

@@ -8,8 +8,6 @@ from itertools import pairwise
 import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import Response
-from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.callbacks.schema import CBEventType
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -118,15 +116,6 @@ def test_trap_public_methods_are_left_to_llama_index():
             owner = next(cls for cls in ours.__mro__ if name in vars(cls))
             assert not owner.__module__.startswith("llama_index_sire"), (ours, name)
         assert issubclass(ours, base)
-
-
-def test_trap_a_parser_reports_its_work_once(documents):
-    """Overriding `get_nodes_from_documents` loses the event."""
-    debug = LlamaDebugHandler(print_trace_on_end=False)
-    parser = SireNodeParser(complete=True, recipe="flat", callback_manager=CallbackManager([debug]))
-    nodes = parser.get_nodes_from_documents(documents)
-    ((_, end),) = debug.get_event_pairs(CBEventType.NODE_PARSING)
-    assert end.payload["nodes"] == nodes
 
 
 @pytest.mark.parametrize("is_function_calling", [False, True])

@@ -13,7 +13,7 @@ from llama_index.core.schema import Document, TextNode
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
-from llama_index_fakes import AsyncEmbedding, WordEmbedding
+from llama_index_fakes import WordEmbedding
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
 
 from llama_index_sire import SireRetriever, VectorStoreMirror, over_vector_store
@@ -151,29 +151,6 @@ def test_refitted_vectors_are_put_anew(documents):
     view = retriever.index.view()
     for position, name in enumerate(view.ids.tolist()):
         assert store.data.embedding_dict[to_uuid(name.decode())] == pytest.approx(view.matrix[position].tolist())
-
-
-async def test_a_truly_async_store_is_used_natively(documents, question):
-    class AsyncStore(LeastStore):
-        _used: list = PrivateAttr(default_factory=list)
-
-        async def aquery(self, query, **kwargs):
-            import asyncio
-
-            await asyncio.sleep(0)
-            self._used.append("async")
-            return self.query(query)
-
-    store = AsyncStore()
-    retriever = await SireRetriever.afrom_documents(
-        documents[:6], recipe="flat", vector_store=store, embed_model=AsyncEmbedding()
-    )
-    looked = list(store._used)  # before the first write, for entries that are not ours
-    await retriever.aretrieve(question)
-    assert store._used == [*looked, "async"]
-    assert set(looked) <= {"async"}
-    retriever.retrieve(question)
-    assert store._used == [*looked, "async"], "sync calls use sync methods"
 
 
 STORED = ("sire_kind", "sire_level", "sire_doc_ids", "sire_chunk_ids")

@@ -268,21 +268,6 @@ def test_default_needs_nothing(spec):
     assert embedder.spec == "lexical"
 
 
-def test_an_embedder_is_returned_as_it_is_without_asking_it_anything():
-    class Costly:
-        fingerprint = "costly"
-
-        @property
-        def dimension(self):
-            raise AssertionError("would load a model")
-
-        async def embed(self, texts, kind="document"):
-            return np.zeros((len(texts), 1), np.float32)
-
-    for embedder in (HashEmbedder(), Costly()):
-        assert resolve_embedder(embedder) is embedder
-
-
 def test_specs_lead_back_to_the_same_embedder(tmp_path, model_folder):
     write_precomputed(tmp_path / "v.npz", ["a"], np.ones((1, 3), np.float32), "f")
     for spec, kind in (

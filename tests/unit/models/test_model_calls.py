@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from sire_core import Document, Index
 from sire_core.build.estimate import estimate_extraction
-from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError, UnusableAnswerError
+from sire_core.errors import ConfigurationError, LimitExceededError, UnusableAnswerError
 from sire_core.extraction.answers import ExtractionAnswer
 from sire_core.extraction.model import ModelExtractor
 from sire_core.models.base import CheckedModel, ModelBase
@@ -80,24 +80,6 @@ async def test_the_second_time_is_free_and_equal() -> None:
     assert (used.calls, used.cached) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("script", "error"),
-    [
-        (["x {", "y {"], ModelError),
-        ([RefusalError("no")], RefusalError),
-        ([ModelError("down")], ModelError),
-        ([""], ModelError),
-    ],
-)
-async def test_failures_are_never_kept(script: list[str | Exception], error: type[Exception]) -> None:
-    store = MemoryStore()
-    cached = CachedModel(ScriptedModel(script), store)
-    with pytest.raises(error):
-        await cached.complete(PROMPT, schema=Name if len(script) == 2 else None)
-    assert store.answers == {}
-    assert (await CachedModel(ScriptedModel(["fine"]), store).complete(PROMPT)).text == "fine"
-
-
 async def test_equal_prompts_under_way_are_asked_once() -> None:
     model = ScriptedModel(latency=0.02)
     cached = CachedModel(model, MemoryStore())
@@ -118,16 +100,6 @@ async def test_when_the_one_who_asks_is_cancelled_another_takes_over() -> None:
     assert (await second).text == "a cat"
     with pytest.raises(asyncio.CancelledError):
         await first
-
-
-async def test_limits_hold_for_any_model_and_stored_answers_cost_nothing() -> None:
-    store, meter = MemoryStore(), UsageMeter(UsageLimits(max_calls=2))
-    model = ScriptedModel()
-    cached = CachedModel(model, store, "s", meter=meter)
-    results = await asyncio.gather(*(cached.complete(Prompt("x", str(n))) for n in range(6)), return_exceptions=True)
-    assert sum(isinstance(result, LimitExceededError) for result in results) == 4
-    assert len(model.log) == len(store.answers) == 2
-    assert (await cached.complete(Prompt("x", "0"))).text == "0"
 
 
 async def test_sources_are_translated_and_noted_once_each() -> None:
@@ -191,21 +163,6 @@ def test_the_users_own_table(tmp_path) -> None:
             load_prices(path)
     with pytest.raises(ConfigurationError, match="price table"):
         load_prices(tmp_path / "missing.json")
-
-
-@pytest.mark.parametrize("native", [None, "rewrite"])
-async def test_a_scripted_extraction_lands_inside_its_estimate(native: str | None) -> None:
-    model = ScriptedModel()
-    extractor = ModelExtractor(model, native=native)
-    chunks = items(20)
-    known = {chunk.chunk.hash for chunk in chunks[:5]}
-    cost = estimate_extraction(chunks, extractor, known=known, price=Price(1.0, 2.0))
-    async for _ in extractor.extract(chunks[5:]):
-        pass
-    assert cost.calls == (len(model.log), len(model.log))
-    assert cost.calls[0] == 15 * (3 if native else 1)
-    assert cost.price is not None
-    assert 0 < cost.price[0] < cost.price[1]
 
 
 def test_equal_passages_are_counted_once_and_stored_ones_not_at_all() -> None:
@@ -319,28 +276,6 @@ class Cut(CheckedModel):
         self.rooms.append(request.max_tokens)
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
         return Completion(text.removesuffix("..."), None, 10, 5, "length" if text.endswith("...") else "stop")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "<think>Okay, a summary.</think>\n\nPetra sailed.",
-        "<Thinking>\nfirst\n</Thinking>Petra sailed.\n",
-        "Let me see.</think> Petra sailed.",
-    ],
-)
-async def test_what_a_model_thought_aloud_is_no_part_of_its_answer(said):
-    assert (await ScriptedModel([said]).complete(LONG_PROMPT)).text == "Petra sailed."
-    parts = [part async for part in ScriptedModel([said]).stream(LONG_PROMPT)]
-    assert parts[-1].text == "Petra sailed."
-
-
-async def test_prose_that_was_cut_off_gets_twice_the_room():
-    model = Cut("The two ships were built...", "The two ships were built by Ada. They sank.")
-    done = await model.complete(LONG_PROMPT, max_tokens=100)
-    assert (done.text, done.finish) == ("The two ships were built by Ada. They sank.", "stop")
-    assert (done.input_tokens, done.output_tokens) == (20, 10)
-    assert model.rooms == [100, 200]
 
 
 async def test_prose_that_is_cut_off_twice_ends_with_a_whole_sentence(caplog):

@@ -1,7 +1,6 @@
 """Embedders in the ONNX format: a tiny graph that is made here, and a real model where there is one."""
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -194,27 +193,6 @@ def test_semantic_takes_an_embedder_of_this_machine_and_says_which(alone, folder
     assert embedder.spec == f"onnx:{models / 'bge_small_en'}"
     assert f"found in SIRE_MODELS={models}, preferred to 1 other" in caplog.text
     assert embedded(embedder, ["cat"])[0] == pytest.approx(expected([SPECIAL]), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("framework", "name"), [("langchain_core", "langchain_sire"), ("llama_index.core", "llama_index_sire")]
-)
-def test_adapters_take_the_word(alone, folder, tmp_path, framework, name):
-    pytest.importorskip(framework)
-    adapter = importlib.import_module(name)
-    folder.rename(tmp_path / "models" / "all-MiniLM-L6-v2")
-    if name == "langchain_sire":
-        from langchain_core.documents import Document as Text
-
-        retriever = adapter.SireRetriever.from_documents([Text("cat"), Text("rock")], "semantic", k=1, recipe="flat")
-        found = retriever.invoke("kitten")[0].page_content
-    else:
-        from llama_index.core import Document as Text
-
-        documents = [Text(text="cat"), Text(text="rock")]
-        options = {"embed_model": "semantic", "similarity_top_k": 1, "recipe": "flat"}
-        found = adapter.SireRetriever.from_documents(documents, **options).retrieve("kitten")[0].text
-    assert found == "cat"
 
 
 def test_semantic_reads_the_cache_of_the_hub(alone, folder, tmp_path):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.errors import CorpusError
 from sire_core.recipes.iier.neural import EDGE_FEATURES, PAIR_FEATURES, score_features, scorer_digest
 from sire_core.recipes.iier.scorers import HeuristicScorer, RandomScorer
 from sire_core.recipes.iier.training import (
@@ -78,12 +78,6 @@ def test_nothing_to_learn_from_is_said(painters):
     alone = [type(one)(one.question, one.seeds, one.evidence[:1]) for one in known]
     with pytest.raises(CorpusError, match="nothing to learn from"):
         asyncio.run(train_scorer(view, alone))
-
-
-def test_training_without_torch_says_what_to_install(painters, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "sire-rag\[torch\]"'):
-        train(painters)
 
 
 def test_listwise_loss_is_cross_entropy_with_shared_mass():

@@ -1,10 +1,9 @@
 """What stands for a document: its facts, its words or a summary, in units of bounded length."""
 
 from sire_core.algorithms.text import text_length
-from sire_core.errors import ModelError
 from sire_core.index import Index
 from sire_core.recipes import indexrag
-from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor
 from sire_core.types import Document, UnitKind
 
 CHAPTERS = [" ".join(f"Keeper{number} lit lamp{number}x{line} at dusk." for line in range(4)) for number in range(6)]
@@ -54,26 +53,3 @@ def test_a_document_that_states_nothing_stands_as_it_is_in_parts():
         assert all(text_length(unit.text) <= 10 for unit in found)
         said = "".join("".join(unit.text.split()) for unit in found)
         assert sorted(said) == sorted("".join(("Log " + " ".join(CHAPTERS)).split()))
-
-
-def test_a_summary_that_fails_is_asked_again_and_the_document_stands_as_it_is_meanwhile():
-    away = True
-
-    def write(call):
-        if away and "Keeper1" in call.data:
-            raise ModelError("the model is away")
-        return "A summary."
-
-    documents = [Document(f"d{number}", text) for number, text in enumerate(CHAPTERS)]
-    model = ScriptedModel(write)
-    with open_index(model=model, stage1="summary") as index:
-        report = index.build(documents[:3])
-        assert len(report.failures) == 1
-        assert sorted(unit.text for unit in units(index)) == ["A summary.", "A summary.", CHAPTERS[1]]
-        away = False
-        asked = len(model.log)
-        index.add(documents[3:4])
-        assert [unit.text for unit in units(index)] == ["A summary."] * 4
-        assert len(model.log) == asked + 2
-        index.delete(["d0"])
-        assert len(model.log) == asked + 2

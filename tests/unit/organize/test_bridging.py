@@ -29,7 +29,7 @@ from sire_core.recipes.indexrag.bridges import (
 )
 from sire_core.testing.contracts import read_contents, sample_corpus
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
-from sire_core.types import Document, Entity, ExtractionRecord, Fact, Failure, UnitKind
+from sire_core.types import Document, Entity, ExtractionRecord, Fact, UnitKind
 
 
 def document(name, *facts, title="", names=None):
@@ -117,57 +117,12 @@ def test_model_answers_are_checked():
     assert json.loads(call.data)["documents"][1] == {"title": "Aylwin", "facts": [SHORT.text, FILM.text]}
 
 
-def test_what_cannot_be_read_is_a_failure_not_an_empty_answer():
-    found, model = ask("no", "no again")
-    assert isinstance(found, Failure)
-    assert "Henry Edwards" in found.where
-    assert len(model.log) == 2
-
-
 IDS = [f"d{i}" for i in range(6)]
-
-
-def write(call):
-    """Joins the first two documents' first facts; `Eve` has nothing to say, and two entities may say the same."""
-    data = json.loads(call.data)
-    first = [told["facts"][0] for told in data["documents"]]
-    facts = [] if data["entity"] == "Eve" else [f"{data['entity']}: {' and '.join(first)}", f"{len(first)} documents."]
-    return json.dumps({"facts": facts})
 
 
 def told(name, content):
     facts = [(f"{who} {what} in {name}.", [who]) for who, what in content]
     return Document(name, " ".join(text for text, _ in facts) or "Nothing."), facts
-
-
-def flaky(errors):
-    """Fails as often as `errors` says."""
-
-    def script(call):
-        if errors:
-            errors.pop()
-            raise ModelError("the model is away")
-        return write(call)
-
-    return script
-
-
-def test_a_failed_entity_is_reported_and_asked_again_by_the_next_change(tmp_path):
-    made = {name: told(name, [("Ann", "sang")]) for name in IDS[:3]}
-    extractor = PlainExtractor({doc.text: facts for doc, facts in made.values()})
-    model = ScriptedModel(flaky([1]))
-    with Index(
-        tmp_path,
-        recipe=indexrag(),
-        embedder=HashEmbedder(),
-        extractor=extractor,
-        language_model=model,
-        max_failure_ratio=1,
-    ) as index:
-        report = index.build([made["d0"][0], made["d1"][0]])
-        assert ["Ann" in failure.where for failure in report.failures] == [True]
-        assert report.units.get("bridge", 0) == 0
-        assert index.add([made["d2"][0]]).units["bridge"] == 2
 
 
 @pytest.mark.parametrize(("stage1", "asked"), [("qa", 0), ("summary", 1)])

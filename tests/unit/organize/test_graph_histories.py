@@ -366,26 +366,6 @@ def test_any_history_ends_as_a_build_of_what_is_left(name, start, changes):
             assert not grown.view().edges()
 
 
-def test_a_passage_whose_extraction_is_made_up_for_gets_its_keywords():
-    class Failing(Keywords):
-        fails = True
-
-        async def extract(self, chunks):
-            async for batch in super().extract(chunks):
-                failed = self.fails and "lamp" in batch[0].keywords
-                yield [ExtractionRecord(batch[0].hash, "m", "p", status="failed", reason="away")] if failed else batch
-
-    documents = [document(f"d{i}", ([f"{words} {i}"], "", {})) for i, words in enumerate(["lamp tide", "lamp", "tide"])]
-    extractor, settings = Failing(), {"recipe": iier(**SETTINGS["default"]), "embedder": HashEmbedder(8)}
-    with Index(extractor=extractor, max_failure_ratio=1.0, **settings) as index, opened_iier("default") as fresh:
-        index.build(documents)
-        assert "lamp" not in ChainGraph.of(index.view()).keyword_of
-        extractor.fails = False
-        index.build(documents)
-        fresh.build(documents)
-        assert told(index) == told(fresh)
-
-
 def pages(overviews):
     texts = [f"Ship number {n} sailed from Hull to port {n}." for n in range(6)]
     return [

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.algorithms.text import count_tokens
-from sire_core.errors import ModelError, RefusalError
 from sire_core.knowledge.element_summaries import summarize_elements
 from sire_core.models.usage import estimate_tokens
-from sire_core.recipes import msrag, raptor, sirerag
+from sire_core.recipes import raptor, sirerag
 from sire_core.testing.contracts import read_contents
-from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedCall, ScriptedModel
+from sire_core.testing.doubles import HashEmbedder, PlainExtractor, ScriptedModel
 from sire_core.trees.summarizers import ExtractiveSummarizer, ModelSummarizer, select_sentences
-from sire_core.types import Failure, Passage, Unit, UnitKind
+from sire_core.types import Passage, Unit, UnitKind
 
 WORDS = [
     "amber",
@@ -238,21 +237,6 @@ async def test_over_the_context_limit_parts_are_summarised_first() -> None:
     assert all(f"Sentence {n} " in everything for n in range(6))
 
 
-async def test_a_failed_cluster_is_reported_and_the_others_are_kept() -> None:
-    def script(call: ScriptedCall) -> str:
-        if "bad" in call.data:
-            raise RefusalError("no") if "very" in call.data else ModelError("down")
-        return "Fine."
-
-    failures: list[Failure] = []
-    summarizer = ModelSummarizer(ScriptedModel(script), on_failure=failures.append)
-    found = await summarizer.summarize([[unit("a", "good")], [unit("b", "bad")], [unit("c", "very bad")]])
-    assert [text for text, _ in found] == ["Fine.", "", ""]
-    assert sorted(failure.reason.split(":")[0] for failure in failures) == ["ModelError", "RefusalError"]
-    assert all("first" in failure.where for failure in failures)
-    assert await ModelSummarizer(ScriptedModel(script)).summarize([[unit("b", "bad")]]) == [("", ())]
-
-
 def rows(generator, n):
     """Sparse rows of length one; some are empty."""
     from scipy.sparse import csr_matrix
@@ -321,48 +305,3 @@ async def test_twenty_elements_share_a_call_and_their_passages_are_sent_once():
     assert found["e7"] == "About name 7: text 0"
     assert list(found) == [element.id for element in elements]
     assert failures == []
-
-
-async def test_a_call_that_fails_is_reported_and_loses_only_itself():
-    model = ScriptedModel(lambda call: answer(call) if '"name": "n1"' not in call.data else "garbage")
-    elements = [Unit(f"e{i}", UnitKind.ENTITY, f"n{i}", (f"c{i}",)) for i in range(2)]
-    texts = {f"c{i}": "word " * 5_000 for i in range(2)}
-    found, failures = await summarize_elements(elements, texts, model)
-    assert set(found) == {"e0"}
-    assert len(failures) == 1
-    assert "'n1'" in failures[0].where
-
-
-def script(call):
-    return answer(call) if '"elements"' in call.data else ""
-
-
-def test_eager_summaries_follow_the_corpus_and_are_asked_for_once():
-    model = ScriptedModel(script)
-    one = Document("a", "Mira Vale directed The Long Tide.", "The Long Tide")
-    two = Document("b", "Port Amber is a harbor near Elmford.", "Port Amber")
-    index = Index(
-        recipe=msrag(summaries="eager"), embedder=HashEmbedder(), language_model=model, extractor=PlainExtractor()
-    )
-
-    def summaries():
-        view = index.view()
-        return {
-            unit.text: unit.metadata["summary"]
-            for unit in view.units(range(view.size))
-            if unit.kind.value in ("entity", "relation")
-        }
-
-    index.build([one])
-    first = summaries()
-    assert first
-    assert all(text.startswith("About ") for text in first.values())
-    calls = len(model.log)
-    index.add([two])
-    asked = [e["name"] for call in model.log[calls:] for e in json.loads(call.data)["elements"]]
-    assert asked
-    assert not set(asked) & set(first)
-    both = summaries()
-    assert {name: both[name] for name in first} == first
-    index.delete(["b"])
-    assert summaries() == first

@@ -111,15 +111,3 @@ def test_a_purge_leaves_none(tmp_path: Path, read: list[int]) -> None:
             spelled = saved["names"].tobytes() + saved["spelled"].tobytes()
             assert b"Town 4" in spelled
             assert b'Town 3"' not in spelled
-
-
-def test_what_a_killed_process_left_half_written_goes_with_the_next_change(tmp_path: Path) -> None:
-    folder = built(tmp_path / "ix")
-    [whole] = folder.glob("derived/*-carried/passage-words-*")
-    partial = whole.with_name(f"{whole.name}.4711-1.partial")
-    partial.mkdir()
-    (partial / "words.npz").write_bytes(b"half")
-    with opened(folder) as index:
-        index.add([NEW])
-    assert not partial.exists()
-    assert whole.is_dir()

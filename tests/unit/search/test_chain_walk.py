@@ -16,11 +16,10 @@ from sire_core.algorithms.lists import Lists
 from sire_core.corpus.media import split_media
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError, SnapshotExpiredError
+from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import iier
 from sire_core.recipes.iier.graph import ChainGraph, PassageKeywords
 from sire_core.recipes.iier.rank import frontier, walk_chains
-from sire_core.recipes.iier.recipe import make_scorer
 from sire_core.recipes.iier.scorers import ChainQuestion, HeuristicScorer, RandomScorer, newly_covered
 from sire_core.search.vectors.sq_index import KnownSimilarities
 from sire_core.testing.doubles import HashEmbedder
@@ -167,13 +166,3 @@ def test_the_heuristic_is_the_printed_sum():
     first = 0.5 * 0.8 + 0.2 * 0.5 + 0.05 + 0.05 * 0.6 + 0.1
     second = 0.5 * 0.6 + 0.2 * 1.0 + 0.1 * 2 / 5
     assert scores.tolist() == pytest.approx([first, second], abs=1e-6)
-
-
-def test_scorers_by_name():
-    assert make_scorer("heuristic") == HeuristicScorer()
-    assert make_scorer("random", seed=4) == RandomScorer(4)
-    assert make_scorer("llm").fingerprint.startswith("llm/")
-    with pytest.raises(ConfigurationError, match="train-chains"):
-        make_scorer("neural")
-    with pytest.raises(ConfigurationError, match="heuristic"):
-        make_scorer("coin")

@@ -1,17 +1,14 @@
 """Compressed vectors."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from sire_core import Document, Index
 from sire_core.filters import parse_filter
-from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.recipes import flat, pagerank, sire, sirerag
+from sire_core.recipes import flat, pagerank, sire
 from sire_core.search.ranking import ScoredRanking, best_first
 from sire_core.search.vectors import sq_index
-from sire_core.search.vectors.flat import Flat, PQIndex, PQRanking, RowReader
+from sire_core.search.vectors.flat import Flat, PQIndex, PQRanking
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex, sq_pays
 from sire_core.search.view import PoolView
 from sire_core.storage.derived import DerivedFiles
@@ -156,27 +153,6 @@ def test_a_question_whose_cells_hold_too_little_is_asked_of_all(groups):
     assert [len(codes.best(question, 100)[0]) for question in far] == [100] * 20
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux tells which pages are mapped")
-def test_reading_rows_maps_no_pages(tmp_path):
-    def mapped_kilobytes():
-        text = Path("/proc/self/smaps").read_text().split("big.npy", 1)[1]
-        return int(text.split("Rss:", 1)[1].split()[0])
-
-    np.save(tmp_path / "big.npy", np.ones((20_000, DIMENSION), dtype=np.float32))
-    rows = np.load(tmp_path / "big.npy", mmap_mode="r")
-    reader, before = RowReader(rows), mapped_kilobytes()
-    assert (reader.rows(np.arange(0, 20_000, 10)) == 1).all()
-    assert mapped_kilobytes() == before
-    assert (rows[np.arange(0, 20_000, 10)] == 1).all()
-    assert mapped_kilobytes() > before
-
-
-def test_recipes_take_a_threshold():
-    assert flat(ann_threshold=50_000).ranker == Flat(ann_threshold=50_000)
-    assert sirerag(ann_threshold=50_000).ranker.ann_threshold == 50_000
-    assert sirerag().ranker.ann_threshold is None
-
-
 QUESTION = "Which harbour did the painter of the Salt Lantern 7 build?"
 
 
@@ -258,15 +234,3 @@ def asked(index):
         index.search(QUESTION, 7, returns="units"),
         *index.search_many([QUESTION, "Who is Orla Venn 3?"], 5),
     ]
-
-
-def test_a_first_search_reads_what_the_build_has_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Neither the rows of the graph nor the vectors are gone through again."""
-    monkeypatch.setattr(sq_index, "_FEWEST", 0)
-    with Index(tmp_path / "ix", recipe=sire(pool=5), embedder=HashEmbedder()) as index:
-        index.build(documents())
-        known = index.search(QUESTION, 5)
-    monkeypatch.setattr(SQIndex, "make", None)
-    monkeypatch.setattr(EntityGraph, "_read", None)
-    with Index(tmp_path / "ix", embedder=HashEmbedder()) as index:
-        assert index.search(QUESTION, 5) == known

@@ -6,15 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from spelled_lists import spelled_names
 
 from sire_core import Document, Index
 from sire_core.errors import ConfigurationError
-from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.recipes import REGISTRY, flat, pagerank
-from sire_core.search.rankers import late_interaction
 from sire_core.search.rankers.late_interaction import LateInteraction, max_similarity
 from sire_core.search.rankers.lexical import Lexical
 from sire_core.testing.doubles import HashEmbedder
@@ -103,20 +98,6 @@ def test_max_similarity_is_the_mean_of_the_best_cosines():
     assert max_similarity(question[:0], text) == -1.0
 
 
-def test_token_vectors_are_made_once_and_only_so_many_are_kept(monkeypatch):
-    embedder = WordEmbedder()
-    index = built(embedder)
-    first = index.search("Port Amber", 3)
-    made = embedder.texts
-    assert made == len(CORPUS) + 1
-    assert index.search("Port Amber", 3) == first
-    assert embedder.texts == made + 1
-    monkeypatch.setattr(late_interaction, "_KEPT", 4)
-    assert index.search("Port Amber", 3) == first
-    index.search("Port Amber", 3)
-    assert embedder.texts > made + 3
-
-
 def test_a_filter_holds():
     hits = built(WordEmbedder()).search("Mira Vale painted Port Amber", 15, filter={"tenant": "a"})
     assert "vale" not in {doc for hit in hits for doc in hit.doc_ids}
@@ -172,26 +153,3 @@ def test_filters_restrict_the_graph_that_is_walked(index):
     assert [hit.doc_ids for hit in hits] == [hit.doc_ids for hit in expected]
     assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-6)
     assert "Mira Vale was" not in repr(hits)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    mentions=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=20, unique=True),
-    allowed=st.lists(st.booleans(), min_size=5, max_size=5),
-)
-def test_a_filtered_walk_has_no_edge_at_a_forbidden_passage(mentions, allowed):
-    passages = np.array([p for p, _ in mentions], dtype=np.int64)
-    entities = np.array([e for _, e in mentions], dtype=np.int64)
-    titles = entities == passages
-    graph = EntityGraph(
-        np.arange(5), passages, entities, titles, spelled_names([()] * len(mentions), titles), list("abcdef")
-    )
-    walk = graph.walk(5.0, 1.0, np.array(allowed))
-    for passage in range(5):
-        targets, probabilities = walk.graph.neighbors(passage)
-        assert targets.tolist() == sorted(5 + e for p, e in mentions if p == passage and allowed[p])
-        assert len(targets) == 0 or probabilities.sum() == pytest.approx(1)
-    for entity in range(6):
-        targets, _ = walk.graph.neighbors(5 + entity)
-        assert targets.tolist() == sorted(p for p, e in mentions if e == entity and allowed[p])
-        assert walk.mentions[entity] == len(targets)

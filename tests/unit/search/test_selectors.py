@@ -121,18 +121,6 @@ def select(kinds, k, quota, n=None, documents=None):
     return positions, ranking, pool
 
 
-MANY = ["bridge"] * 30 + ["aku"] * 4
-
-
-def test_depth_limits_the_candidates_and_short_contexts_are_filled_up_within_the_bands():
-    quota = Quota((("bridge", QuotaRange(high=2)),), depth=20)
-    assert select(MANY, 5, Quota(quota.ranges, 20, top_up=False))[0] == [0, 1]
-    positions, ranking, _ = select(MANY, 5, quota)
-    assert positions == [0, 1, 30, 31, 32]
-    assert [step.step for step in ranking.path(30)] == ["rank", "below_depth"]
-    assert select(MANY, 7, quota)[0] == [0, 1, 30, 31, 32, 33, 2]  # nothing else is left
-
-
 def test_oracle_X6_depth_counts_the_entries_of_the_store():
     # By hand: passages are not in IndexRAG's store, a document is one entry. Of P B1 P D1 B2 D1' B3 P D2 the first four
     # entries are B1 D1 B2 B3; with at most two bridging facts the context is B1 D1 B2, and D2 only fills it up.

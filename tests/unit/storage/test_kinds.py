@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -15,10 +14,10 @@ from sire_core import Document, Index
 from sire_core.derive.derivation import PlainDerivation
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes import raptor, sirerag
+from sire_core.recipes import sirerag
 from sire_core.recipes.indexrag.select import Quota, QuotaRange
 from sire_core.search.vectors.flat import Flat
-from sire_core.storage import derived, pool
+from sire_core.storage import pool
 from sire_core.storage import pool as pools
 from sire_core.storage.pool import _ARRAYS, Pool, updated
 from sire_core.testing.doubles import HashEmbedder, PlainExtractor
@@ -156,38 +155,3 @@ def test_following_equals_deriving(steps):
                     assert content(followed[-1]) == content(made)
     finally:
         pools.updated = before
-
-
-@pytest.mark.parametrize("damaged", ["", "matrix.npy", "rows.bin", "ids.npy"])
-def test_checksums_of_what_is_copied_are_those_of_what_was_written(tmp_path, monkeypatch, damaged):
-    for module in (derived, pools):
-        monkeypatch.setattr(module, "BLOCK", 256)
-    documents = [Document(f"d{i}", f"{NAMES[i % 4]} met {NAMES[i % 3]} {i}.") for i in range(60)]
-    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:
-        index.build(documents[:50])
-        index.search("Who met Alma?")
-        if damaged:  # by a disk: nobody wrote to it
-            (file,) = (tmp_path / "a" / "derived").glob(f"*-1/{damaged}")
-            status, body = file.stat(), bytearray(file.read_bytes())
-            body[700] ^= 1
-            with file.open("r+b") as target:
-                target.write(body)
-            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-        index.add(documents[50:])
-    with Index(tmp_path / "a", recipe="flat", embedder=HashEmbedder()) as index:  # another process
-        index.search("Who met Alma?")
-        files = index._reader.files()
-        built = files.manifest().find(None)
-        pool = files.pools.get(files.store, built, 2)
-        assert pool.files is not None
-        assert content(pool) == content(Pool.make(files.store, built.owners, 2))
-
-
-def test_new_vectors_of_what_stays_are_read_from_the_store():
-    with Index(recipe=raptor()) as index:
-        index.build([Document(f"d{i}", f"The number {i} stands in town {i}.") for i in range(6)])
-        index.search("town", 3)
-        index.add([Document(f"e{i}", f"The river {i} runs by hill {i}.") for i in range(6)])  # fits the embedder again
-        hits = index.search("The river 3 runs by hill 3.", 1)
-        assert hits[0].unit.text == "The river 3 runs by hill 3."
-        assert hits[0].score > 0.99

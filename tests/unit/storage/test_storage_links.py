@@ -198,19 +198,6 @@ def test_manifest_values_of_other_types(folder, opened, ids, key):
             check_folder(folder)
 
 
-@pytest.mark.parametrize("name", ["sources.json", "verified.json"])
-def test_values_of_other_types_in_files_beside_it(folder, opened, ids, name):
-    expected = ids(folder)
-    key = {"sources.json": "folders", "verified.json": "verified"}[name]
-    for value in values():
-        (folder / name).write_text(json.dumps({key: value, "checksum": checksum(value)}))
-        assert ids(folder) == expected
-        assert {finding.file for finding in check_folder(folder)} <= {name}
-        with suppress(StorageError), opened(folder) as index:
-            index.add([LATE])
-            index.delete(["late"])
-
-
 def test_files_of_adapters_with_other_types(folder, ids):
     expected = ids(folder)
     langchain = pytest.importorskip("langchain_sire")

@@ -241,15 +241,6 @@ def test_a_reader_on_a_read_only_mount_follows_a_writer(folder, opened, read_onl
     assert ask() == "4 4 False"
 
 
-def test_a_reader_on_a_read_only_mount_follows_writers_that_have_closed_already(folder, opened, read_only):
-    ask = read_only(folder)
-    assert ask() == "1 5 False"
-    for generation in (2, 3, 4):
-        with opened(folder) as writer:
-            writer.update([Document("x", f"Drava 3 is where Xenia lives, {generation}.")])
-        assert ask() == f"{generation} 6 True"
-
-
 def test_what_a_reader_on_a_read_only_mount_reads_later_may_be_written_anew(folder, opened, read_only, documents):
     with opened(folder, recipe="pagerank") as writer:
         writer.build(documents)

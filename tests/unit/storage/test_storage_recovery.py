@@ -93,19 +93,6 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(folder, opened, run):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
-def test_a_database_that_is_full_rolls_back(folder, opened):
-    before = read_contents(folder)
-    with opened(folder) as index:
-        index.search(QUESTION)
-        connection = index._reader.files().store._connection
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count={pages}")
-        with pytest.raises(StorageError, match="no space left"):
-            index.add([Document(f"more{i}", "word " * 900 + str(i)) for i in range(40)])
-        assert index.search(QUESTION, 1)
-    assert read_contents(folder) == before
-
-
 def test_derived_files_that_cannot_be_written_only_cost_time(folder, monkeypatch, ids):
     expected = ids(folder)
     shutil.rmtree(folder / "derived")
@@ -138,37 +125,6 @@ def test_derived_files_are_made_again_when_they_are_gone(folder, ids):
     shutil.rmtree(folder / "derived")
     assert ids(folder) == expected
     assert derived(folder).name.endswith("-1")
-
-
-@pytest.mark.parametrize(
-    "name", ["matrix.npy", "ids.npy", "offsets.npy", "indptr.npy", "rows.bin", "documents.json", "metadata.json"]
-)
-@pytest.mark.parametrize("damage", ["gone", "empty", "cut", "noise"])
-def test_damaged_derived_files_are_made_again(folder, name, damage, opened, ids):
-    expected = ids(folder)
-    file = derived(folder) / name
-    whole = file.read_bytes()
-    if damage == "gone":
-        file.unlink()
-    else:
-        file.write_bytes({"empty": b"", "cut": whole[:-3], "noise": b"\x93NUMPY noise"}[damage])
-    assert ids(folder) == expected
-    with opened(folder) as index:
-        assert len(index.search(QUESTION, 4, filter={"nothing": {"ne": 1}})) == 4
-    assert file.read_bytes() == whole
-
-
-def test_a_damaged_bm25_index_is_made_again(folder, opened, ids, documents):
-    settings = {"recipe": "flat"}
-    with opened(folder, **settings) as index:
-        index.build(documents)
-    from sire_core.recipes import flat
-
-    expected = ids(folder, recipe=flat(ranker="bm25"))
-    (stored,) = folder.glob("derived/*/bm25-*")
-    for file in stored.iterdir():
-        file.write_bytes(b"noise")
-    assert ids(folder, recipe=flat(ranker="bm25")) == expected
 
 
 def test_files_of_an_index_that_was_deleted_are_not_taken_for_the_new_one(folder, opened):

@@ -197,31 +197,3 @@ print(code)
 def test_a_fork_while_a_thread_reads_the_next_state(folder, run):
     done = run(FORK, folder)
     assert done.stdout.strip() == "0", done.stderr
-
-
-def test_no_search_waits_for_the_disk(folder, opened, monkeypatch):
-    with opened(folder, recipe="sire") as index:
-        index.build([Document(f"d{i}", f"Bela Kovac {i} met Bela Kovac {i + 1} in Ceuta.") for i in range(6)])
-    for file in sorted(folder.glob("derived/**/*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    synced = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    with opened(folder) as index:
-        assert len(index.search("Whom did Bela Kovac 3 meet?", 3)) == 3
-    assert synced == []
-    assert list(folder.glob("derived/*/*/checksums.json"))  # kept for the next process all the same
-
-
-def test_what_a_writer_derives_is_on_disk_when_the_change_returns(folder, opened, monkeypatch):
-    synced, fsync = set(), os.fsync
-
-    def noted(handle):
-        synced.add(os.fstat(handle).st_ino)
-        fsync(handle)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    with opened(folder, recipe="sire") as index:
-        index.build([Document(f"d{i}", f"Bela Kovac {i} met Bela Kovac {i + 1} in Ceuta.") for i in range(6)])
-    derived = list((folder / "derived").rglob("*"))
-    assert len(derived) > 5
-    assert {path.stat().st_ino for path in derived} <= synced
