@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from langchain_sire import SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever
 from sire_core.errors import StorageError
 from sire_core.index import Index
 from sire_core.types import Document as SireDocument
@@ -67,21 +67,6 @@ def test_index_and_a_server_that_runs_all_the_time(tmp_path):
         server.stdin.close()
     index(DOCUMENTS[:1], records, documents, cleanup="full", key_encoder="sha256")
     assert command_line(tmp_path / "i") == texts("one")
-
-
-def test_a_vector_store_in_another_process(tmp_path):
-    SireVectorStore(path=tmp_path / "i", recipe="flat").add_documents(DOCUMENTS)
-    assert json.loads(
-        subprocess.run(
-            [sys.executable, "-c", _LIBRARY, str(tmp_path / "i")],
-            input="document\n",
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    ) == texts("one", "two", "three")
-    SireVectorStore(path=tmp_path / "i").delete(["one"])
-    assert command_line(tmp_path / "i") == texts("two", "three")
 
 
 @pytest.mark.parametrize("look", ["view", "snapshot", "explain", "documents", "search_many", "save"])

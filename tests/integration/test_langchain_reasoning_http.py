@@ -101,9 +101,6 @@ async def gather(parts):
     return came[:-1], came[-1]
 
 
-# --- the adapter ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("refused", [(), ("stream_options",)])
 @pytest.mark.parametrize("schema", [None, Reading])
 async def test_the_adapter_streams_what_it_answers(chat, schema, refused):
@@ -163,9 +160,6 @@ async def test_a_broken_stream_is_an_error_and_its_tokens_count(chat):
         used = model.meter.report().total
         assert (server.received, used.calls) == (1, 1)
         assert used.output_tokens > 0
-
-
-# --- the chain ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])

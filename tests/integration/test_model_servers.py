@@ -94,8 +94,6 @@ async def streamed(server: Server, **settings) -> str:
             return "".join([part async for part in model.stream(PROMPT) if isinstance(part, str)])
 
 
-# --- errors in the server's own words --------------------------------------------------------------------------------
-
 FORMS = {
     "openai": {"error": {"message": "REASON", "type": "invalid_request_error", "code": None}},
     "error as text": {"error": "REASON"},
@@ -202,8 +200,6 @@ async def test_parameters_that_a_server_refuses_in_its_own_form(name, words):
     assert len(server.bodies) == 2
 
 
-# --- answers that broke off ------------------------------------------------------------------------------------------
-
 BROKEN = {
     "error": whole("Dra", "error"),
     "abort": whole("Dra", "abort"),
@@ -281,9 +277,6 @@ async def test_filtered_answers_are_refusals(finish):
         await ask(Server(lambda _: whole("", finish)))
 
 
-# --- thinking servers ------------------------------------------------------------------------------------------------
-
-
 THOUGHTS = 'The town is Drava. {"town": "Drava"}'
 
 
@@ -324,8 +317,6 @@ async def test_thoughts_before_an_answer_are_no_part_of_it(before):
     assert (await ask(Server(lambda _: whole(f'{said}{{"town": "Drava"}}')), Town)).parsed == Town(town="Drava")
 
 
-# --- usage -----------------------------------------------------------------------------------------------------------
-
 USAGES = [
     *("text", 5, [1], {}, {"prompt_tokens": "12"}, {"prompt_tokens": {"total": 3}}, {"prompt_tokens": -5_000_000}),
     *({"prompt_tokens": 1e999, "completion_tokens": 1}, {"prompt_tokens": 40, "completion_tokens": -(10**9)}),
@@ -346,9 +337,6 @@ async def test_a_limit_holds_whatever_a_server_says_of_usage(usage):
             assert 3 <= len(server.bodies) <= 40
             used = model.meter.report().total
             assert 0 < used.input_tokens + used.output_tokens <= 3_000
-
-
-# --- size ------------------------------------------------------------------------------------------------------------
 
 
 def packed(text: bytes, how: str) -> HttpResponse:
@@ -393,8 +381,6 @@ async def test_half_of_a_packed_body_is_asked_for_again():
     server = Server(answer)
     assert (await ask(server)).text == "Drava"
 
-
-# --- keys ------------------------------------------------------------------------------------------------------------
 
 ECHOES = [f"Your key {KEY} is fine: Drava", f"Authorization: Bearer {KEY}", "Bearer eyJhbGciOi.J9abcdefghijk", KEY]
 

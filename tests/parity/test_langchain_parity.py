@@ -6,7 +6,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sire import LangChainEmbedder, SireRetriever, create_sire_tool
+from langchain_sire import LangChainEmbedder, SireRetriever
 from sire_core import Document as SireDocument
 from sire_core import recipes
 from sire_core.data import demo_documents, demo_questions
@@ -87,13 +87,6 @@ async def test_sync_is_async(sides):
     native = await asyncio.gather(*(retriever.ainvoke(q, k=10) for q in QUESTIONS))
     assert list(map(whole, native)) == [whole(retriever.invoke(q, k=10)) for q in QUESTIONS]
     assert retriever.batch(QUESTIONS) == await retriever.abatch(QUESTIONS)
-
-
-def test_the_tool_shows_the_same_documents(sides):
-    core, retriever = sides
-    call = {"name": "search_documents", "args": {"query": QUESTIONS[0], "k": 9}, "id": "1", "type": "tool_call"}
-    artifact = create_sire_tool(retriever).invoke(call).artifact
-    assert _of_documents(artifact) == _of_hits(core.search(QUESTIONS[0], 9))
 
 
 @pytest.mark.parametrize("recipe", ["flat", "raptor"])

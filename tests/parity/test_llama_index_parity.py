@@ -4,7 +4,7 @@ import pytest
 from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from llama_index_sire import SireNodeParser, SireRetriever, to_documents
+from llama_index_sire import SireRetriever, to_documents
 from sire_core.data import demo_documents, demo_questions
 from sire_core.index import Index
 from sire_core.recipes import REGISTRY
@@ -49,15 +49,6 @@ def test_same_hits_under_a_filter(both):
     for question in demo_questions():
         hits = core.search(question.question, K, filter={"kind": "person"})
         assert [n.node_id for n in filtered.retrieve(question.question)] == [to_uuid(hit.unit.id) for hit in hits]
-
-
-def test_the_node_parser_gives_the_same_pool(both):
-    core, retriever = both
-    recipe = core.stats()["recipe"]
-    nodes = SireNodeParser(complete=True, recipe=recipe)(as_llama_index())
-    assert [node.node_id for node in nodes] == [to_uuid(name.decode()) for name in core.view().ids.tolist()]
-    assert [node.text for node in nodes] == [unit.text for unit in core.view().units(range(core.view().size))]
-    assert retriever.index.view().size == len(nodes)
 
 
 def test_documents_are_the_same_but_for_the_title_in_the_metadata():

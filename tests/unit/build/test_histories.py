@@ -67,7 +67,7 @@ def edges(contents):
 @pytest.mark.parametrize(
     ("name", "recipes"),
     [
-        ("demo", ("msrag", "iier")),
+        ("demo", ("msrag", "iier", "hipporag2", "linearrag")),
         pytest.param("demo", RECIPES, marks=pytest.mark.slow),
         pytest.param("2wiki", RECIPES, marks=[pytest.mark.data, pytest.mark.slow]),
     ],

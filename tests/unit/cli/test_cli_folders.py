@@ -85,9 +85,6 @@ def on_terminal(monkeypatch):
     monkeypatch.setattr(Runner, "isolation", isolation)
 
 
-# --- adding and syncing ---------------------------------------------------------------------------------------------
-
-
 def test_index_adds_and_updates_and_removes_nothing(tmp_path, source, folder):
     before = ids(folder)
     more = tmp_path / "more"
@@ -251,9 +248,6 @@ def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
     assert "Nothing changed" in run("sync", project, "--to", index, "--yes").stdout
 
 
-# --- another embedder -----------------------------------------------------------------------------------------------
-
-
 def test_another_embedder_without_extracting_again(tmp_path, source, folder):
     with ScriptedServer(default_script) as server:
         model = ("--llm", "scripted", "--base-url", server.base_url, "--yes")
@@ -327,9 +321,6 @@ def test_a_failed_change_of_the_embedder_leaves_the_folder_and_goes_on(source, f
     assert stats(folder)["embedder"].startswith("openai:")
 
 
-# --- backup, moving, copying ----------------------------------------------------------------------------------------
-
-
 def test_a_folder_can_be_moved_copied_and_restored(tmp_path, source, folder):
     question = ("Who founded Brackwater Press?", "-k", 3, "--json")
     expected = run("query", folder, *question).stdout
@@ -365,9 +356,6 @@ def test_backup_of_an_index_in_use(tmp_path, folder):
     assert "There is no index" in run("backup", tmp_path / "none", tmp_path / "copy2", code=1).stderr
 
 
-# --- measuring ------------------------------------------------------------------------------------------------------
-
-
 def test_eval_asks_an_index_that_is_there_and_only_reads_it(tmp_path, folder):
     questions = tmp_path / "questions.jsonl"
     questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))
@@ -400,9 +388,6 @@ def test_mistakes_in_measuring_an_index(tmp_path, source, folder):
     assert "--questions is for an index folder" in run("eval", source, "--questions", questions, code=1).stderr
     assert "only read" in run("eval", folder, "--questions", questions, "--ablations", code=1).stderr
     assert "Not found" in run("eval", folder, "--questions", tmp_path / "none", code=1).stderr
-
-
-# --- options --------------------------------------------------------------------------------------------------------
 
 
 def test_estimate_takes_the_address_of_a_server_and_asks_it_nothing(source):

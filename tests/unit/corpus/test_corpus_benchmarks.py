@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 from sire_core.corpus.benchmarks import Question, read_questions
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
-
-DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
 
 KILN = ["Kiln Lane", ["Kiln Lane is a street.", " It was named after Ada Moss."]]
 ADA = ["Ada Moss", ["Ada Moss was a potter.", "She lived in Pell."]]
@@ -175,23 +172,3 @@ def test_bad_question_files(tmp_path):
         read_questions(write_json(tmp_path / "q.json", []))
     with pytest.raises(CorpusError, match="max_bytes"):
         read_questions(write_json(tmp_path / "q.json", HOTPOT), max_bytes=10)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "count", "answered"),
-    [
-        ("2wikimultihopqa/questions.jsonl", 510, 510),
-        ("hotpotqa/questions.jsonl", 326, 326),
-        ("hotpotqa/questions_retrieval_only.jsonl", 174, 0),
-        ("musique/questions.jsonl", 100, 100),
-    ],
-)
-def test_questions_of_the_real_sets_point_into_their_corpus(name, count, answered):
-    if not DATA.exists():
-        pytest.skip(f"no benchmark data at {DATA}; set SIRE_DATA")
-    questions = read_questions(DATA / name)
-    assert len(questions) == count
-    assert sum(bool(question.answers) for question in questions) == answered
-    ids = {document.id for document in read_documents([(DATA / name).with_name("corpus.jsonl")]).documents}
-    assert all(question.supporting and ids.issuperset(question.supporting) for question in questions)

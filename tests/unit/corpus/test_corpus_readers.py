@@ -13,8 +13,6 @@ import pytest
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
 
-DATA = Path(os.environ.get("SIRE_DATA", Path(__file__).parents[3] / ".." / "shared" / "data"))
-
 
 def write(path: Path, *records: object) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
@@ -265,17 +263,6 @@ def test_a_20_mb_line(tmp_path):
     corpus = read_documents([path])
     assert [len(d.text) for d in corpus.documents] == [20_000_000, 1]
     assert time.process_time() - start < 5
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(("name", "count"), [("2wikimultihopqa", 6119), ("hotpotqa", 4937), ("musique", 1890)])
-def test_real_sets(name, count):
-    if not DATA.exists():
-        pytest.skip(f"no benchmark data at {DATA}; set SIRE_DATA")
-    corpus = read_documents([DATA / name / "corpus.jsonl"])
-    assert len(corpus.documents) == count
-    assert not corpus.failures
-    assert not corpus.duplicates
 
 
 def test_a_file_that_is_no_text_is_called_so(tmp_path):

@@ -50,24 +50,6 @@ def test_a_folder_pools_its_question_files(folder):
     assert dataset.texts["d3"] == "Passage 3."
 
 
-def test_an_official_file_pools_its_passages(tmp_path):
-    record = {
-        "_id": "h1",
-        "question": "Who?",
-        "answer": "Ann",
-        "type": "bridge",
-        "context": [["A", ["One.", " Two."]], ["B", ["Three."]], ["C", ["Four."]]],
-        "supporting_facts": [["A", 0], ["C", 0]],
-    }
-    path = tmp_path / "hotpot_dev.json"
-    path.write_text(json.dumps([record, {**record, "_id": "h2", "question": "What?"}]), encoding="utf-8")
-    dataset = load_dataset(path)
-    assert dataset.name == "hotpot_dev"
-    assert [document.title for document in dataset.documents] == ["A", "B", "C"]
-    titles = {document.id: document.title for document in dataset.documents}
-    assert [[titles[d] for d in q.supporting] for q in dataset.questions] == [["A", "C"], ["A", "C"]]
-
-
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "questions.jsonl"])
 def test_a_missing_file_is_named(folder, missing):
     (folder / missing).unlink()

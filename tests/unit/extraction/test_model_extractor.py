@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -16,7 +15,7 @@ from sire_core.models.base import CheckedModel
 from sire_core.models.prompt_format import render
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import ChunkInContext, Completion, Extractor
-from sire_core.testing.doubles import ScriptedCall, ScriptedModel, default_script
+from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Chunk, Entity, ExtractionRecord, Fact, Triple
 
 
@@ -91,21 +90,6 @@ async def test_a_chunk_too_long_for_one_answer_fails_without_a_call() -> None:
     assert found[0].status == "failed"
     assert "smaller chunks" in found[0].reason
     assert model.log == []
-
-
-async def test_concurrency_is_bounded_and_tasks_do_not_grow_with_the_chunks() -> None:
-    most_tasks = most_active = 0
-
-    def script(call: ScriptedCall) -> str:
-        nonlocal most_tasks, most_active
-        most_tasks = max(most_tasks, len(asyncio.all_tasks()))
-        most_active = max(most_active, call.active)
-        return default_script(call)
-
-    model = ScriptedModel(script, latency=0.0005)
-    await records(ModelExtractor(model, concurrency=5), [chunk(n) for n in range(400)])
-    assert most_active == 5
-    assert most_tasks <= 5 + 2
 
 
 async def test_native_asks_three_times_and_links_entities_by_triples_and_names() -> None:
@@ -256,16 +240,3 @@ async def test_sentences_that_the_model_left_out_are_facts_of_the_record():
     assert len(facts) >= 4
     assert record.model == "one-fact"
     assert record.keywords
-
-
-def test_a_record_that_failed_stays_failed(tmp_path):
-    class Broken(OneFact):
-        async def send(self, request):
-            return Completion("no JSON")
-
-    index = Index(
-        tmp_path / "ix", recipe="pagerank", language_model=Broken(), extraction="model+rules", max_failure_ratio=1.0
-    )
-    report = index.build([Document("petra", TEXT, "Petra Quillon")])
-    assert [failure.where for failure in report.failures] == ["petra#0"]
-    index.close()

@@ -228,9 +228,6 @@ def test_documents_that_were_cut_come_back_whole():
     assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
 
 
-# --- the file -------------------------------------------------------------------------------------------------------
-
-
 def test_a_change_that_was_cut_off_by_a_kill_harms_no_other(tmp_path):
     path = tmp_path / "pending"
     Pending(path).put({"a": SireDocument("a", "One")})

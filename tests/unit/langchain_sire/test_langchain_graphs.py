@@ -342,9 +342,6 @@ async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thr
     assert len(chat.log) == 3
 
 
-# --- the record -----------------------------------------------------------------------------------------------------
-
-
 async def test_an_unusable_answer_stays_one_and_a_call_too_many_pauses():
     replies = {}
     recorded = RecordedModel(ScriptedModel(["prose", "more prose"]), replies, numbered=True, most=1)

@@ -136,9 +136,6 @@ def test_another_index_in_the_store_is_warned_of_whatever_embeds_on_our_side(sto
     assert caplog.text.count("not of this index") == 1
 
 
-# --- stores that refuse something -----------------------------------------------------------------------------------
-
-
 class Picky(InMemoryVectorStore):
     """Takes single values only, as Chroma does, and no text with a bad word."""
 

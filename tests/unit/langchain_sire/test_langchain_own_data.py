@@ -114,9 +114,6 @@ def test_what_vector_stores_have_is_found_there():
             SireRetriever(index=retriever.index, **made)
 
 
-# --- constructors never delete --------------------------------------------------------------------------------------
-
-
 def names(retriever):
     return sorted(document.id for document in retriever.index.documents())
 
@@ -150,9 +147,6 @@ async def test_documents_are_added_replaced_and_deleted_on_the_retriever():
         await retriever.adelete_documents(["a"])
     with pytest.raises(CorpusError, match="'d'"):
         retriever.add_documents([Document(id="d", page_content="One."), Document(id="d", page_content="Two.")])
-
-
-# --- words ----------------------------------------------------------------------------------------------------------
 
 
 def test_words_of_other_classes_mean_the_same(tmp_path):

@@ -56,9 +56,6 @@ def _types(chunks):
     return [step["type"] for chunk in chunks for step in chunk["steps"]]
 
 
-# --- result ---------------------------------------------------------------------------------------------------------
-
-
 async def test_every_way_to_call_gives_the_same(made):
     result = made().invoke(QUESTION)
     assert result["answer"] == "In 1931 [1]"
@@ -113,9 +110,6 @@ async def test_what_is_no_question_is_a_clear_error_and_asks_nobody(retriever, g
     assert chat.log == []
 
 
-# --- streaming ------------------------------------------------------------------------------------------------------
-
-
 async def test_it_composes_with_other_runnables(made):
     short = RunnableLambda(lambda text: {"input": text}) | made() | (lambda result: result["answer"])
     assert short.invoke(QUESTION) == await short.ainvoke(QUESTION) == "In 1931 [1]"
@@ -133,9 +127,6 @@ async def test_batches_keep_their_order(retriever):
     assert [result["question"] for result in results] == questions
     assert [result["question"] for result in await chain.abatch(questions)] == questions
     assert results == [chain.invoke(question) for question in questions]
-
-
-# --- options --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
@@ -206,9 +197,6 @@ def test_what_search_kwargs_say_holds_for_reasoning_too(made_over, documents, tm
         result = create_ircot_chain(retriever, model(*IRCOT)).invoke(QUESTION)
         kinds[recipe] = {d.metadata["sire"]["kind"] for d in result["documents"]}
     assert kinds == {"flat": {"chunk"}, "raptor": {"chunk", "sim_summary"}}
-
-
-# --- models and indexes ---------------------------------------------------------------------------------------------
 
 
 def test_without_a_model_the_indexs_own_is_asked():

@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import copy
-import json
 import sys
 import time
 import warnings
@@ -61,9 +60,6 @@ class Runs(BaseCallbackHandler):
 
     def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
         self.models.append(parent_run_id)
-
-
-# --- arguments ------------------------------------------------------------------------------------------------------
 
 
 async def test_trap_k_of_one_call_works_in_sync_and_async(retriever, question):
@@ -151,19 +147,6 @@ def test_trap_fields_shadow_nothing_of_pydantic():
     }
 
 
-# --- documents ------------------------------------------------------------------------------------------------------
-
-
-def test_trap_ids_are_set_unique_and_scores_descend(retriever, question):
-    found = retriever.invoke(question, k=20)
-    assert all(d.id for d in found)
-    assert len({d.id for d in found}) == 20
-    scores = [d.metadata["sire"]["score"] for d in found]
-    assert scores == sorted(scores, reverse=True)
-    assert all(type(score) is float for score in scores)
-    assert json.dumps([d.metadata for d in found])
-
-
 def test_trap_the_callers_documents_are_untouched(documents):
     before = copy.deepcopy(documents)
     retriever = SireRetriever.from_documents(documents, recipe="flat")
@@ -173,9 +156,6 @@ def test_trap_the_callers_documents_are_untouched(documents):
         document.metadata.setdefault("tags", []).append("x")
     assert documents == before
     assert retriever.invoke("Who commanded the Northern Wren?")[0].metadata["title"] != "changed"
-
-
-# --- a runnable like any other --------------------------------------------------------------------------------------
 
 
 async def test_batch_stream_and_events_come_with_it(retriever, question):
@@ -200,9 +180,6 @@ def test_trap_configurable_fields(retriever, question):
 
 def test_trap_it_does_not_pretend_to_be_serializable(retriever):
     assert dumpd(retriever)["type"] == "not_implemented"
-
-
-# --- tracing --------------------------------------------------------------------------------------------------------
 
 
 class AsksModel:

@@ -107,9 +107,6 @@ def test_units_have_what_their_passages_agree_on():
         assert "sire_node" not in node.metadata["sire_differing"]
 
 
-# --- constructors never delete --------------------------------------------------------------------------------------
-
-
 def names(retriever):
     return sorted(document.id for document in retriever.index.documents())
 
@@ -187,9 +184,6 @@ def test_persisting_again_removes_the_old_copy_only(tmp_path):
     assert sorted(found.name for found in tmp_path.iterdir()) == ["copy", "copy.new"]
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
-
-
 def test_words_of_other_classes_mean_the_same(tmp_path, capsys):
     made = SireRetriever.from_documents(
         documents(), embedder="lexical", path=tmp_path / "i", top_k=2, recipe="flat", show_progress=True
@@ -223,9 +217,6 @@ def test_retrievers_can_be_copied_and_sent_to_other_processes(tmp_path):
     expected = [hit.node.node_id for hit in retriever.retrieve(QUESTION)]
     for again in (pickle.loads(pickle.dumps(retriever)), copy.deepcopy(retriever)):
         assert [hit.node.node_id for hit in again.retrieve(QUESTION)] == expected
-
-
-# --- the user's own store -------------------------------------------------------------------------------------------
 
 
 def test_a_store_with_ids_of_its_own_is_refused():

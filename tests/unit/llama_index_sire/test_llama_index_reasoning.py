@@ -235,9 +235,6 @@ def test_what_is_refused(index_of):
         ircot_engine(index_of()).query("  ")
 
 
-# --- the workflow -----------------------------------------------------------------------------------------------------
-
-
 async def test_the_workflow_streams_typed_events_and_ends_with_the_response(index_of, question):
     model = ScriptedModel(IRCOT)
     handler = ReasoningWorkflow(IRCoTQueryEngine(index_of(), llm=model)).run(query=question)
@@ -442,9 +439,6 @@ async def test_a_broken_stream_is_an_error_and_a_flawed_answer_is_repaired():
     pieces, streamed = await gather(model.stream(PROMPT, schema=Reading))
     assert "".join(pieces) == SAID[:30]
     assert streamed.parsed.answer == TEXT
-
-
-# --- query engines --------------------------------------------------------------------------------------------------
 
 
 def engine_of(index, llm=None, **options):

@@ -28,25 +28,8 @@ from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 from llama_index_sire import ConversationRetriever, SireRetriever
 from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
-from sire_core.recipes import REGISTRY, recipe_by_name
+from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
-
-RECIPES = sorted(REGISTRY)
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-async def test_contract_of_retrievers(recipe, index_of, question):
-    retriever = SireRetriever(index_of(recipe), similarity_top_k=7)
-    found = retriever.retrieve(question)
-    assert len(found) == 7
-    assert len({node.node_id for node in found}) == 7
-    scores = [node.score for node in found]
-    assert all(type(score) is float and score > 0 for score in scores)
-    assert scores == sorted(scores, reverse=True)
-    assert all(json.loads(node.metadata["sire_doc_ids"]) for node in found)
-    again = await retriever.aretrieve(QueryBundle(question))
-    assert [node.model_dump() for node in again] == [node.model_dump() for node in found]
-    assert len(SireRetriever(index_of(recipe), similarity_top_k=1).retrieve(question)) == 1
 
 
 async def test_trap_aretrieve_has_a_span_of_its_own(index_of, question):

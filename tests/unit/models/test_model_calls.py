@@ -306,9 +306,6 @@ async def test_an_equal_prompt_does_not_wait_for_the_reader_of_a_stream():
     await stopped.aclose()
 
 
-# --- limits ---------------------------------------------------------------------------------------------------------
-
-
 async def test_repairs_and_answers_that_fail_are_counted_as_they_are_sent():
     meter = UsageMeter()
     model = with_meter(ScriptedModel(["no json", "neither"]), meter, "s")

@@ -63,9 +63,6 @@ def test_unknown_options_are_refused_at_once_with_the_nearest_known_one(index, a
         ask(index, QUESTION, **wrong)
 
 
-# --- how many calls and searches ------------------------------------------------------------------------------------
-
-
 async def test_indexrag_flavor_three_searches_more_and_four_calls(index):
     trace, calls = await run_strategy(index, [search("one?"), search("two?"), search("three?"), answer()])
     assert kinds(trace) == ["Retrieved", *["Thought", "SubQuestion", "Retrieved"] * 3, "Answer"]
@@ -197,9 +194,6 @@ async def test_without_an_answer_the_reader_is_not_asked_and_the_evidence_is_the
     assert len(made) == calls
     assert (trace.answer.text, trace.answer.sufficient, trace.answer.citations) == ("", False, ())
     assert len(trace.answer.hits) >= 6
-
-
-# --- why it stops ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -424,9 +418,6 @@ async def test_misuse_is_an_error_before_anything_is_asked(index):
             ReasoningLimits(**wrong)
 
 
-# --- when things happen ---------------------------------------------------------------------------------------------
-
-
 async def test_a_step_arrives_before_the_next_call_starts(index):
     async with Chat([search("one?"), search("two?"), DONE, answer()]) as chat:
         received = []
@@ -469,9 +460,6 @@ async def test_cancelling_the_task_stops_all_calls(index):
             await task
         await asyncio.sleep(0.5)
         assert chat.server.received == 2
-
-
-# --- what models write instead of what they were asked for ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("said", ["I do not know.", "Sorry, I cannot help."])

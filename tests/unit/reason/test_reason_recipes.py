@@ -107,9 +107,6 @@ async def test_single_gives_what_search_gives(shared):
     assert trace.answer.hits == tuple(await shared.asearch(QUESTION, 8, returns="units"))
 
 
-# --- selection ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("per_step", [False, True])
 async def test_quotas_hold_over_what_all_steps_found_and_in_every_step_by_switch(per_step):
     recipe = recipe_by_name("indexrag", per_step=per_step)
@@ -199,9 +196,6 @@ async def test_a_search_that_stalls_or_fails_leaves_what_was_found():
             await collect(ircot(index, "fail", model=ScriptedModel()))
         trace = await collect(single(index, "stall", model=ScriptedModel(), limits=ReasoningLimits(timeout=0.1)))
         assert (trace.answer.stop, trace.answer.hits) == ("timeout", ())
-
-
-# --- snapshot, models, sync -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("folder", [False, True])

@@ -4,7 +4,6 @@ import ast
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,6 @@ from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.extend import EntityGraph, UnitKind, min_max, relation_ends
 from sire_core.recipes import recipe_by_name
-from sire_core.recipes.published import ablations_of
-from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 ROOMS = Path(sire_core.extend.__file__).parent / "recipes"
@@ -70,38 +67,6 @@ def test_naming_what_a_recipe_is_made_of_loads_no_arrays():
 
 def opened(path, name, **settings):
     return Index(path, recipe=recipe_by_name(name, **settings), embedder=HashEmbedder(256))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_grew_finds_what_is_found_in_what_is_built_at_once(name, tmp_path):
-    documents = list(demo_documents()[:18])
-    with opened(tmp_path / "grown", name) as index:
-        index.build(documents[:6])
-        index.add(documents[6:12])
-        index.update([replace(documents[2], text="Mara Quell built the ferry Aldous Brack in 1903.")])
-        index.add([Document("other", "Aldous Brack met Mara Quell.", "Mara Quell"), *documents[12:]])
-        index.update([documents[2]])
-        index.delete(["other", documents[4].id])
-        index.add([documents[4]])
-        order = [document.id for document in index.documents()]
-        grown = index.search(QUESTION, 20)
-    known = {document.id: document for document in documents}
-    with opened(tmp_path / "fresh", name) as index:
-        index.build([known[found] for found in order])
-        fresh = index.search(QUESTION, 20)
-    first, second = (read_contents(tmp_path / place) for place in ("grown", "fresh"))
-    assert first.said() == second.said()
-    assert [hit.doc_ids for hit in grown] == [hit.doc_ids for hit in fresh]
-    assert [hit.score for hit in grown] == pytest.approx([hit.score for hit in fresh], abs=1e-6)
-    assert [[step.note for step in hit.path] for hit in grown] == [[step.note for step in hit.path] for hit in fresh]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_row_of_the_paper_is_a_recipe(name):
-    rows = ablations_of(name)
-    assert len(rows) > 4
-    for row in rows:
-        assert recipe_by_name(row.recipe, **row.settings).name in (name, "flat")
 
 
 @pytest.fixture(scope="module")
