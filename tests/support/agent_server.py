@@ -30,10 +30,6 @@ class AgentServer(ModelServer):
     """Plays one turn per request, whole or as a stream of server-sent events, whichever the client asks for.
 
     For agents; `ScriptedServer` plays extraction, summaries and embeddings, and injects faults.
-
-    Args:
-        turns: The turns in their order, or a function from the messages so far to the next turn. A request that has no
-            turn gets status 500.
     """
 
     def __init__(self, turns: Sequence[Turn] | Callable[[Sequence[Mapping[str, Any]]], Turn]) -> None:

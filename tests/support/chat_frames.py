@@ -29,15 +29,7 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
 def whole_answer(
     body: Mapping[str, Any], number: int, message: Mapping[str, Any], finish: str, *, usage: bool = True
 ) -> dict[str, Any]:
-    """A `chat.completion`.
-
-    Args:
-        body: The request.
-        number: Its number.
-        message: What is said.
-        finish: Why it ends.
-        usage: Whether the answer tells its tokens.
-    """
+    """A `chat.completion`."""
     choice = {"index": 0, "message": message, "finish_reason": finish}
     answer = _frame(body, number, "chat.completion", [choice])
     return answer | {"usage": _usage(body, message)} if usage else answer
@@ -46,15 +38,7 @@ def whole_answer(
 def events(
     body: Mapping[str, Any], number: int, message: Mapping[str, Any], finish: str, *, usage: bool = True
 ) -> list[bytes]:
-    """The same as server-sent events: one for every word or tool call, how it ends, its tokens if they are asked for.
-
-    Args:
-        body: See `whole_answer`, as for the rest.
-        number: See there.
-        message: See there.
-        finish: See there.
-        usage: Whether the server knows `stream_options`.
-    """
+    """The same as server-sent events: one for every word or tool call, how it ends, its tokens if they are asked for."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": word} for word in _WORD.findall(message.get("content") or "")]
     deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(message.get("tool_calls") or ())]

@@ -33,14 +33,7 @@ DAMAGES = ("flip", "zero tail", "cut", "swap", "edit", "empty", "gone")
 
 
 def damage(file: Path, how: str, rng: random.Random, others: Sequence[Path]) -> None:
-    """Damage a file.
-
-    Args:
-        file: The file.
-        how: One of `DAMAGES`.
-        rng: Chooses the place and the bytes.
-        others: Whose content it may get.
-    """
+    """Damage a file."""
     whole = file.read_bytes()
     place = rng.randrange(max(1, len(whole)))
     if how == "gone":
@@ -89,14 +82,7 @@ the header of the file, pages cut off or added, a page of an earlier version of 
 
 
 def damage_page(file: Path, how: str, rng: random.Random, earlier: bytes) -> None:
-    """Damage a page of a database, or of its log.
-
-    Args:
-        file: The file.
-        how: One of `PAGES`.
-        rng: Chooses pages and bytes.
-        earlier: An earlier version of the file.
-    """
+    """Damage a page of a database, or of its log."""
     whole = bytearray(file.read_bytes())
     size = int.from_bytes(whole[16:18], "big") if whole.startswith(b"SQLite") else 4096
     size = 65536 if size == 1 else size
@@ -124,13 +110,7 @@ ENTRIES = ("folder", "file", "empty", "nowhere", "itself", "pipe", "other type")
 
 
 def replace_entry(entry: Path, outside: Path, how: str) -> None:
-    """Put a link, a pipe or something of another type in the place of a file or folder.
-
-    Args:
-        entry: Its path, where there may be nothing yet.
-        outside: Holds what links lead to, by the names in `ENTRIES`.
-        how: One of `ENTRIES`.
-    """
+    """Put a link, a pipe or something of another type in the place of a file or folder."""
     was_folder = entry.is_dir() and not entry.is_symlink()
     if was_folder:
         shutil.rmtree(entry)

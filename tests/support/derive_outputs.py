@@ -32,12 +32,7 @@ class _View:
 def derive_outputs(
     steps: Sequence[Step], passages: Sequence[tuple[Unit, ExtractionRecord | None]]
 ) -> tuple[dict[str, dict[str, StoredOutput]], dict[str, Unit]]:
-    """Outputs of every step, in corpus order, and all units by id.
-
-    Args:
-        steps: Steps that ask no model and need no vectors.
-        passages: Chunk units in corpus order, each with its record.
-    """
+    """Outputs of every step, in corpus order, and all units by id."""
     items = [Item(unit.id, place, 0, PassageInput(unit, (), record)) for place, (unit, record) in enumerate(passages)]
     stored: Any = _NothingStored()
     found = asyncio.run(derive(steps, ItemChange(items, [item.id for item in items]), stored, cast("Any", _View())))

@@ -18,11 +18,6 @@ def replay(extractions: str | Path, corpus: str | Path, fallback: Script = defau
 
     The answers are the records of `RecordedExtractor`, so that a build over a server and one from the recording can be
     compared.
-
-    Args:
-        extractions: The recording; see `RecordedExtractor`.
-        corpus: JSONL of `{"id", "title", "text"}`, one passage a line.
-        fallback: Answers every other prompt.
     """
     from sire_core.extraction.record import RecordedExtractor
 

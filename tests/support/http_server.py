@@ -64,10 +64,6 @@ class LoopbackServer:
     """Serves a handler at 127.0.0.1 from `start` (or `with`) to `stop`, at the latest until the process ends.
 
     A handler that raises answers 500 with the error, which is logged, too.
-
-    Args:
-        handler: Answers requests; runs in the server's own event loop.
-        port: Port; 0 takes a free one.
     """
 
     def __init__(self, handler: Handler, port: int = 0) -> None:
@@ -236,11 +232,7 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 
 class ModelServer(ABC):
-    """An OpenAI-compatible server under `base_url`, from `start` (or `with`) to `stop`.
-
-    Args:
-        port: Port; 0 takes a free one.
-    """
+    """An OpenAI-compatible server under `base_url`, from `start` (or `with`) to `stop`."""
 
     def __init__(self, port: int = 0) -> None:
         self._http = LoopbackServer(self._handle, port)

@@ -11,11 +11,7 @@ _FONTS = b"<< /Font << /F1 5 0 R >> >>"
 
 
 def one_line_pdf(text: str) -> bytes:
-    """A page with one line of text, as the PDF standard has it at its smallest.
-
-    Args:
-        text: Latin-1, without brackets.
-    """
+    """A page with one line of text, as the PDF standard has it at its smallest."""
     return _file(_page(f"BT /F1 12 Tf 60 760 Td ({text}) Tj ET".encode("latin-1")))
 
 
@@ -25,12 +21,7 @@ def drawn_pdf(operators: str) -> bytes:
 
 
 def tagged_pdf(lines: Sequence[str], *, root: bytes = b"StructTreeRoot") -> bytes:
-    """A page with one paragraph, which the tree of the file's structure names, as browsers print pages.
-
-    Args:
-        lines: Of the paragraph: Latin-1, without brackets.
-        root: How the key of the tree is written: any letter of a name can be `#` and its code.
-    """
+    """A page with one paragraph, which the tree of the file's structure names, as browsers print pages."""
     shown = "".join(f"({line}) Tj 0 -16 Td " for line in lines)
     stream = f"/P << /MCID 0 >> BDC BT /F1 12 Tf 60 760 Td {shown}ET EMC".encode("latin-1")
     tree = [

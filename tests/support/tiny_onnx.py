@@ -18,16 +18,7 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 def write_tiny_cross_encoder(folder: Path, worth: Mapping[str, float], *, max_length: int = 512) -> Path:
-    """Write a cross-encoder whose score is the sum of what the words of a pair are worth.
-
-    Args:
-        folder: Is created.
-        worth: By word, in lower case; other words are worth nothing.
-        max_length: Tokens that it reads.
-
-    Returns:
-        The folder.
-    """
+    """Write a cross-encoder whose score is the sum of what the words of a pair are worth."""
     from onnx import helper
 
     rows = np.array([0.0] * len(_SPECIAL) + list(worth.values()), dtype=np.float32)[:, None]
@@ -41,16 +32,7 @@ def write_tiny_cross_encoder(folder: Path, worth: Mapping[str, float], *, max_le
 
 
 def write_tiny_embedder(folder: Path, words: Mapping[str, Sequence[float]], *, max_length: int = 512) -> Path:
-    """Write an embedder with two layers: vectors of words, then `tanh` of twice their value.
-
-    Args:
-        folder: Is created.
-        words: Vectors by word, in lower case; other words have the vector 0, special tokens a vector of ones.
-        max_length: Tokens that it reads.
-
-    Returns:
-        The folder.
-    """
+    """Write an embedder with two layers: vectors of words, then `tanh` of twice their value."""
     from onnx import helper
 
     width = len(next(iter(words.values())))

@@ -69,14 +69,7 @@ def positive(lists):
 
 
 def followed(vectors, k, stayed, new):
-    """Lists of rows that were all searched once, of which `stayed` are left, with new rows at some places.
-
-    Args:
-        vectors: The rows after the change, then those that are gone.
-        k: Neighbours.
-        stayed: Numbers of the rows that were there, ascending.
-        new: Numbers of those that were not.
-    """
+    """Lists of rows that were all searched once, of which `stayed` are left, with new rows at some places."""
     size = len(stayed) + len(new)
     gone = np.arange(size, len(vectors))
     rng = np.random.default_rng(len(vectors))
