@@ -4,7 +4,6 @@ import random
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.embeddings import Embeddings
 from llama_index.core.schema import Document as LlamaIndexDocument
 
 from langchain_sire import SireRetriever as LangChainRetriever
@@ -13,11 +12,11 @@ from sire_core import Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.errors import ConfigurationError, StorageError
 from sire_core.filters import parse_filter
-from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
 from sire_core.testing.contracts import two_tenants
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
+from support.langchain_demo import Hashed
 
 pytestmark = pytest.mark.default_recipe
 
@@ -170,18 +169,6 @@ DATABASES = [
 ]
 RECIPES = [name if name == "sire" else pytest.param(name, marks=pytest.mark.slow) for name in sorted(REGISTRY)]
 WIDENING = [None, {"tenant": {"exists": True}}, {"or": [{"tenant": "red"}, {"tenant": "blue"}]}]
-
-
-class Hashed(Embeddings):
-    """The test embedder as LangChain's."""
-
-    model = "hash"
-
-    def embed_documents(self, texts):
-        return run_sync(HashEmbedder().embed(texts)).tolist()
-
-    def embed_query(self, text):
-        return self.embed_documents([text])[0]
 
 
 def core(path, recipe, store, **options):

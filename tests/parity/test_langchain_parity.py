@@ -4,29 +4,18 @@ import asyncio
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
 from langchain_sire import LangChainEmbedder, SireRetriever
 from sire_core import Document as SireDocument
 from sire_core import recipes
 from sire_core.data import demo_documents, demo_questions
 from sire_core.index import Index
-from sire_core.models.sync import run_sync
 from sire_core.testing.doubles import HashEmbedder
+from support.langchain_demo import Hashed
 
 QUESTIONS = [q.question for q in demo_questions()]
 FILTERS = [None, {"kind": "person"}, "year>1850, year<1900", {"not": {"kind": {"in": ["person", "place"]}}}]
 RECIPES = sorted(recipes.REGISTRY)
-
-
-class Hashed(Embeddings):
-    model = "hash"
-
-    def embed_documents(self, texts):
-        return run_sync(HashEmbedder(128).embed(texts)).tolist()
-
-    def embed_query(self, text):
-        return self.embed_documents([text])[0]
 
 
 def corpus():
@@ -91,7 +80,7 @@ async def test_sync_is_async(sides):
 
 @pytest.mark.parametrize("recipe", ["flat", "raptor"])
 def test_a_bridged_embedder_gives_what_our_own_gives(recipe):
-    ours = Index(recipe=recipe, embedder=HashEmbedder(128))
+    ours = Index(recipe=recipe, embedder=HashEmbedder(256))
     ours.build(corpus())
     theirs = SireRetriever.from_documents(as_langchain(), Hashed(), recipe=recipe)
     for question in QUESTIONS:

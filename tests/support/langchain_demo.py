@@ -4,16 +4,31 @@ from contextlib import asynccontextmanager
 
 import httpx
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from sire_core.data import demo_documents
+from sire_core.models.sync import run_sync
+from sire_core.testing.doubles import HashEmbedder
 
 
 def as_langchain():
     """The demo corpus, titles in the metadata."""
     return [Document(id=d.id, page_content=d.text, metadata={"title": d.title, **d.metadata}) for d in demo_documents()]
+
+
+class Hashed(Embeddings):
+    """The test embedder as LangChain's."""
+
+    model = "hash"
+
+    def embed_documents(self, texts):
+        return run_sync(HashEmbedder(256).embed(texts)).tolist()
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
 
 
 class ScriptedAgent(BaseChatModel):

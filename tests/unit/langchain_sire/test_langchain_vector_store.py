@@ -2,7 +2,6 @@
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 import sire_core as core
@@ -21,19 +20,7 @@ from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.recipes import REGISTRY
-from sire_core.testing.doubles import HashEmbedder
-
-
-class Hashed(Embeddings):
-    """HashEmbedder as LangChain embeddings."""
-
-    model = "hash"
-
-    def embed_documents(self, texts):
-        return run_sync(HashEmbedder(256).embed(texts)).tolist()
-
-    def embed_query(self, text):
-        return self.embed_documents([text])[0]
+from support.langchain_demo import Hashed
 
 
 def _filled(documents, recipe, **source):
