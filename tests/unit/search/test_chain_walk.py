@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from sire_core import Index
 from sire_core.algorithms.lists import Lists
+from sire_core.corpus.media import split_media
+from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import SnapshotExpiredError
 from sire_core.recipes import iier
@@ -42,6 +44,21 @@ def test_a_snapshot_reads_the_graph_of_its_own_generation(tmp_path):
         assert shown(held.view) == wanted
         with pytest.raises(SnapshotExpiredError, match="snapshot"):
             shown(passing)
+
+
+def test_tables_and_images_of_a_page_are_nodes_between_their_neighbours(tmp_path):
+    (tmp_path / "boats.html").write_text(
+        "<html><body><h1>Boats</h1><p>The boats of the isles are listed here.</p>"
+        "<table><tr><th>Name</th><th>Year</th></tr><tr><td>Wren</td><td>1879</td></tr></table>"
+        "<p>They carried mail.</p><img src='wren.png' alt='The Wren at the quay'><p>None is left.</p></body></html>"
+    )
+    with Index(recipe=iier(use_sim=False, use_kw=False), embedder=HashEmbedder()) as index:
+        index.build(split_media(read_documents(tmp_path).documents).documents)
+        graph = ChainGraph.of(index.view())
+        texts = [unit.text for unit in index.view().units(graph.positions)]
+    order = [[part in text for text in texts].index(True) for part in ("listed", "1879", "mail", "quay", "left")]
+    edges = {(i, int(j)) for i in range(len(texts)) for j in graph.neighbors[graph.indptr[i] : graph.indptr[i + 1]]}
+    assert edges == {pair for one, two in itertools.pairwise(order) for pair in ((one, two), (two, one))}
 
 
 @dataclass
