@@ -455,7 +455,8 @@ def _hit(
 
 
 def _reason(reason: Reason) -> str:
-    over = ", ".join(label for _, label in reason.over if label not in reason.note)
+    # The names of the question are in the note as it spells them, whatever passages call them.
+    over = ", ".join(label for _, label in reason.over if label not in reason.note and reason.step != "question")
     note = f": {escaped(reason.note)}" if reason.note else ""
     step = reason.step.split(":")[0]  # "vector:chunk" says to programs what kind of unit it was; the hit says it here
     return f"<b>{escaped(step)}</b>{note}{f' ({escaped(over)})' if over else ''}"

@@ -144,7 +144,7 @@ def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
 
 def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -> Picture:
     """Draw the paths from a question to its hits over entities, passages and derived units."""
-    drawing = _Drawing(Names.of(snapshot), PictureBuilder())
+    drawing = _Drawing(Names.of(snapshot), PictureBuilder(), question)
     drawing.builder.add(Node(QUESTION, "question", "Question", question))
     for rank, hit in enumerate(hits, 1):
         drawing.hit(rank, hit, shared_words(question, f"{hit.unit.title}\n{hit.unit.text}"))
@@ -158,6 +158,7 @@ def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -
 class _Drawing:
     names: Names
     builder: PictureBuilder
+    question: str
 
     def hit(self, rank: int, hit: Hit, shared: Sequence[str]) -> None:
         """Draw a hit, the steps to it, and the words that it shares with the question."""
@@ -204,7 +205,9 @@ class _Drawing:
             self._add(last)
         for entity in entities:
             if self._add(entity, passage=last):
-                self._link(QUESTION, entity, step.note, "mentions")
+                name = self.names.entity(entity, last)
+                is_said = name.lower() in self.question.lower()
+                self._link(QUESTION, entity, step.note, "mentions" if is_said else step.note)
             if last:
                 self._link(entity, last, "the passage mentions it")
         return last or entities[-1]

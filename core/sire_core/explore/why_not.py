@@ -155,8 +155,8 @@ def _shared_names(unit: Unit, hits: list[int], question: str, names: Names) -> l
     own = set(graph.entities[graph.passages == number[int(position or 0)]].tolist())
     inside = None if names.allowed is None else names.allowed[graph.chunk_positions]
     linked = graph.link(question, inside)
-    in_both = [name for entity, name in linked.items() if entity in own]
-    linked_names = ", ".join(linked.values()) or "nothing that a passage mentions"
+    in_both = dict.fromkeys(name for entity, name in linked.items() if entity in own)
+    linked_names = ", ".join(dict.fromkeys(linked.values())) or "nothing that a passage mentions"
     chunk_position = [
         (
             "names of the question",

@@ -72,13 +72,14 @@ class TitleLinker:
         """Add to each fact the titles that occur in its text, as entities of its record."""
         return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
 
-    def mentions(self, text: str) -> list[str]:
-        """Titles that a text (a question) mentions, in any case, in order; of each name all titles."""
+    def mentions(self, text: str) -> dict[str, str]:
+        """Titles that a text (a question) mentions, in any case, in order, as it spells them; of each name all titles."""
+        text = visible_text(text)
         lowered = text[1:] == text[1:].lower()
-        names: dict[str, None] = {}
-        for _, _, form in self._scan(text, questions=True, lowered=lowered):
-            names.update(dict.fromkeys(form.titles))
-        return list(names)
+        names: dict[str, str] = {}
+        for start, end, form in self._scan(text, questions=True, lowered=lowered):
+            names |= {title: text[start:end] for title in form.titles if title not in names}
+        return names
 
     def _link(self, record: ExtractionRecord) -> ExtractionRecord:
         entities = [self._renamed(entity) for entity in record.entities]

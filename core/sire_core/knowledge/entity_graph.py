@@ -253,7 +253,7 @@ class EntityGraph:
         )
 
     def link(self, question: str, allowed: BoolArray | None = None) -> Mapping[int, str]:
-        """Find the entities that a question names, with the matching name.
+        """Find the entities that a question names, each with its name as the question spells it.
 
         Args:
             question: The question; titles count with and without their bracketed part, the longest name wins.
@@ -362,7 +362,7 @@ class SpelledNames:
         return self.lists.names(int(self.numbers[mention]))
 
     def said(self, question: str) -> dict[str, list[int]]:
-        """Return the names that a question contains, in order, with their mentions, titles first."""
+        """Return the names in a question as it spells them, in order, with their mentions, titles first."""
         candidates = self._candidate_lists(question)
         names = dict(zip(candidates.tolist(), self.lists.names_of(candidates), strict=True))
         mentions = self._mentions.rows(candidates)
@@ -372,7 +372,10 @@ class SpelledNames:
         for mention, index in zip(mentions.tolist(), self.numbers[mentions].tolist(), strict=True):
             for name in names[index]:
                 by_name.setdefault(name, []).append(mention)
-        return {name: by_name[name] for name in TitleLinker(list(by_name)).mentions(question)}
+        said: dict[str, list[int]] = {}
+        for name, spelled in TitleLinker(list(by_name)).mentions(question).items():
+            said.setdefault(spelled, []).extend(by_name[name])
+        return said
 
     def _candidate_lists(self, question: str) -> IntArray:
         """Lists with a form that begins and ends with words of a question, and those with forms of the same keys."""

@@ -136,6 +136,29 @@ def test_trees_and_what_was_derived_from_a_passage(folder):
     assert all(wren.id in unit.chunk_ids for unit in derived)
 
 
+def test_only_what_the_question_says_is_called_its_words(tmp_path):
+    texts = {
+        "nfs": "The Network File System (NFS) exports a directory. The Network File System needs rpcbind.",
+        "key": "The key-signing key (KSK) signs the zone keys. KSKs are rolled once a year.",
+        "port": "The option Listen-On takes the addresses of Ole Brandt.",
+    }
+    texts |= {f"other{number}": f"Mill {number} grinds rye for Port Amber." for number in range(9)}
+    index = Index(tmp_path, recipe="sire")
+    index.build([Document(name, text) for name, text in texts.items()])
+    snapshot = asyncio.run(index.asnapshot())
+    for question, said in (
+        ("Who can read what NFS exports?", "NFS (Network File System)"),
+        ("How is the KSK of a zone rolled?", "KSK (key-signing key)"),
+        ("What does Listen on take?", "Listen on"),
+    ):
+        hit = asyncio.run(snapshot.asearch(question, 1))[0]
+        notes = [step.note for step in hit.path if step.step == "question"]
+        assert notes == [f"the question names {said}"]
+        reasons = dict(asyncio.run(why_not(snapshot, question, hit.unit.id)).reasons)
+        named = said.partition(" (")[0]
+        assert reasons["names of the question"] == f"The question mentions {named}; the passage mentions {named}."
+
+
 def test_why_not_says_where_a_passage_is_and_what_joins_it(limited):
     snapshot = limited.snapshot()
     order = [hit.unit.title for hit in snapshot.search(QUESTION, 41)]

@@ -139,7 +139,7 @@ def test_paths_name_the_entities_and_the_steps(index):
     hits = {hit.doc_ids[0]: hit for hit in index.search("Who made The Long Tide?", 3)}
     film, vale = hits["film"], hits["vale"]
     assert [step.step for step in film.path] == ["question", "entity", "vector:chunk"]
-    assert film.path[0].note == "the question names The Long Tide (film)"
+    assert film.path[0].note == "the question names The Long Tide"
     assert [step.step for step in vale.path] == ["question", "passage", "entity", "vector:chunk"]
     assert vale.path[1].ids[0] == film.unit.id
     assert vale.path[2].note == "the passage names Mira Vale"

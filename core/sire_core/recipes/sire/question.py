@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.algorithms.lists import word_keys
+from sire_core.algorithms.text import word_pattern
 from sire_core.recipes.sire.passages import LONGEST_NAME, name_words, phrase_keys, stem_keys
 from sire_core.search.ranking import best_first
 
@@ -193,8 +195,8 @@ _SHORT, _LOWERED = 0.7, 0.5  # how sure a name of one word is, and one in lower 
 _SHORTEST_NAME = 3
 
 
-def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
-    """Entities that a question names, and how sure that is.
+def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[float, str]]:
+    """Entities that a question names: how sure that is, and the name as the question spells it.
 
     The longest names win. Function words, months, nationalities and single words in lower case never link; several
     words in lower case only where a passage is about them.
@@ -203,7 +205,7 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
     spelled = _spellings(question, words)
     lowered = question[1:] == question[1:].lower()
     used = np.zeros(len(words), dtype=bool)
-    found: dict[int, float] = {}
+    found: dict[int, tuple[float, str]] = {}
     phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
     places = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
     for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
@@ -214,8 +216,16 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, float]:
         sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
         if sure:
             used[place] = True
-            found |= dict.fromkeys(entities.tolist(), sure)
+            found |= dict.fromkeys(entities.tolist(), (sure, _said(question, place)))
     return found
+
+
+def _said(question: str, place: slice) -> str:
+    """Some words of a question as it writes them; empty in a script without spaces."""
+    found = re.finditer(f"&|{word_pattern().pattern}", question)
+    parts = [(match.span(), name_words(match.group())) for match in found]
+    spans = [span for span, words in parts for _ in words][place]
+    return "" if any(len(words) > 1 for _, words in parts) else question[spans[0][0] : spans[-1][1]]
 
 
 def _spellings(question: str, words: list[str]) -> list[bool]:
@@ -356,7 +366,9 @@ class QueryFeatures:
         self.index = index
         self._vectors = vectors
         self._allowed = allowed
-        self.linked = linked_entities(question, index)
+        named = linked_entities(question, index)
+        self.linked = {entity: sure for entity, (sure, _) in named.items()}
+        self.named = {entity: name for entity, (_, name) in named.items()}  # as the question spells them
         self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
         self._has_parts = len(index.members) < len(index.chunks)  # else every passage is a document

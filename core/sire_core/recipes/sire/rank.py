@@ -10,7 +10,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt
-from sire_core.algorithms.snippets import readable_sentences
+from sire_core.algorithms.snippets import readable_sentences, stems
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
@@ -128,15 +128,19 @@ class EvidenceReasons:
 
     def _named(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names in the passage, if anything."""
-        index = self._index
-        inside = set(index.entities.of(passage).tolist())
-        spelled = {entity: self._name(entity, passage) for entity in self._evidence.linked if entity in inside}
-        named = {entity: name for entity, name in spelled.items() if name}
-        if not named:
+        inside = set(self._index.entities.of(passage).tolist())
+        labels: dict[str, str] = {}
+        ids = []
+        for entity, said in self._evidence.named.items():
+            if entity in inside and (name := self._name(entity, passage)):
+                ids.append(self._index.entity_id(entity))
+                # Another spelling explains a name only if they share no word.
+                is_other = said.lower() not in name.lower() and stems(said).isdisjoint(stems(name))
+                labels[said or name] = labels.get(said) or (name if is_other else "")
+        if not ids:
             return ()
-        ids = tuple(self._index.entity_id(entity) for entity in named)
-        labels = ", ".join(dict.fromkeys(named.values()))
-        return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {labels}"),)
+        names = ", ".join(f"{said} ({name})" if name else said for said, name in labels.items())
+        return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {names}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
         """How one of some passages spells a name, empty if none does; others may call it what a filter hides."""
