@@ -335,9 +335,15 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 
 def comparison_html(one: QueryResult, other: QueryResult) -> str:
-    """Ranks of the hits of two searches."""
+    """Ranks of the hits of two searches; each rank links to its hit."""
+
+    def cell(result: QueryResult, rank: int, text: str = "") -> str:
+        if not rank:
+            return f"not among the first {len(result.hits)}" if result.hits else "no hits"
+        return f'<a href="#{_prefix(result)}-{rank}">{escaped(text) or rank}</a>'
+
     rows = [
-        (escaped(title), str(first or "not found"), str(second or "not found"))
+        (cell(*((one, first) if first else (other, second)), title), cell(one, first), cell(other, second))
         for title, first, second in compared(one, other)
     ]
     return table(f"Ranks with {one.search} and {other.search}", ("passage", one.search, other.search), rows)
@@ -370,8 +376,7 @@ def parts(
         target: Returns the address of a relative link by the id of its document; empty if it leads nowhere.
         heading: What stands above it; empty for the question.
     """
-    # Several of these may stand on one page, in a notebook: their ids must differ.
-    name = f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
+    name = _prefix(result)
     links = {hit.id: f"#{name}-{hit.rank}" for hit in result.hits}
     if address is not None:
         others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
@@ -394,6 +399,11 @@ def parts(
         f"{drawn}"
         f"{hits_html(result, name, address, target)}</section>"
     )
+
+
+def _prefix(result: QueryResult) -> str:
+    """Prefix of the ids of a result: several may stand on one page, also in a notebook."""
+    return f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
 
 
 def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *, moves: bool) -> str:

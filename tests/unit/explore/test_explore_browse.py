@@ -180,7 +180,11 @@ def test_two_recipes_are_compared(explorer):
     one = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "sire", 4)))
     other = asyncio.run(explorer.ask(ExplorerQuery(QUESTION, "flat", 4)))
     assert "Aldous Brack" in [title for title, _, place in compared(one, other) if not place]
-    assert "not found" in comparison_html(one, other)
+    shown = comparison_html(one, other)
+    assert shown.count("<td>not among the first 4</td>") == sum(not all(ranks) for _, *ranks in compared(one, other))
+    hits = one.html() + other.html()
+    assert all(f'id="{target}"' in hits for target in re.findall(r'href="#([^"]+)"', shown))
+    assert "<td>no hits</td>" in comparison_html(one, replace(other, hits=()))
 
 
 def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):

@@ -365,7 +365,7 @@ class AskPage:
             ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
             ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         if other:
-            show_html(comparison_html(*results))
+            show_html(f"<h2>{escaped(query.question)}</h2>{comparison_html(*results)}")
         with ui.element("div").classes("sire-two"):
             for number, each in enumerate(queries):
                 self._show_result(
