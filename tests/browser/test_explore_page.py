@@ -251,7 +251,9 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     table = page.get_by_role("table", name="Ranks with sire and flat")
     assert "Aldous Brack2not among the first 3" in table.text_content()
     assert page.get_by_role("heading", level=2, name=QUESTION, exact=True).count() == 1
-    assert page.locator(table.get_by_role("link", name="2").first.get_attribute("href")).text_content().startswith("[2] ")
+    assert (
+        page.locator(table.get_by_role("link", name="2").first.get_attribute("href")).text_content().startswith("[2] ")
+    )
     assert page.get_by_role("region", name="The paths to the hits").count() == 2
     page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
     page.get_by_role("button", name="Find it").click()
