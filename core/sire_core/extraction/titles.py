@@ -73,7 +73,7 @@ class TitleLinker:
         return {chunk.id: self._link(records[chunk.id]) for chunk in chunks if chunk.id in records}
 
     def mentions(self, text: str) -> dict[str, str]:
-        """Titles that a question mentions, in any case, in order, each as the question spells it; of a name all titles."""
+        """Titles that a question mentions, in any case, in order, each as it spells it; of a name all titles."""
         text = visible_text(text)
         lowered = text[1:] == text[1:].lower()
         names: dict[str, str] = {}
