@@ -366,9 +366,9 @@ class QueryFeatures:
         self.index = index
         self._vectors = vectors
         self._allowed = allowed
-        named = linked_entities(question, index)
-        self.linked = {entity: sure for entity, (sure, _) in named.items()}
-        self.named = {entity: name for entity, (_, name) in named.items()}  # as the question spells them
+        spelled = linked_entities(question, index)
+        self.linked = {entity: sure for entity, (sure, _) in spelled.items()}
+        self.named = {entity: name for entity, (_, name) in spelled.items()}  # as the question spells them
         self._linked = np.array([*sorted(self.linked), np.iinfo(np.int64).max])
         self.texts = QuestionWords(question, index)
         self._has_parts = len(index.members) < len(index.chunks)  # else every passage is a document
