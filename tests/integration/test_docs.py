@@ -1,17 +1,26 @@
-"""Every Python snippet of the documentation runs, page by page; the site names every page and every recipe."""
+"""Snippets of the documentation and the README and notebooks run; the site names every page, recipe and setting."""
 
 import importlib
 import importlib.util
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.main import get_command
 
-ROOT = Path(__file__).parents[2]
+from sire_core.cli.app import app
+from sire_core.cli.options import parse_settings
+from sire_core.errors import ConfigurationError
+from sire_core.recipes import recipe_by_name
+from sire_core.recipes.published import presets_of, published_of, recipes_with_ablations
+
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CODE = {
@@ -143,3 +152,176 @@ def is_there(name):
             return True  # it needs an extra that is not installed here
     outer, _, kind = module.rpartition(".")
     return hasattr(getattr(importlib.import_module(outer), kind, None), attribute)
+
+
+NOTEBOOKS = ROOT / "examples" / "notebooks"
+# What has to be among the outputs: both passages of the question, and the drawn path.
+SHOWN = {
+    "langchain": ["sire:    ['northern-wren', 'aldous-brack'", "<svg", "'plaque'"],
+    "llama_index": ["['northern-wren', 'aldous-brack'", "<svg", "'plaque'", "QueryResult('Who was the mother"],
+    "compare_recipes": ["| sire ", "0.50 -> 1.00", "The paths to the hits of sire", "Recall"],
+}
+
+
+def test_every_notebook_is_checked():
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.filterwarnings("ignore")  # of Jupyter, about itself
+def test_notebook_runs_and_shows(name, tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "kept without outputs: they would go stale"
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    shown = "\n".join(
+        output.get("text", "") + "\n".join(map(str, output.get("data", {}).values())) for output in outputs
+    )
+    for text in SHOWN[name]:
+        assert text in shown, f"{text!r} is not in {shown[:3000]}"
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+CONSOLE = [
+    line[2:].split("#")[0].strip()
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+SIRE = shutil.which("sire", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+
+
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=[re.search(r"from (\w+)", code).group(1) for code in PYTHON])
+def test_python_snippet_runs_and_prints(code: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code]
+    assert run(command, tmp_path).strip()
+
+
+def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
+    output = run(
+        [sys.executable, "-c", next(code for code in PYTHON if "Ten lines" not in code and "my-folder" in code)],
+        tmp_path,
+    )
+    assert "film" in output
+    assert "person" in output
+
+
+def test_every_recipe_has_its_line_in_the_table() -> None:
+    from sire_core.recipes import REGISTRY
+
+    page = (ROOT / "docs" / "recipes" / "which.md").read_text(encoding="utf-8")
+    table = page.split("\n## All recipes")[1].split("\n## ")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == sorted(REGISTRY)
+
+
+def test_console_lines_run_in_order(tmp_path: Path) -> None:
+    for folder, name, text in (
+        ("docs", "bridge.md", "# The Slate Bridge\n\nThe Slate Bridge was built by Hale & Dunmore in 1884."),
+        ("docs", "company.md", "# Hale & Dunmore\n\nHale & Dunmore is a company that was founded by Ada Hale."),
+        ("more-docs", "person.md", "# Ada Hale\n\nAda Hale was an engineer from Port Ansel."),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_text(text, encoding="utf-8")
+    assert SIRE is not None
+    outputs = {}
+    for line in CONSOLE:
+        words = shlex.split(line)
+        assert words[0] == "sire"
+        outputs[line] = run([SIRE, *words[1:]], tmp_path)
+    assert "Slate Bridge" in next(output for line, output in outputs.items() if "-k 5" in line)
+    assert "Ada Hale" not in next(output for line, output in outputs.items() if "--json" in line)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 120
+
+
+def test_figures_of_the_readme_are_those_of_the_results() -> None:
+    pages = [ROOT / "docs" / "results" / f"{name}.md" for name in ("documents", "encyclopaedias")]
+    results = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    measured = README.split("\n## Measured")[1].split("\n## ")[0]
+    documents, encyclopaedia = (
+        [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()[2:]]
+        for table in re.findall(r"(?:^\|.*\n)+", measured, flags=re.MULTILINE)
+    )
+    assert len(documents) == 5
+    for name, *cells in documents:
+        row = next(line for line in results.splitlines() if line.startswith(f"| {name.split('`')[1]} |"))
+        assert cells == [cell.strip() for cell in row.split("|")[2:6]]
+    assert len(encyclopaedia) == 3
+    assert all(f"| {' | '.join([*cells[:-1], cells[-1]])} |" in results for _, *cells in encyclopaedia)
+
+
+RECIPES = [name for name in recipes_with_ablations() if published_of(name).elements]
+COMMANDS = typer.main.get_command(app).commands
+
+
+def ticks(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_element_has_a_test_or_a_command(recipe):
+    assert len(published_of(recipe).elements) > 5
+    for element, _, reach, whose, check in published_of(recipe).elements:
+        assert whose, element
+        assert ticks(check), element
+        for found in ticks(check):
+            if found.startswith("sire "):
+                continue
+            file, _, name = found.partition("::")
+            text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+            assert not name or re.search(rf"^(async )?def {name}\(", text, re.MULTILINE), found
+        for command in [found for found in ticks(reach) + ticks(check) if found.startswith("sire ")]:
+            words = command.split()
+            known = {option for parameter in COMMANDS[words[1]].params for option in parameter.opts}
+            assert {word for word in words if word.startswith("-")} <= known, command
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_settings_of_the_elements_are_settings_of_the_recipes(recipe):
+    for element, _, reach, *_ in published_of(recipe).elements:
+        for found in ticks(reach):
+            if re.match(r"[a-z_]+=", found):
+                settings = parse_settings(found.split())
+                if settings.get("scorer") == "neural":
+                    with pytest.raises(ConfigurationError, match="sire train-chains DATASET --to FILE"):
+                        recipe_by_name(recipe, **settings)
+                    continue
+                assert recipe_by_name(recipe, **settings).config.items() >= settings.items(), element
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_setting_of_the_published_preset_is_an_element(recipe):
+    named = set()
+    for _, _, reach, *_ in published_of(recipe).elements:
+        for found in ticks(reach):
+            if re.match(r"[a-z_]+=", found):
+                named |= set(parse_settings(found.split()).items())
+    assert set(presets_of(recipe)["published"].items()) <= named
+
+
+def test_the_page_has_the_table_of_every_paper():
+    page = (ROOT / "docs/papers/elements.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"<!-- elements of (\w+) -->", page)) == RECIPES
+    names: dict = {}
+    exec((ROOT / "docs/settings_tables.py").read_text(encoding="utf-8"), names)
+    text = names["on_page_markdown"](page)
+    assert all(f"| {row[0]} |" in text for recipe in RECIPES for row in published_of(recipe).elements)
