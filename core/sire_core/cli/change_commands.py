@@ -659,10 +659,12 @@ def _options(
 @grouped
 def index(
     sources: arguments.Sources,
-    to: Annotated[Path, option("--to DIR", "The index folder; created if it does not exist.")],
     reading: ReadingOptions,
     spending: SpendingOptions,
     built: RecipeOptions,
+    to: Annotated[
+        Path | None, option("--to DIR", "The index folder; created if it does not exist. Only --dry-run needs none.")
+    ] = None,
     seed: Annotated[int | None, option("--seed", "Random seed. Default: 0.", min=0)] = None,
     runner: arguments.Runner = None,
     dry_run: Annotated[
@@ -690,5 +692,7 @@ def index(
             as_json=as_json,
         )
         return
+    if to is None:
+        raise ConfigurationError("Where should the index be? Add --to my-index; --dry-run alone needs none.")
     options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
     run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
