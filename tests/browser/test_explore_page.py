@@ -306,9 +306,13 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
     assert float(moved[2]) == pytest.approx(float(near[2]))
     page.get_by_role("button", name="Whole picture").click()
     assert picture.get_attribute("viewBox").split() == whole
-    page.get_by_role("button", name="Show neighbours of SS Northern Wren").last.focus()
+    button = page.get_by_role("button", name="Show neighbours of SS Northern Wren").last
+    button.focus()
+    before = button.bounding_box()
     page.keyboard.press("Enter")
     picture.get_by_role("link", name="entity: Hen Rocks").wait_for()
+    page.wait_for_function("document.querySelector('.picture svg').getAttribute('viewBox').slice(0, 4) !== '0 0 '")
+    assert button.bounding_box() == pytest.approx(before, abs=1), "what was clicked stays where it is"
     assert violations(page) == []
     shot(page, "grown")
     with page.expect_download() as saved:

@@ -10,11 +10,13 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.pluralize import excerpt, shorten
+from sire_core.algorithms.snippets import readable_sentences
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
+from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ PAGE = 25
 """Rows per page."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
+
+_SENTENCE = 200
+"""Letters of a sentence in a list."""
 
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
@@ -67,7 +72,8 @@ class EntityCard:
         spellings: Names with the number of passages that use them.
         joined: For every name but the first: the passage (id, title) that uses it together with another name of the
             entity; empty ids if no passage does.
-        passages: Passages that mention it (id, title).
+        passages: Passages that mention it (id, title, the sentence with its name), as far as the page shows them.
+        total: Number of all passages that mention it.
         relations: Its relations (id, text), if the recipe has relations.
     """
 
@@ -75,7 +81,8 @@ class EntityCard:
     name: str
     spellings: tuple[tuple[str, int], ...]
     joined: tuple[tuple[str, str, str], ...]
-    passages: tuple[tuple[str, str], ...]
+    passages: tuple[tuple[str, str, str], ...]
+    total: int
     relations: tuple[tuple[str, str], ...]
 
 
@@ -251,21 +258,23 @@ def _is_readable(name: str) -> bool:
     )
 
 
-def entity_card(snapshot: SearchSnapshot, entity_id: str) -> EntityCard | None:
-    """Everything about an entity; None if the id is no entity's."""
+def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> EntityCard | None:
+    """An entity with a page of its passages, those about it first; None if the id is no entity's."""
     names = Names.of(snapshot)
     mentions = names.mentions(entity_id)
     if not len(mentions):
         return None
     graph, spelled = names.graph, names.spellings(entity_id)
-    passages = list(dict.fromkeys(graph.passages[mentions].tolist()))
-    titled = [_titled(snapshot, int(graph.chunk_positions[passage])) for passage in passages]
+    about_first = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
+    passages = list(dict.fromkeys(graph.passages[about_first].tolist()))
+    shown = graph.chunk_positions[passages[start : start + PAGE]]
     return EntityCard(
         id=entity_id,
         name=next(iter(spelled), "(no name)"),
         spellings=tuple(spelled.items()),
         joined=tuple(_joining_passage(snapshot, names, mentions, name) for name in list(spelled)[1:]),
-        passages=tuple(titled),
+        passages=tuple(_with_sentence(snapshot, int(position), entity_id) for position in shown),
+        total=len(passages),
         relations=_relations(snapshot, names, entity_id),
     )
 
@@ -292,6 +301,16 @@ def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[
 def _titled(snapshot: SearchSnapshot, position: int) -> tuple[str, str]:
     [unit] = snapshot.view.units([position])
     return unit.id, short_title(snapshot, unit.title) or shorten(unit.text, 80)
+
+
+def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> tuple[str, str, str]:
+    """Id and title of a passage, and the sentence that names an entity, or the first one."""
+    unit_id, title = _titled(snapshot, position)
+    [unit] = snapshot.view.units([position])
+    sentences = readable_sentences(text_below_title(unit))
+    name = Names.of(snapshot).entity(entity_id, unit_id)
+    sentence = next((text for text in sentences if name and name in text), next(iter(sentences), ""))
+    return unit_id, title, excerpt(sentence, name, _SENTENCE)
 
 
 def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:

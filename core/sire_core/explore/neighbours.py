@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from sire_core.search.snapshot import SearchSnapshot
 
-_NEAR = 14
-_FAR = 24
-_SENTENCE = 200
+_NEAR = 5
+"""Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""
+_SENTENCE = 120
 
 
 def children(snapshot: SearchSnapshot) -> Mapping[str, list[str]]:
@@ -83,12 +83,14 @@ def neighbour_picture(snapshot: SearchSnapshot, identifier: str) -> Picture | No
     passages = [
         position for position in map(names.position, (other.id for other in picture.nodes)) if position is not None
     ]
-    _entities(builder, names, np.searchsorted(names.graph.chunk_positions, passages).tolist())
+    passages = np.searchsorted(names.graph.chunk_positions, passages).tolist()
+    for passage, entity in _entities(names, passages, _NEAR + 1):
+        _mention(builder, names, passage, entity, forward=True)
     return builder.picture(picture.title)
 
 
 def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Picture:
-    """A picture with the neighbours of one of its nodes.
+    """A picture with the first neighbours of one of its nodes; those of no room count as left out.
 
     Of an entity these are passages that mention it, those about it first; of a passage its entities and the units
     derived from it; of a derived unit its parents and children.
@@ -98,33 +100,48 @@ def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Pic
     if unit is None or position is None or unit.kind is UnitKind.ENTITY:
         graph, mentions = names.graph, names.mentions(identifier)
         mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
-        for passage in list(dict.fromkeys(graph.passages[mentions].tolist()))[:_NEAR]:
-            _mention(builder, names, _passage_id(names, passage), identifier, forward=False)
+        passages = [_passage_id(names, passage) for passage in dict.fromkeys(graph.passages[mentions].tolist())]
+        for passage in builder.first(passages, _NEAR):
+            _mention(builder, names, passage, identifier, forward=False)
     elif unit.kind is UnitKind.CHUNK:
-        for name in parents(snapshot).get(identifier, ())[:_NEAR]:
+        above = parents(snapshot).get(identifier, ())
+        for name in builder.first(above, _NEAR):
             _add(builder, names, name, identifier, "part of")
-        for other in derived_from(snapshot, identifier)[:_NEAR]:
-            _add(builder, names, snapshot.view.ids[other].decode(), identifier, "derived from it")
-        _entities(builder, names, [int(np.searchsorted(names.graph.chunk_positions, position))])
+        derived = [snapshot.view.ids[other].decode() for other in derived_from(snapshot, identifier)]
+        for name in builder.first([name for name in derived if name not in above], _NEAR):
+            _add(builder, names, name, identifier, "derived from it")
+        mentioned = [entity for entity, _ in mentioned_entities(snapshot, identifier)]
+        for entity in builder.first(mentioned, 2 * _NEAR - min(_NEAR, len(above) + len(derived))):
+            _mention(builder, names, identifier, entity, forward=True)
     else:
-        for name in list(children(snapshot).get(identifier, ()) or unit.chunk_ids)[:_FAR]:
+        for name in builder.first(list(children(snapshot).get(identifier, ()) or unit.chunk_ids), 2 * _NEAR):
             _add(builder, names, name, identifier, "made from")
-        for name in parents(snapshot).get(identifier, ())[:_NEAR]:
+        for name in builder.first(parents(snapshot).get(identifier, ()), _NEAR):
             _add(builder, names, name, identifier, "part of")
     return builder.picture(picture.title)
 
 
-def _entities(builder: PictureBuilder, names: Names, passages: list[int]) -> None:
-    """Draw the entities of some passages, shared ones first, then the rarest."""
+def mentioned_entities(snapshot: SearchSnapshot, unit_id: str) -> list[tuple[str, str]]:
+    """Ids and names of the entities of a passage, the rarest first."""
+    names = Names.of(snapshot)
+    passages = np.flatnonzero(names.graph.chunk_positions == names.position(unit_id)).tolist()
+    spelled = [(entity, names.entity(entity, unit_id)) for _, entity in _entities(names, passages)]
+    return [(entity, name) for entity, name in spelled if name]
+
+
+def _entities(names: Names, passages: list[int], n: int | None = None) -> list[tuple[str, str]]:
+    """The first `n` entities of some passages, shared ones first, then the rarest: ids of passage and entity."""
     graph = names.graph
     rows = np.flatnonzero(np.isin(graph.passages, passages))
     frequency = np.bincount(graph.entities[names.seen()], minlength=len(graph.entity_ids))
     shared = np.bincount(graph.entities[rows], minlength=len(graph.entity_ids))
     numbers = np.unique(graph.entities[rows])
     order = numbers[np.lexsort((frequency[numbers], -shared[numbers]))]
-    for number in order[: _FAR + 1].tolist():
-        for passage in graph.passages[rows[graph.entities[rows] == number]].tolist():
-            _mention(builder, names, _passage_id(names, passage), graph.entity_ids[number], forward=True)
+    return [
+        (_passage_id(names, passage), graph.entity_ids[number])
+        for number in order[:n].tolist()
+        for passage in graph.passages[rows[graph.entities[rows] == number]].tolist()
+    ]
 
 
 def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *, forward: bool) -> None:

@@ -83,6 +83,7 @@ class PictureBuilder:
     _nodes: dict[str, Node] = field(default_factory=dict)
     _links: dict[tuple[str, str], Link] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
+    _left_out_before: int = 0
 
     @classmethod
     def of(cls, picture: Picture) -> PictureBuilder:
@@ -90,7 +91,15 @@ class PictureBuilder:
         builder = cls()
         builder._nodes = {node.id: node for node in picture.nodes}
         builder._links = {(link.source, link.target): link for link in picture.links}
+        builder._left_out_before = picture.left_out
         return builder
+
+    def first(self, ids: Sequence[str], n: int) -> list[str]:
+        """The first `n` of some ids and those that are there already; the others count as left out."""
+        known = [name for name in ids if name in self._nodes]
+        new = list(dict.fromkeys(name for name in ids if name not in self._nodes))
+        self._left_out |= set(new[n:])
+        return known + new[:n]
 
     def add(self, node: Node) -> bool:
         """Add a node and say whether it is drawn; a node that is there already takes its rank."""
@@ -116,7 +125,8 @@ class PictureBuilder:
 
     def picture(self, title: str) -> Picture:
         """The finished picture."""
-        return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), len(self._left_out))
+        left_out = self._left_out_before + len(self._left_out)
+        return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), left_out)
 
 
 def columns(picture: Picture) -> list[list[Node]]:

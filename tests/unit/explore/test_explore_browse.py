@@ -94,8 +94,9 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     [brack] = browse.entities(snapshot, "aldous brack").rows
     assert brack.about == "2"
     card = browse.entity_card(snapshot, brack.id)
-    assert {title for _, title in card.passages} == {"SS Northern Wren", "Aldous Brack"}
-    assert len(browse.entity_card(whole, brack.id).passages) == 3
+    assert {title for _, title, _ in card.passages} == {"SS Northern Wren", "Aldous Brack"}
+    assert all("Aldous Brack" in sentence for _, _, sentence in card.passages)
+    assert browse.entity_card(whole, brack.id).total == len(browse.entity_card(whole, brack.id).passages) == 3
     picture = neighbours.neighbour_picture(snapshot, brack.id)
     assert {"SS Northern Wren", "Aldous Brack", "Hedda Sorrel"} <= {node.label for node in picture.nodes}
     assert "Quellmark" in {node.label for node in neighbours.neighbour_picture(whole, brack.id).nodes}
@@ -113,6 +114,27 @@ def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):
     assert browse.document_units(snapshot, "secret") == []
     assert neighbours.neighbour_picture(snapshot, hidden.id) is None
     assert asyncio.run(find_passages(snapshot, "Quellmark")) == []
+
+
+def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
+    texts = [f"Once, Port Amber saw ship {number}. Ole Brandt{number} was there." for number in range(60)]
+    index = Index(recipe="sire")
+    index.build([Document(f"{number}", text, "Release Notes") for number, text in enumerate(texts)])
+    snapshot = index.snapshot()
+    [notes] = [row for row in browse.entities(snapshot).rows if row.about == "60"]
+    picture = neighbours.neighbour_picture(snapshot, notes.id)
+    passages = [node for node in picture.nodes if node.kind == "chunk"]
+    assert (len(passages), picture.left_out) == (5, 55)
+    assert 7 <= len(picture.nodes) <= 11
+    width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', document(picture)).groups())
+    assert 0.4 < height / width < 1.2
+    pages = [browse.entity_card(snapshot, notes.id, start) for start in (0, browse.PAGE, 2 * browse.PAGE)]
+    assert [len(card.passages) for card in pages] == [25, 25, 10]
+    assert {card.total for card in pages} == {60}
+    sentences = {sentence for card in pages for _, _, sentence in card.passages}
+    assert sentences == {text.partition(". ")[0] + "." for text in texts}
+    entity = neighbours.expanded(snapshot, picture, passages[0].id)
+    assert entity.nodes[: len(picture.nodes)] == picture.nodes
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):

@@ -60,6 +60,24 @@ window.sirePng = async style => {
     if (button) zoom(button.closest('.picture').querySelector('svg'), Number(button.dataset.zoom));
     if (moved > 4) { event.preventDefault(); event.stopPropagation(); }  // it was dragged, not clicked
   }, true);
+  // The box whose neighbours are drawn stays where it is, as large as it is.
+  document.addEventListener('click', event => {
+    const button = event.target.closest('[data-expand]');
+    if (!button) return;
+    const before = button.getBoundingClientRect(), scale = button.ownerSVGElement.getScreenCTM().a;
+    const grown = new MutationObserver(() => {
+      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button &&
+        other.dataset.expand === button.dataset.expand && other.getClientRects().length);
+      if (!again || button.isConnected) return;
+      grown.disconnect();
+      const svg = again.ownerSVGElement, frame = svg.getBoundingClientRect();
+      const [wide, high] = [frame.width / scale, frame.height / scale], whole = svg.getScreenCTM(), after = again.getBoundingClientRect();
+      const [x, y] = [(after.x - whole.e) / whole.a, (after.y - whole.f) / whole.d];  // in the units of the picture
+      svg.setAttribute('viewBox', `${x - (before.x - frame.x) / scale} ${y - (before.y - frame.y) / scale} ${wide} ${high}`);
+      if (wide < Number(svg.getAttribute('width'))) svg.style.touchAction = 'none';
+    });
+    grown.observe(document.body, {childList: true, subtree: true});
+  });
   document.addEventListener('keydown', event => {
     const button = event.target.closest('[data-expand]');
     if (!button || (event.key !== 'Enter' && event.key !== ' ')) return;

@@ -463,9 +463,9 @@ def register(explorer: Explorer) -> None:
         await render_with_timeout(lambda: _unit(explorer, id, recipe))
 
     @page_of("/entity")
-    async def entity_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
+    async def entity_page(id: str = "", recipe: str = "", start: int = 0) -> None:  # noqa: A002 - as above
         frame(explorer, "Entity", "/browse")
-        await render_with_timeout(lambda: _entity(explorer, id, recipe))
+        await render_with_timeout(lambda: _entity(explorer, id, recipe, max(0, start)))
 
     @page_of("/reason")
     async def reason_page() -> None:
@@ -564,7 +564,8 @@ async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
         show_html("<p>There is no such unit, or you may not see it.</p>")
         return
     show_html(_unit_html(snapshot, name, recipe))
-    show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))
+    show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe, "#more"))
+    show_html(views.mentioned_html(neighbours.mentioned_entities(snapshot, name), recipe))
 
 
 def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
@@ -576,13 +577,14 @@ def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     return views.unit_html(unit, doc_ids, snapshot.view.units(derived[: 2 * browse.PAGE]), recipe, target)
 
 
-async def _entity(explorer: Explorer, name: str, recipe: str) -> None:
+async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> None:
     snapshot = await explorer.snapshot(recipe)
-    card = browse.entity_card(snapshot, name)
+    card = await asyncio.to_thread(browse.entity_card, snapshot, name, start)
     if card is None:
         show_html("<p>There is no such entity, or you may not see it.</p>")
         return
     show_html(views.entity_html(card, recipe))
     picture = neighbours.neighbour_picture(snapshot, name)
     if picture is not None:
-        show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))
+        show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe, "#more"))
+    show_html(views.entity_lists_html(card, recipe, start))

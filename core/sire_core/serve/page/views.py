@@ -61,27 +61,29 @@ def start_html(questions: Sequence[str], main: Sequence[TableRow], documents: in
 def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int) -> str:
     """A list with links to its rows and to the previous and next page."""
     rows = [(link(row.label, address(recipe, kind, row.id)), escaped(row.about)) for row in page.rows]
-    range_text = f"{start + 1:,} to {start + len(page.rows):,} of {page.total:,}" if page.rows else "none"
-    ways = []
-    for text, other in (("previous", start - PAGE), ("next", start + PAGE)):
-        if 0 <= other < page.total:
-            ways.append(link(text, f"/browse?{urlencode({**here, 'start': other}, errors='replace')}"))
-    head = ("name", "passages")
-    return table(f"{caption}{range_text}", head, rows) + f"<p>{' | '.join(ways)}</p>"
+    range_text = _range_text(start, len(page.rows), page.total)
+    return table(f"{caption}{range_text}", ("name", "passages"), rows) + _ways("/browse", here, start, page.total)
 
 
-def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
-    """A picture whose nodes link to their pages."""
+def picture_html(picture: Picture | None, recipe: str, name: str, more: str = "") -> str:
+    """A picture whose nodes link to their pages, and what it leaves out with a link to where that is listed."""
     if picture is None or len(picture.nodes) < 2:
         return ""
     links = {node.id: address(recipe, node.kind, node.id) for node in picture.nodes if node.kind != "question"}
-    more = f"<p>{count(picture.left_out, 'node')} not drawn.</p>" if picture.left_out else ""
-    return region(picture, picture.title, links, name, moves=True) + more
+    left_out = f"and {picture.left_out:,} more"
+    left_out = f"<p>... {link(left_out, more) if more else left_out}</p>" if picture.left_out else ""
+    return region(picture, picture.title, links, name, moves=True) + left_out
 
 
-def neighbours_html(picture: Picture, recipe: str) -> str:
-    """A section with a picture of neighbours."""
-    return f'<section class="sire sire-page">{picture_html(picture, recipe, "near")}</section>'
+def neighbours_html(picture: Picture, recipe: str, more: str) -> str:
+    """A section with a picture of neighbours; `more` is the address of their list."""
+    return f'<section class="sire sire-page">{picture_html(picture, recipe, "near", more)}</section>'
+
+
+def mentioned_html(entities: Sequence[tuple[str, str]], recipe: str) -> str:
+    """The entities of a passage as links."""
+    names = "".join(f"<li>{link(name, address(recipe, 'entity', entity))}</li>" for entity, name in entities)
+    return f'<h3 id="more">Names in it</h3><ul class="names">{names}</ul>' if names else ""
 
 
 def unit_html(
@@ -152,15 +154,35 @@ def entity_html(card: EntityCard, recipe: str) -> str:
         if not why and name != card.spellings[0][0]:
             why = "another spelling of the name, or a similar name"
         names.append((escaped(name), f"{passages:,}", why))
-    titled = [(link(title, address(recipe, "unit", name)),) for name, title in card.passages[:PAGE]]
-    passages_table = table(count(len(card.passages), "passage"), ("passage",), titled)
+    return f"<h2>{escaped(card.name)}</h2>{table('Its names', ('name', 'passages', 'why it is the same'), names)}"
+
+
+def entity_lists_html(card: EntityCard, recipe: str, start: int) -> str:
+    """A page of the passages that mention an entity, each with the sentence that does, and its relations."""
+    titled = [
+        (link(title, address(recipe, "unit", name)), escaped(sentence)) for name, title, sentence in card.passages
+    ]
+    caption = f"Passages that mention it: {_range_text(start, len(titled), card.total)}"
+    here = {"id": card.id, "recipe": recipe}
+    passages = table(caption, ("passage", "sentence"), titled) + _ways("/entity", here, start, card.total)
     rows = [(link(text, address(recipe, "unit", name)),) for name, text in card.relations[:PAGE]]
-    relations = table(count(len(card.relations), "relation"), ("relation",), rows) if rows else ""
-    return (
-        f"<h2>{escaped(card.name)}</h2>"
-        f"{table('Its names', ('name', 'passages', 'why it is the same'), names)}"
-        f"{passages_table}{relations}"
-    )
+    caption = f"Relations: {_range_text(0, len(rows), len(card.relations))}"
+    return f'<div id="more">{passages}</div>{table(caption, ("relation",), rows) if rows else ""}'
+
+
+def _range_text(start: int, shown: int, total: int) -> str:
+    return f"{start + 1:,} to {start + shown:,} of {total:,}" if shown else "none"
+
+
+def _ways(path: str, here: Mapping[str, str], start: int, total: int) -> str:
+    """Links to the previous and the next page of a list."""
+    pages = (("previous", start - PAGE), ("next", start + PAGE))
+    ways = [
+        link(text, f"{path}?{urlencode({**here, 'start': other}, errors='replace')}")
+        for text, other in pages
+        if 0 <= other < total
+    ]
+    return f"<p>{' | '.join(ways)}</p>" if ways else ""
 
 
 def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str:
