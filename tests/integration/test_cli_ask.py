@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Index
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
+from support.command import run
 from support.faults import always, at_calls
 from support.scripted_server import ScriptedServer
+from support.terminal import on_terminal
 
 QUESTION = "Where was the director of the film The Salt Lantern born?"
 SECOND = "Where was Petra Quillon born?"
@@ -49,15 +50,8 @@ def _no_key(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(app, ["ask", *(str(word) for word in words)])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
 def ask(folder, server, *words, code=0):
-    return run(folder, QUESTION, "--llm", "m", "--base-url", server.base_url, *words, code=code)
+    return run("ask", folder, QUESTION, "--llm", "m", "--base-url", server.base_url, *words, code=code)
 
 
 def test_single_answers_in_one_call_and_shows_what_it_cites(folder):
@@ -140,19 +134,19 @@ def test_insufficient_evidence_is_said_and_is_no_error(folder):
 
 def test_without_a_model_sentences_are_quoted_with_a_hint(folder):
     for via in ("single", "ircot", "self-ask"):
-        result = run(folder, QUESTION, "--via", via, "-k", 3)
+        result = run("ask", folder, QUESTION, "--via", via, "-k", 3)
         assert "Extracted, word for word:\n" in result.stdout
         assert "Answer" not in result.stdout
         assert "--llm MODEL" in result.stderr
         assert "--base-url" in result.stderr
-    told = json.loads(run(folder, QUESTION, "--json", "-k", 3).stdout)
+    told = json.loads(run("ask", folder, QUESTION, "--json", "-k", 3).stdout)
     assert (told["stop"], told["sufficient"], len(told["hits"])) == ("extracted", False, 3)
     assert "He was born in Hathersay, where his father guarded the gate" in told["answer"]
     assert told["answer"].endswith(" [3]")
     assert "--llm" in told["note"]
-    queried = json.loads(CliRunner().invoke(app, ["query", str(folder), QUESTION, "-k", "3", "--json"]).stdout)
+    queried = json.loads(run("query", folder, QUESTION, "-k", 3, "--json").stdout)
     assert told["hits"] == queried
-    words = run(folder, QUESTION, "--json", "-k", 3, "--set", "ranker=bm25")
+    words = run("ask", folder, QUESTION, "--json", "-k", 3, "--set", "ranker=bm25")
     assert all(hit["path"][0]["step"].startswith("words:") for hit in json.loads(words.stdout)["hits"])
 
 
@@ -193,7 +187,7 @@ def test_limits(folder):
     ],
 )
 def test_mistakes_are_explained(folder, words, message):
-    result = run(folder, QUESTION, *words, code=1)
+    result = run("ask", folder, QUESTION, *words, code=1)
     assert message in result.stderr
     assert result.stdout == ""
 
@@ -208,17 +202,8 @@ def test_a_step_is_on_the_screen_before_the_next_call_is_answered(folder):
         return script(call)
 
     with ScriptedServer(waiting) as server:
-        command = [
-            sys.executable,
-            "-c",
-            "from sire_core.cli import main; main()",
-            "ask",
-            str(folder),
-            QUESTION,
-            "--via",
-            "ircot",
-        ]
-        command += ["--llm", "m", "--base-url", server.base_url]
+        command = [sys.executable, "-c", "from sire_core.cli import main; main()", "ask", str(folder), QUESTION]
+        command += ["--via", "ircot", "--llm", "m", "--base-url", server.base_url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
             lines = []
             for line in process.stdout:
@@ -234,3 +219,55 @@ def test_a_slow_model_is_waited_for_as_long_as_was_said(folder):
         gave_up = ask(folder, server, "--model-timeout", "0.2", "--timeout", "1.5", code=1)
         assert "Answer" not in gave_up.stdout
         assert "Answer: Varn Harbour" in ask(folder, server, "--model-timeout", "20").stdout
+
+
+TEXT = "Varn \x1b[31mHarbour, a town on the coast where \u00e9very house has a lamp of its own"
+SHOWN = "Varn \ufffd[31mHarbour, a town on the coast where \u00e9very house has a lamp of its own [2]"
+
+
+def written(_call):
+    return json.dumps({"answer": TEXT, "citations": [2], "sufficient": True})
+
+
+def ask_on_terminal(folder, server, *words, code=0):
+    """What the terminal shows, without style, stderr, and how many events the server had sent by each read."""
+    words = ("ask", folder, QUESTION, "--llm", "m", "--base-url", server.base_url, *words)
+    shown, told, sent = on_terminal(*words, columns=200, code=code, count=lambda: server.sent)
+    return re.sub(r"\x1b\[[\d;]*m", "", shown), told, sent
+
+
+def test_the_answer_appears_while_it_is_written(folder):
+    with ScriptedServer(written, gap=0.03) as server:
+        shown, told, sent = ask_on_terminal(folder, server)
+        assert server.received == 1
+    assert f"\nAnswer: {SHOWN}\n\n" in shown
+    assert shown.count("Answer:") == 1
+    assert "[2] " in shown.split("\n\n", 1)[1]
+    assert "Stopped: answered" in told
+    # Not in one go at the end: events were still to come when parts of it were on the screen.
+    assert sum(0 < count < sent[-1] for count in sent) > 5
+
+
+def test_an_answer_that_breaks_off_is_marked(folder):
+    with ScriptedServer(written, faults=always("half_body")) as server:
+        shown, told, _ = ask_on_terminal(folder, server, code=1)
+    assert "\nAnswer: Varn \ufffd[31mHarbour," in shown
+    assert "broke off" in told
+    assert "model_failed" in told
+
+
+def test_an_answer_that_is_asked_for_again(folder):
+    def twice(call):
+        return written(call) if call.attempt else '{"answer": "Port Ansel, sure", "cit'
+
+    with ScriptedServer(twice) as server:
+        shown, _, _ = ask_on_terminal(folder, server)
+        assert server.received == 2
+    assert f"\nAnswer: Port Ansel, sure\n\nAnswer, asked for again: {SHOWN}\n\n" in shown
+
+
+def test_json_stays_as_it_is(folder):
+    with ScriptedServer(written) as server:
+        shown, _, _ = ask_on_terminal(folder, server, "--json")
+        assert not server.sent
+    assert json.loads(shown)["answer"] == TEXT + " [2]"

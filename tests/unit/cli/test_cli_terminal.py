@@ -3,15 +3,12 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 from rich.terminal_theme import DIMMED_MONOKAI, NIGHT_OWLISH
 
 from sire_core import Document, Index
-
-pty = pytest.importorskip("pty", reason="terminals are a matter of Unix")
+from support.terminal import on_terminal
 
 PAGES = [
     Document(
@@ -26,29 +23,6 @@ PAGES = [
 ]
 QUESTION = "Where was the director of Salt born?"
 STYLE = re.compile(r"\x1b\[([\d;]*)m")
-
-
-def on_terminal(columns, *words, folder):
-    """What a command shows on a terminal; the exit code has to be 0."""
-    main, side = pty.openpty()
-    environment = {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color", "COLUMNS": str(columns)}
-    environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-c", "from sire_core.cli import main; main()", *map(str, words)]
-    shown = b""
-    with subprocess.Popen(command, stdout=side, stderr=subprocess.PIPE, env=environment, cwd=folder) as process:
-        os.close(side)
-        while True:
-            try:
-                read = os.read(main, 4096)
-            except OSError:  # how Linux reports the end of a terminal
-                break
-            if not read:
-                break
-            shown += read
-        errors = process.stderr.read().decode()
-    os.close(main)
-    assert process.returncode == 0, errors
-    return shown.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +48,7 @@ def test_what_is_shown(name, columns, folder, request):
         "stats": ("stats", "ix"),
         "help": ("query", "--help"),
     }[name]
-    shown = on_terminal(columns, *words, folder=folder)
+    shown, _, _ = on_terminal(*words, columns=columns, folder=folder)
     assert all(len(line) <= columns for line in STYLE.sub("", shown).splitlines())
     shown = re.sub(r"score [\d.]+", "score ...", shown)  # last digits differ between machines
     shown = shown.replace("\x1b[", "ESC[")
@@ -87,14 +61,14 @@ def test_what_is_shown(name, columns, folder, request):
 @pytest.mark.parametrize("columns", [80, 120])
 def test_rows_of_an_evaluation_fit(columns, folder):
     words = ("eval", "data", "-r", "sire,flat")
-    lines = on_terminal(columns, *words, folder=folder).splitlines()
+    lines = on_terminal(*words, columns=columns, folder=folder)[0].splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + 5
     assert all(len(line) < columns for line in table)
     assert table[0].startswith("| recipe")
     assert " R@5 " in table[0]
     assert "answer@budget" in " ".join(lines).partition("Not shown: ")[2]
-    wide = on_terminal(columns, *words, "--wide", folder=folder)
+    wide, _, _ = on_terminal(*words, "--wide", columns=columns, folder=folder)
     assert "answer@budget" in wide
     assert "Not shown" not in wide
 
@@ -102,7 +76,7 @@ def test_rows_of_an_evaluation_fit(columns, folder):
 def test_colors_are_readable_on_light_and_on_dark(folder):
     from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 
-    shown = on_terminal(80, "query", "ix", QUESTION, folder=folder)
+    shown, _, _ = on_terminal("query", "ix", QUESTION, columns=80, folder=folder)
     codes = {int(code) for style in STYLE.findall(shown) for code in style.split(";") if code}
     colors = [code - 30 for code in codes if 30 <= code < 38]
     assert colors
