@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sire_core.cli.app import app
+from support import command
 from support.scripted_server import ScriptedServer
 
 SECRET = "sk_very_secret_key_0815"
@@ -54,9 +53,7 @@ def source(tmp_path) -> Path:
 
 
 def run(*words, code=0):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
+    result = command.run(*words, code=code)
     assert SECRET not in result.output
     return result
 

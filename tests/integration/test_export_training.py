@@ -2,17 +2,11 @@
 
 import json
 
-from typer.testing import CliRunner
-
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.testing.doubles import HashEmbedder, default_script
+from support.command import run
 from support.scripted_server import ScriptedServer
-
-
-def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def test_a_students_examples_are_the_prompts_and_answers_of_its_teacher(tmp_path):
@@ -23,7 +17,6 @@ def test_a_students_examples_are_the_prompts_and_answers_of_its_teacher(tmp_path
             index.build(corpus)
         asked = {entry.call.instructions + entry.call.data for entry in server.log if "passage" in entry.call.fields}
     found = run("export-training", tmp_path / "ix", "--to", tmp_path / "train.jsonl", "--documents", 3)
-    assert found.exit_code == 0, found.output
     assert "3 examples" in found.output
     lines = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 3
@@ -59,7 +52,6 @@ def test_a_students_examples_are_the_prompts_and_answers_of_its_teacher(tmp_path
 def test_rules_are_no_teacher(tmp_path):
     with Index(tmp_path / "ix", recipe="sirerag", embedder=HashEmbedder()) as index:
         index.build([Document("d", "Ann met Bob.")])
-    found = run("export-training", tmp_path / "ix", "--to", tmp_path / "train.jsonl")
-    assert found.exit_code == 1
+    found = run("export-training", tmp_path / "ix", "--to", tmp_path / "train.jsonl", code=1)
     assert "Build it with --llm" in found.output
     assert not (tmp_path / "train.jsonl").exists()

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.errors import ModelError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.openai.embedder import OpenAIEmbedder
@@ -23,6 +21,7 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import Prompt
 from sire_core.testing.doubles import default_script
 from support.chat_frames import json_response
+from support.command import run
 from support.http_server import HttpRequest, HttpResponse
 from support.scripted_server import ScriptedServer
 
@@ -346,10 +345,7 @@ def test_every_server_builds_and_answers(tmp_path, monkeypatch, name):
             assert "does not fit the model" in failure.reason
             assert server.left_to_fail == []
             assert {hit.doc_ids for hit in index.search("Alma and the mill", 9)} == IDS
-        asked = CliRunner().invoke(
-            app, ["ask", str(tmp_path / "ix"), "Where does Alma 2 live?", "-k", "3", "--llm", "m"]
-        )
-    assert asked.exit_code == 0, asked.output
+        asked = run("ask", tmp_path / "ix", "Where does Alma 2 live?", "-k", 3, "--llm", "m")
     assert "Answer: Drava" in asked.output
     assert "think" not in asked.output
 

@@ -19,6 +19,7 @@ from sire_core.serve.page.explorer import ExplorerQuery
 from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import Document
+from support.command import run
 
 DOCUMENTS = [
     Document("a", "Ada Holm founded Brackwater Press. It printed maps.", title="Ada Holm"),
@@ -232,15 +233,13 @@ def test_what_explore_is_told_holds_in_every_search_of_the_page(asked_on_page):
 )
 def test_an_unknown_setting_names_the_recipe_and_where_its_settings_are(tmp_path, words, said):
     (tmp_path / "a.md").write_text("The heron queue keeps messages.")
-    result = CliRunner().invoke(app, ["index", str(tmp_path / "a.md"), "--to", str(tmp_path / "ix"), *words])
-    assert result.exit_code == 1
+    result = run("index", tmp_path / "a.md", "--to", tmp_path / "ix", *words, code=1)
     assert re.search(said, result.stderr)
 
 
 def test_a_setting_that_no_measured_recipe_has_names_them_all(tmp_path):
     (tmp_path / "corpus.jsonl").write_text(json.dumps({"id": "a", "text": "The heron queue keeps messages."}))
     (tmp_path / "questions.jsonl").write_text(json.dumps({"id": "q", "question": "What keeps?", "supporting": ["a"]}))
-    result = CliRunner().invoke(app, ["eval", str(tmp_path), "-r", "sire,raptor", "--set", "dept=2"])
-    assert result.exit_code == 1
+    result = run("eval", tmp_path, "-r", "sire,raptor", "--set", "dept=2", code=1)
     said = "'dept' in any of the recipes sire, raptor. Did you mean 'depth'? `sire recipes NAME` lists"
     assert said in result.stderr

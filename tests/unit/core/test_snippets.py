@@ -3,11 +3,10 @@
 import time
 
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
 from sire_core.algorithms.snippets import readable_sentences, snippet
-from sire_core.cli.app import app
+from support.command import run
 
 TEXT = (
     "## Paths\n\nEach path of the gateway has a type. The gateway refuses others.\n\n## Sockets\n\n"
@@ -46,7 +45,7 @@ def test_the_command_shows_it_and_the_sentence_between_hits(tmp_path):
         hits = index.search("Where was the director of Salt born?", 2)
     [film] = [hit for hit in hits if hit.doc_ids == ("film",)]
     assert "directed by Petra Quillon" in film.snippet("Who directed Salt?")
-    shown = CliRunner().invoke(app, ["query", str(tmp_path), "Where was the director of Salt born?"]).stdout
+    shown = run("query", tmp_path, "Where was the director of Salt born?").stdout
     assert "directed by Petra Quillon" in " ".join(shown.split())
     source = hits.index(film) + 1
     assert f"[{source}] -> [{3 - source}]: It was directed by Petra Quillon." in " ".join(shown.split())

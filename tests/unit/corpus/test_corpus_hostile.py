@@ -16,6 +16,7 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document, Passage
+from support.command import run
 
 LAUGHS = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(
     f"<!ENTITY {after} '{f'&{name};' * 10}'>" for name, after in zip("abcdefgh", "bcdefghi", strict=True)
@@ -161,9 +162,6 @@ def test_ids_that_cannot_be_kept_are_refused(tmp_path, name):
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "process files", "system files"])
 def test_what_is_no_plain_file_is_named_and_never_read(tmp_path, kind):
     """Through the command line, which also remembers what it has read: a pipe would hold it for ever."""
-    typer_testing = pytest.importorskip("typer.testing")
-    from sire_core.cli.app import app
-
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "good.md").write_text("Alma lives in Drava.")
@@ -183,8 +181,7 @@ def test_what_is_no_plain_file_is_named_and_never_read(tmp_path, kind):
         if not sources[-1].exists():
             pytest.skip("no such files here")
     for _ in range(2):  # the second time it knows what it has read
-        found = typer_testing.CliRunner().invoke(app, ["index", *map(str, sources), "--to", str(tmp_path / "ix")])
-        assert found.exit_code == 0, found.output
+        found = run("index", *sources, "--to", tmp_path / "ix")
         assert "could not be read and w" in found.output or (
             kind.endswith("files") and "of types that are not read" in found.output
         )

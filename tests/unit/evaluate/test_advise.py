@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.corpus.readers import read_documents
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.evaluate.advise import CANDIDATES, advise, corpus_stats, sample, synthetic_questions
+from support.command import run
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +125,14 @@ def test_command_advises_on_files(tmp_path):
     path = tmp_path / "docs.jsonl"
     lines = [json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in demo_documents()]
     path.write_text("\n".join(lines), encoding="utf-8")
-    done = CliRunner().invoke(app, ["advise", str(path), "--questions", "30"])
-    assert done.exit_code == 0, done.stderr
+    done = run("advise", path, "--questions", 30)
     assert "Recommended: sire" in done.stdout
     assert f"sire index {path} --to my-index --recipe sire" in done.stdout
 
 
 def test_command_advises_on_an_index_and_leaves_it_as_it_is(tmp_path):
     Index(tmp_path, recipe="flat").build(demo_documents())
-    done = CliRunner().invoke(app, ["advise", str(tmp_path), "--questions", "30", "--json"])
-    assert done.exit_code == 0, done.stderr
+    done = run("advise", tmp_path, "--questions", 30, "--json")
     found = json.loads(done.stdout)
     assert len(found["rows"]) == len(CANDIDATES)
     assert found["recommended"] == "sire"

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.data import demo_documents
 from sire_core.explore import browse, neighbours
 from sire_core.explore.highlight import escaped, marked
@@ -24,6 +22,7 @@ from sire_core.explore.titles import shared_affixes, without_affixes
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
+from support.command import run
 
 QUESTION = "Who was the mother of the captain who commanded the steamship Northern Wren on her last voyage?"
 SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellmark.", "Quellmark", {"tenant": "b"})
@@ -594,17 +593,13 @@ def along(path):
 
 def test_query_writes_the_page_of_a_question(tmp_path):
     Index(tmp_path / "index", recipe="sire").build(demo_documents())
-    ask = ["query", str(tmp_path / "index"), "Who commanded the Northern Wren?", "-k", "3", "--html"]
-    done = CliRunner().invoke(app, [*ask, str(tmp_path / "q.html")])
-    assert done.exit_code == 0
-    assert "[3]" in done.stdout
+    ask = ["query", tmp_path / "index", "Who commanded the Northern Wren?", "-k", 3, "--html"]
+    assert "[3]" in run(*ask, tmp_path / "q.html").stdout
     page = (tmp_path / "q.html").read_text(encoding="utf-8")
     assert page.count('<li id="sire-') == 3
     assert "<svg" in page
     assert "<script" not in page
-    refused = CliRunner().invoke(app, [*ask, str(tmp_path / "missing" / "q.html")])
-    assert refused.exit_code == 1
-    assert "name a file in an existing folder" in refused.stderr
+    assert "name a file in an existing folder" in run(*ask, tmp_path / "missing" / "q.html", code=1).stderr
 
 
 SITE = " \u2014 Borg - Archiver 1.2 documentation"

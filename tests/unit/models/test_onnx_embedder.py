@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.errors import ConfigurationError
 from sire_core.models.embedders import resolve_embedder
 from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_choice
 from sire_core.settings import UntrustedText
+from support.command import run
 from support.tiny_onnx import write_tiny_cross_encoder, write_tiny_embedder
 
 WORDS = {"cat": [3.0, 0.0, 0.5], "kitten": [2.5, 0.0, 0.6], "rock": [0.0, 3.0, 0.1], "query": [0.0, 0.0, 9.0]}
@@ -237,9 +236,7 @@ def test_a_first_build_says_which_embedder_it_takes_and_why(alone, folder, tmp_p
     models = tmp_path / "models"
     model = folder.rename(models / "bge-small-en")
     (tmp_path / "cat.md").write_text("# Cat\n\nThe cat sleeps.\n")
-    command = ["index", str(tmp_path / "cat.md"), "--to", str(tmp_path / "ix"), *options]
-    first, second = CliRunner().invoke(app, command), CliRunner().invoke(app, command)
-    assert (first.exit_code, second.exit_code) == (0, 0), first.output
+    first, second = (run("index", tmp_path / "cat.md", "--to", tmp_path / "ix", *options) for _ in range(2))
     assert said.format(model=model, models=models) in " ".join(first.stderr.split()).replace("/ ", "/")
     assert ("Embedder" in first.stderr) == bool(said)
     assert "Embedder" not in second.stderr

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sire_core.errors import ConfigurationError, StorageError
+from support.command import run
 
 pytestmark = pytest.mark.slow  # transformers alone take seconds to import
 torch = pytest.importorskip("torch", reason="the torch extra is missing")
@@ -107,9 +108,6 @@ def test_training_moves_encoder_and_heads_and_lowers_the_loss(painters, encoder)
 
 
 def test_the_command_trains_an_encoder_and_says_when_the_heuristic_is_better(tmp_path, encoder):
-    from typer.testing import CliRunner
-
-    from sire_core.cli.app import app
 
     rows = [{"id": f"p{i}", "title": f"Ada {i}", "text": f"Ada {i} was born in Town {i % 3}."} for i in range(6)]
     rows += [{"id": f"t{i}", "title": f"Town {i}", "text": f"Town {i} lies on a river."} for i in range(3)]
@@ -122,8 +120,7 @@ def test_the_command_trains_an_encoder_and_says_when_the_heuristic_is_better(tmp
     (data / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (data / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     words = ["train-chains", data, "--to", tmp_path / "x", "--scorer", "encoder", "--encoder", encoder, "--epochs", 1]
-    result = CliRunner().invoke(app, [str(word) for word in (*words, "--test", data, "--json")])
-    assert result.exit_code == 0, result.output
+    result = run(*words, "--test", data, "--json")
     card = json.loads(result.stdout)
     assert "encoder" not in card  # its vocabulary is in the file, not on the screen
     rates = [card["metrics"]["validation_match_rate"], *card["metrics"]["match_rate"].values()]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 from sire_core import Document, Index
 from sire_core.algorithms.text import without_link_targets
-from sire_core.cli.app import app
 from sire_core.recipes import sire
+from support.command import run
 
 MENU = "- Volcano boiler pressure guide\n- Volcano boiler pressure news\n- Volcano boiler pressure forum"
 CONTENT = {
@@ -38,12 +36,11 @@ def test_a_menu_of_every_page_is_not_searched_and_is_again_when_two_pages_have_i
 
 
 def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so(tmp_path: Path) -> None:
-    runner = CliRunner()
     with Index(tmp_path / "index", recipe="sire") as index:
         index.build([page(name) for name in CONTENT])
-    shown = runner.invoke(app, ["documents", str(tmp_path / "index"), "ferry", "--json"])
+    shown = run("documents", tmp_path / "index", "ferry", "--json")
     assert json.loads(shown.stdout)["not_searched"] == [*MENU.split("\n"), "## Story"]
-    said = runner.invoke(app, ["documents", str(tmp_path / "index"), "ferry"])
+    said = run("documents", tmp_path / "index", "ferry")
     lines = [*MENU.split("\n"), "## Story"]
     assert f"Not searched, since other documents say the same ({len(lines)} lines" in said.stderr
     assert all(line in said.stderr for line in lines[:3])

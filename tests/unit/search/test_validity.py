@@ -8,17 +8,16 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from llama_index.core.schema import TextNode
-from typer.testing import CliRunner
 
 import langchain_sire
 import llama_index_sire
 from sire_core import Document, Index
-from sire_core.cli.app import app
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import QueryError
 from sire_core.models.sync import run_sync
 from sire_core.serve.tools import IndexTools
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
+from support.command import run
 
 VERSIONS = {
     "old": ("The rate limit is 100 requests per minute.", {"source": "limits.md", "updated": "2025-03-01"}),
@@ -164,10 +163,9 @@ def test_chains_and_engines_take_the_day_of_their_retriever_or_of_a_call(index):
 
 def test_the_terminal_answers_as_of_a_day(index, tmp_path):
     index.save(tmp_path / "index")
-    result = CliRunner().invoke(app, ["ask", str(tmp_path / "index"), QUESTION, "--as-of", "2026-06-01", "--json"])
+    result = run("ask", tmp_path / "index", QUESTION, "--as-of", "2026-06-01", "--json")
     assert [hit["doc_ids"][0] for hit in json.loads(result.stdout)["hits"]][-1] == "old"
-    result = CliRunner().invoke(app, ["ask", str(tmp_path / "index"), QUESTION, "--as-of", "2025-12-31"])
-    assert "500" not in result.stdout
+    assert "500" not in run("ask", tmp_path / "index", QUESTION, "--as-of", "2025-12-31").stdout
 
 
 def test_files_are_versions_by_the_source_or_address_that_their_front_matter_names(tmp_path):

@@ -13,8 +13,7 @@ from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
-
-typer_testing = pytest.importorskip("typer.testing")
+from support.command import run
 
 DOCUMENTS = [
     Document(
@@ -62,18 +61,11 @@ def sql(path, *statements):
         return [database.execute(statement).rowcount for statement in statements]
 
 
-def command(*words):
-    from sire_core.cli.app import app
-
-    return typer_testing.CliRunner().invoke(app, [str(word) for word in words])
-
-
 def test_a_sound_folder_is_found_sound(folder):
     assert check_folder(folder) == []
-    found = command("check", folder, "--json")
-    assert (found.exit_code, json.loads(found.stdout)) == (0, {"ok": True, "findings": []})
-    assert "nothing is damaged" in command("check", folder).stdout
-    assert command("check", folder / "nowhere").exit_code == 1
+    assert json.loads(run("check", folder, "--json").stdout) == {"ok": True, "findings": []}
+    assert "nothing is damaged" in run("check", folder).stdout
+    run("check", folder / "nowhere", code=1)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -92,8 +84,7 @@ def test_a_row_that_is_changed_or_lost(folder, table, how):
     assert "Restore index.sqlite from a backup" in finding.advice
     with pytest.raises(StorageError, match=r"index\.sqlite .*(backup|Restore)"), opened(folder) as index:
         index.add([LATE])
-    found = command("check", folder, "--json")
-    assert found.exit_code == 1
+    found = run("check", folder, "--json", code=1)
     assert json.loads(found.stdout)["findings"][0]["file"] == "index.sqlite"
 
 
@@ -125,18 +116,17 @@ def test_the_folders_that_documents_came_from(tmp_path):
     source, folder = tmp_path / "source", tmp_path / "index"
     (source / "part").mkdir(parents=True)
     (source / "part" / "a.txt").write_text("Alma Kovac met Boris Veld in Ceuta.")
-    assert command("index", source, "--to", folder, "-r", "flat").exit_code == 0
+    run("index", source, "--to", folder, "-r", "flat")
     noted = folder / "sources.json"
     whole = noted.read_text()
     for damaged in (whole.replace("source", "sauce", 1), whole[:-9], "[]", "{}", "null", "", '{"folders": 1}'):
         noted.write_text(damaged)
         assert [(f.file, f.advice[:8]) for f in check_folder(folder)] == [("sources.json", "Searches")]
-        found = command("index", source / "part", "--to", folder)
-        assert found.exit_code == 1
+        found = run("index", source / "part", "--to", folder, code=1)
         assert "sources.json is damaged" in found.output.replace("\n", " ")
-        assert command("query", folder, "Ceuta").exit_code == 0
+        run("query", folder, "Ceuta")
     noted.write_text(whole)
-    assert command("index", source / "part", "--to", folder).exit_code == 0
+    run("index", source / "part", "--to", folder)
     assert check_folder(folder) == []
     with Index(folder) as index:
         assert index.snapshot().document_ids() == ["part/a.txt"]

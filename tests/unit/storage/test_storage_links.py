@@ -15,8 +15,7 @@ from sire_core.storage.check import check_folder
 from sire_core.storage.plain_files import FILES, FOLDERS, checksum
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Document
-
-typer_testing = pytest.importorskip("typer.testing")
+from support.command import run
 
 LATE = Document("late", "Boris Veld was born in Izola.")
 
@@ -108,14 +107,11 @@ def test_no_entry_of_an_index_is_followed(folder, opened, outside, tmp_path, nam
 
 
 def test_the_command_says_so(folder, outside):
-    app = pytest.importorskip("sire_core.cli.app").app
     put(folder / "derived", outside / "folder", "folder")
-    found = typer_testing.CliRunner().invoke(app, ["check", str(folder)])
-    assert found.exit_code == 1
-    assert "derived: it is a link" in found.output
+    assert "derived: it is a link" in run("check", folder, code=1).output
     before = contents(outside)
     for words in (["query", folder, "Who?"], ["delete", folder, "d1"], ["reembed", folder, "--embedder", "lexical"]):
-        assert typer_testing.CliRunner().invoke(app, [str(word) for word in words]).exit_code == 1
+        run(*words, code=1)
     assert contents(outside) == before
 
 
@@ -161,9 +157,7 @@ def test_what_we_did_not_write_stays_in_derived(folder, opened, name):
         index.delete(["late"])
         index.purge()
     assert (contents(mine) if mine.is_dir() else mine.read_text()) == before
-    app = pytest.importorskip("sire_core.cli.app").app
-    found = typer_testing.CliRunner().invoke(app, ["reembed", str(folder), "--embedder", "lexical"])
-    assert found.exit_code == 0, found.output
+    run("reembed", folder, "--embedder", "lexical")
     assert (contents(mine) if mine.is_dir() else mine.read_text()) == before
 
 
