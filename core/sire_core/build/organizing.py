@@ -229,6 +229,13 @@ class OrganizerView:
         """Return the delta of a required organizer; unlike `required` it reads nothing."""
         return self._finished[organizer][1]
 
+    def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
+        """Return notes of a required organizer after the change, by key."""
+        fingerprint, delta = self._finished[organizer]
+        changed = {key: delta.notes[key] for key in keys if key in delta.notes}
+        stored = self._store.notes(fingerprint, [key for key in keys if key not in changed])
+        return stored | {key: note for key, note in changed.items() if note is not None}
+
     async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
         """Return unit-length vectors of the units' index texts."""
         return await self._context.vectors.embed(units)

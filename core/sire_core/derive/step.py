@@ -47,7 +47,7 @@ class Step:
         without_output: Keys whose rows are for `resolve` only.
     """
 
-    name: ClassVar[str]
+    name: str
     source: ClassVar[str] = PASSAGES
     merged_by: ClassVar[str] = ""
     reduces: bool = True

@@ -52,10 +52,6 @@ class NameLists:
             text = self.text[self.ends[index] : self.ends[index + 1]].tobytes().decode("utf-8", "surrogatepass")
         return list(stored_texts(text, "a list of names"))
 
-    def all_names(self) -> list[list[str]]:
-        """Return the names of all lists."""
-        return self.names_of(np.arange(len(self.hashes)))
-
     def names_of(self, indexes: NDArray[np.int64]) -> list[list[str]]:
         """Return the names of several lists."""
         text = np.ascontiguousarray(self.text).data
@@ -204,15 +200,15 @@ class EdgeColumns:
             lists,
         )
 
-    def edges(self, kind: str) -> list[Edge]:
-        """Return the edges one by one, for exports."""
-        names = self.lists.all_names()
-        edges = []
-        for source, target, title, number in zip(
-            self.sources.tolist(), self.targets.tolist(), self.titles.tolist(), self.numbers.tolist(), strict=True
-        ):
-            edges.append(_edge(kind, source.decode(), target.decode(), names[number], title))
-        return edges
+    def edges(self, kind: str, rows: NDArray[np.int64] | None = None) -> list[Edge]:
+        """Return the edges one by one, or those in some rows."""
+        rows = np.arange(len(self.sources)) if rows is None else rows
+        names = self.lists.names_of(self.numbers[rows])
+        columns = (self.sources[rows].tolist(), self.targets[rows].tolist(), self.titles[rows].tolist())
+        return [
+            _edge(kind, source.decode(), target.decode(), known, title)
+            for source, target, title, known in zip(*columns, names, strict=True)
+        ]
 
     def to_bytes(self) -> bytes:
         """Serialize as a block."""

@@ -267,6 +267,9 @@ class BuildView(Protocol):
     def required_delta(self, organizer: str) -> Delta:
         """What a required organizer did in this change; unlike `required` it reads nothing."""
 
+    def required_notes(self, organizer: str, keys: Collection[str]) -> Mapping[str, bytes]:
+        """Notes of a required organizer after the change, by key; unknown keys are left out."""
+
     async def vectors(self, units: Sequence[Unit | str]) -> FloatArray:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`; stored ones are reused.
 

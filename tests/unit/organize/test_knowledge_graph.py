@@ -12,7 +12,7 @@ from sire_core.recipes import iier, msrag, pagerank
 from sire_core.recipes.iier import INTERACTS
 from sire_core.recipes.iier.graph import ChainGraph
 from sire_core.recipes.smart.network import NetworkTable, read_network
-from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
+from sire_core.recipes.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder
 from sire_core.types import Entity, ExtractionRecord, Fact, Triple, Unit, UnitKind
@@ -151,14 +151,13 @@ def record(*facts, names=ENTITIES, description=""):
     return ExtractionRecord("h", "m", "p", entities=entities, facts=facts)
 
 
-def network(passages, mentions, records, unnamed=(), **settings):
+def network(passages, mentions, records, **settings):
     mentions = {unit.id: sorted(n for where, n in mentions if where == unit.id) for unit in passages}
     said = {unit.id: read_passage(records.get(unit.id), mentions[unit.id], unit.title) for unit in passages}
-    rows = {unit.id: mentioned_rows(mentions[unit.id], unnamed) for unit in passages}
-    also = {unit.id: stated_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
+    rows = {unit.id: passage_rows(said[unit.id], mentions[unit.id], unit) for unit in passages}
     texts = [PassageTexts.of(mentions[unit.id], said[unit.id]) for unit in passages]
     return read_network(
-        NetworkTable().updated(passages, rows, also),
+        NetworkTable().updated(passages, rows),
         [unit.chunk_ids for unit in passages],
         lambda numbers: {number: PassageTexts.from_note(texts[number].to_note()) for number in numbers},
         **settings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sire_core.derive.derivation import OrganizerBase
@@ -15,7 +15,7 @@ from sire_core.types import Unit, UnitKind, digest
 
 if TYPE_CHECKING:
     from sire_core.protocols import BuildView, Change
-    from sire_core.recipes.smart.network import EntityNetwork, NetworkTable
+    from sire_core.recipes.smart.network import EntityNetwork
     from sire_core.recipes.smart.perspectives import Perspective, StoredTrees
     from sire_core.recipes.smart.views import EvidenceView
 
@@ -149,28 +149,28 @@ class Perspectives(OrganizerBase):
             return Delta()
         from sire_core.recipes.smart.network import NetworkChange, read_network
         from sire_core.recipes.smart.perspectives import StoredTrees, describe_trees
-        from sire_core.recipes.smart.reports import ReportWriter
+        from sire_core.recipes.smart.reports import write_reports
 
         network_change = await asyncio.to_thread(NetworkChange, view, {chunk.id for chunk in change.added})
-        table = network_change.table
         passages = [unit.chunk_ids for unit in view.chunk_units]
         network = await asyncio.to_thread(
-            read_network, table, passages, network_change.texts, edge_weight=self.edge_weight
+            read_network, network_change.table, passages, network_change.texts, edge_weight=self.edge_weight
         )
-        perspectives, views, new = await self._perspectives(network, table, view)
-        writer = await asyncio.to_thread(ReportWriter, network, view, self)
-        reports = await writer.write(perspectives, views)
+        perspectives, views, new = await self._perspectives(network, view)
+        delta = await write_reports(network, view, self, perspectives, views)
         graphs = [one.graph for one in views]
         figures = await asyncio.to_thread(describe_trees, network.graph, perspectives, graphs)
         shares = {"information": [p.information for p in perspectives], "views": [p.view for p in perspectives]}
         built = {**shares, "new": 0} if new is None else {**view.state()["built"], "new": new}
-        state = {"built": built, "figures": {"perspectives": figures}}
         trees = StoredTrees.of([one.tree for one in perspectives], network)
-        notes = {**network_change.notes(), _TREES: trees.to_note()}
-        return await asyncio.to_thread(writer.delta, reports, state, notes)
+        return replace(
+            delta,
+            state={"built": built, "figures": {"perspectives": figures}},
+            notes={**network_change.notes, **delta.notes, _TREES: trees.to_note()},
+        )
 
     async def _perspectives(
-        self, network: EntityNetwork, table: NetworkTable, view: BuildView
+        self, network: EntityNetwork, view: BuildView
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView], int | None]:
         """Return trees, their views, and how many entities are new since the trees were made (None: just now)."""
         from sire_core.recipes.smart.perspectives import StoredTrees
@@ -180,29 +180,27 @@ class Perspectives(OrganizerBase):
         stored, built = StoredTrees.from_note(view.notes([_TREES]).get(_TREES)), view.state().get("built", {})
         new = built.get("new", 0) + stored.missing(network.keys)
         if stored.labels.size and new <= self.drift * network.size:
-            carried = await asyncio.to_thread(self._carry_over, stored, built, network, table)
+            carried = await asyncio.to_thread(self._carry_over, stored, built, network)
             if carried is not None:
                 return *carried, new
-        views = await asyncio.to_thread(self._evidence_views, network, table, None)
+        views = await asyncio.to_thread(self._evidence_views, network, None)
         perspectives = await self._abstract(network, views, view)
         return perspectives, [views[one.view] for one in perspectives], None
 
-    def _evidence_views(
-        self, network: EntityNetwork, table: NetworkTable, names: Collection[str] | None
-    ) -> dict[str, EvidenceView]:
+    def _evidence_views(self, network: EntityNetwork, names: Collection[str] | None) -> dict[str, EvidenceView]:
         from sire_core.recipes.smart.views import evidence_views
 
         only = (_RELATIONS,) if self.views == _RELATIONS or self.abstractor == "neural" else names
-        return evidence_views(table, network.mentions, network.graph, only)
+        return evidence_views(network, only)
 
     def _carry_over(
-        self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork, table: NetworkTable
+        self, stored: StoredTrees, built: Mapping[str, Any], network: EntityNetwork
     ) -> tuple[Sequence[Perspective], Sequence[EvidenceView]] | None:
         """Return the stored trees; None if a view is gone or a tree explains too little of its view."""
         from sire_core.recipes.smart.perspectives import Perspective, carried_over, information_share
 
         names = built["views"]
-        available = self._evidence_views(network, table, set(names))
+        available = self._evidence_views(network, set(names))
         if not all(name in available for name in names):
             return None
         views = [available[name] for name in names]

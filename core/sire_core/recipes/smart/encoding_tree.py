@@ -311,21 +311,14 @@ def mutual_information(first: Ints, second: Ints) -> float:
 
 
 def normalized_mutual_information(first: Ints, second: Ints) -> float:
-    """Return the mutual information over the mean of both entropies: 0 independent, 1 equal (also two single clusters).
-
-    The lower, the more diverse (SMART).
-    """
+    """Return the mutual information over the mean of both entropies, 0 to 1; 1 for two single clusters."""
     one, two, both = _cluster_sizes(first, second)
     entropies = _entropy(one) + _entropy(two)
     return 1.0 if entropies == 0 else min(1.0, max(0.0, 2 * (entropies - _entropy(both)) / entropies))
 
 
 def information_beyond_chance(first: Ints, second: Ints) -> float:
-    """Return the mutual information in bits minus what partitions of these cluster sizes share by chance, at least 0.
-
-    Two unrelated partitions of n vertices into a and b clusters share about (a - 1) (b - 1) / (2 n ln 2) bits. Chance
-    is measured on shuffled labels; the shuffles are deterministic.
-    """
+    """Return the mutual information in bits minus what (deterministic) shuffles of the labels share, at least 0."""
     if not len(first):
         return 0.0
     one, two = (np.unique(labels, return_inverse=True)[1].ravel() for labels in (first, second))

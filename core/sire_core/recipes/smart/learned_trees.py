@@ -57,11 +57,7 @@ def abstract_neural(
     settings: NeuralSettings | None = None,
     seed: int = 0,
 ) -> tuple[EncodingTree, ...]:
-    """Train one network with `kappa` heads on the graph and harden each head to an encoding tree.
-
-    Features are float32 `[n, p]`. Returns `kappa` trees of at most `levels` levels, without single-child nodes;
-    vertices without edges hang off the root. For fewer than four vertices with edges: one tree with a root only.
-    """
+    """Train a network with `kappa` heads on the graph and features `[n, p]`; harden each head to an encoding tree."""
     config = settings or NeuralSettings()
     connected = np.flatnonzero(graph.degrees() > 0)
     if len(connected) < _MIN_VERTICES:

@@ -10,9 +10,10 @@ import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, id_hashes
 from sire_core.algorithms.lists import Ragged
-from sire_core.knowledge import MENTIONS, RELATES
+from sire_core.knowledge import MENTIONS
+from sire_core.knowledge.edge_columns import EdgeColumns, block_of
 from sire_core.recipes.smart.encoding_tree import UndirectedGraph
-from sire_core.recipes.smart.statements import EntityMention, PassageTexts, mentioned_rows, read_passage, stated_rows
+from sire_core.recipes.smart.statements import EntityMention, PassageTexts, passage_rows, read_passage
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
 from sire_core.types import hash64
 
@@ -21,40 +22,33 @@ if TYPE_CHECKING:
 
     from sire_core.protocols import BuildView
     from sire_core.recipes.smart.encoding_tree import Hashes, Ints
-    from sire_core.types import Edge, Unit
+    from sire_core.types import Unit
 
     PassageRows = Mapping[str, Sequence[tuple[Any, ...]]]
     """Rows of one passage, by part of the table."""
 
 NETWORK = "entity_network"
-"""Key of the note that a table is stored in; queries read it, too."""
-# Columns of the parts of a table. `named`: id, hash of the key of the first name, whether it titles the passage;
-# `unnamed`: ids of other entities; `pairs`: two entities, weight and family of the predicate; `statements`: hash of
-# text and place, hash of the normalized words, lengths, weight, number of entities; `members`: these, by their numbers
-# in the passage; `about`: described entity, hash of the description; `traits`: entity, kind and hash of its features.
-_NAMED = {"ids": "S24", "keys": np.uint64, "titles": np.bool_}
-_UNNAMED = {"ids": "S24"}
-_PAIRS = {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64}
-_STATEMENTS = {
-    "codes": np.uint64,
-    "words": np.uint64,
-    "tokens": np.int32,
-    "estimates": np.int32,
-    "weights": np.float64,
-    "sizes": np.int32,
+"""Key of the note that a table is stored in."""
+# Columns of the parts of a table. `named`: id, hash of the key of the first name; `pairs`: two entities, weight and
+# family of the predicate; `statements`: hash of text and place, hash of the normalized words, lengths, weight, number
+# of entities; `members`: these, by their numbers in the passage; `about`: described entity, hash of the description;
+# `traits`: entity, kind and hash of its features.
+_PARTS: Mapping[str, Mapping[str, Any]] = {
+    "named": {"ids": "S24", "keys": np.uint64},
+    "pairs": {"left": np.int32, "right": np.int32, "weights": np.float64, "families": np.uint64},
+    "statements": {
+        "codes": np.uint64,
+        "words": np.uint64,
+        "tokens": np.int32,
+        "estimates": np.int32,
+        "weights": np.float64,
+        "sizes": np.int32,
+    },
+    "members": {"places": np.int32},
+    "about": {"places": np.int32, "codes": np.uint64},
+    "traits": {"places": np.int32, "kinds": np.uint8, "codes": np.uint64},
 }
-_MEMBERS = {"places": np.int32}
-_ABOUT = {"places": np.int32, "codes": np.uint64}
-_FEATURES = {"places": np.int32, "kinds": np.uint8, "codes": np.uint64}
-_MENTIONED: dict[str, Mapping[str, Any]] = {"named": _NAMED, "unnamed": _UNNAMED}
-_SAID: dict[str, Mapping[str, Any]] = {
-    "pairs": _PAIRS,
-    "statements": _STATEMENTS,
-    "members": _MEMBERS,
-    "about": _ABOUT,
-    "traits": _FEATURES,
-}
-_NOTHING = {name: Ragged.of((), types) for name, types in (_MENTIONED | _SAID).items()}
+_NOTHING = {name: Ragged.of((), types) for name, types in _PARTS.items()}
 
 
 def passage_version(unit: Unit) -> int:
@@ -70,32 +64,17 @@ class NetworkTable:
     passages: tuple[str, ...] = ()  # ids of the passages, in corpus order
     versions: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))  # of `passage_version`
     parts: Mapping[str, Ragged] = field(default_factory=lambda: _NOTHING)  # see the columns above
-    relations: NDArray[np.bytes_] = field(default_factory=lambda: np.empty((0, 2), dtype="S24"))
 
-    def known(self) -> dict[str, tuple[int, int]]:
-        """Return number and version of every passage, by its id."""
-        versions = self.versions.tolist()
-        return {passage: (number, versions[number]) for number, passage in enumerate(self.passages)}
-
-    def updated(
-        self,
-        units: Sequence[Unit],
-        mentioned: Mapping[str, PassageRows],
-        stated: Mapping[str, PassageRows],
-    ) -> NetworkTable:
-        """Return the table after a change."""
-        parts = {}
-        for fresh, types in ((mentioned, _MENTIONED), (stated, _SAID)):
-            numbers = {passage: number for number, passage in enumerate((*self.passages, *fresh))}  # what is fresh wins
-            groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
-            for name, columns in types.items():
-                rows = Ragged.of([rows[name] for rows in fresh.values()], columns)
-                parts[name] = self.parts[name].chosen(rows, groups)
+    def updated(self, units: Sequence[Unit], rows: Mapping[str, PassageRows]) -> NetworkTable:
+        """Return the table after a change, with new rows of some passages."""
+        numbers = {passage: number for number, passage in enumerate((*self.passages, *rows))}  # what is new wins
+        groups = np.array([numbers[unit.id] for unit in units], dtype=np.int64)
+        new = {name: Ragged.of([own[name] for own in rows.values()], types) for name, types in _PARTS.items()}
         return replace(
             self,
             passages=tuple(unit.id for unit in units),
             versions=np.array([passage_version(unit) for unit in units], dtype=np.uint64),
-            parts=parts,
+            parts={name: part.chosen(new[name], groups) for name, part in self.parts.items()},
         )
 
     def to_note(self) -> bytes:
@@ -104,11 +83,9 @@ class NetworkTable:
             "extractor": np.array([self.extractor.encode()]),
             "passages": np.array(self.passages, dtype="S24"),
             "versions": self.versions,
-            "relations": self.relations,
         }
         for name, part in self.parts.items():
-            arrays[f"{name}.counts"] = part.counts.astype(np.int32)
-            arrays |= {f"{name}.{column}": values for column, values in part.columns.items()}
+            arrays |= part.arrays(name)
         return pack_arrays(arrays)
 
     @classmethod
@@ -117,18 +94,11 @@ class NetworkTable:
         if note is None:
             return cls()
         arrays = unpack_arrays(note)
-        parts = {
-            name: Ragged(
-                arrays[f"{name}.counts"].astype(np.int64), {column: arrays[f"{name}.{column}"] for column in types}
-            )
-            for name, types in (_MENTIONED | _SAID).items()
-        }
         return cls(
             extractor=arrays["extractor"][0].decode(),
             passages=tuple(arrays["passages"].astype(str).tolist()),
             versions=arrays["versions"],
-            parts=parts,
-            relations=arrays["relations"],
+            parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
         )
 
 
@@ -181,6 +151,8 @@ class EntityNetwork:
     ends: Ints  # mentions of passage i are `mentions[ends[i]:ends[i + 1]]`, `[passages + 1]`
     described: Ints  # first mention with a description, -1 where there is none, `[n]`
     description_hashes: Hashes  # hash of that description, 0 where there is none, `[n]`
+    parts: Mapping[str, Ragged]  # see `NetworkTable`
+    sides: Ints  # vertices of the pairs in `parts`, `[pairs, 2]`
     texts: Callable[[Iterable[int]], Mapping[int, PassageTexts]]  # loads the texts of passages, by their numbers
 
     @property
@@ -253,6 +225,8 @@ def read_network(
         ends=ends,
         described=described,
         description_hashes=hashes,
+        parts=table.parts,
+        sides=sides,
         texts=texts,
     )
 
@@ -301,143 +275,46 @@ class NetworkChange:
 
     def __init__(self, view: BuildView, changed_chunks: Collection[str]) -> None:
         self._view = view
-        self._units = {unit.id: unit for unit in view.chunk_units}
-        self._known_texts: dict[str, PassageTexts] = {}
-        self._starts: dict[str, NDArray[np.int64]] = {}
+        self._texts: dict[str, PassageTexts] = {}  # texts that were read so far
         before = NetworkTable.from_note(view.notes([NETWORK]).get(NETWORK))
         if before.extractor != view.fingerprints[1]:
             before = NetworkTable()
-        self.first = not before.passages  # whether nothing was stored before
-        self._before = before
-        self._places = before.known()
-        stale = {*changed_chunks, *(() if self.first else view.stale_links())}
-        changed = {
-            unit.id
-            for unit in self._units.values()
-            if unit.id in stale or self._places.get(unit.id, (0, -1))[1] != passage_version(unit)
-        }
-        if self.first:
-            edges, removed = list(view.required(_GRAPH)[1]), []
-        else:
-            delta = view.required_delta(_GRAPH).in_blocks
-            edges, removed = list(delta.put), list(delta.drop)
-        mentions, unnamed = self._mentions(edges, removed, changed)
-        self._fresh, stated = self._read(mentions, changed)
-        mentioned = {
-            passage: mentioned_rows(
-                passage_mentions,
-                unnamed[passage],
-                None if passage in stated else self._old_rows(passage, "named", "keys").tolist(),
-            )
-            for passage, passage_mentions in mentions.items()
-        }
-        self.table = replace(
-            before.updated(view.chunk_units, mentioned, stated),
-            extractor=view.fingerprints[1],
-            relations=_update_relations(before.relations, edges, removed),
-        )
+        versions = dict(zip(before.passages, before.versions.tolist(), strict=True))
+        stale = {*changed_chunks, *view.stale_links()}
+        graph = view.required_delta(_GRAPH).in_blocks
+        stale.update(edge.source for edges in (graph.put, graph.drop) for edge in edges if edge.kind == MENTIONS)
+        units = view.chunk_units
+        changed = [unit for unit in units if unit.id in stale or versions.get(unit.id) != passage_version(unit)]
+        rows: dict[str, PassageRows] = {}
+        for start in range(0, len(changed), _BATCH):
+            batch = changed[start : start + _BATCH]
+            records, mentions = view.records({unit.chunk_ids[0] for unit in batch}), _mentions(view, batch)
+            for unit in batch:
+                named = mentions[unit.id]
+                stated = read_passage(records.get(unit.chunk_ids[0]), named, unit.title)
+                self._texts[unit.id] = PassageTexts.of(named, stated)
+                rows[unit.id] = passage_rows(stated, named, unit)
+        self.table = replace(before.updated(units, rows), extractor=view.fingerprints[1])
+        self.notes: dict[str, bytes | None] = dict.fromkeys(sorted(versions.keys() - set(self.table.passages)))
+        self.notes |= {passage: texts.to_note() for passage, texts in self._texts.items()}
+        self.notes[NETWORK] = self.table.to_note()
 
     def texts(self, passages: Iterable[int]) -> dict[int, PassageTexts]:
         """Load the texts of passages, by their numbers."""
         names = {number: self.table.passages[number] for number in passages}
-        missing = [name for name in names.values() if name not in self._fresh and name not in self._known_texts]
+        missing = [name for name in names.values() if name not in self._texts]
         for name, note in self._view.notes(missing).items() if missing else ():
-            self._known_texts[name] = PassageTexts.from_note(note)
-        return {number: self._fresh.get(name) or self._known_texts[name] for number, name in names.items()}
-
-    def notes(self) -> dict[str, bytes | None]:
-        """Return the notes to store."""
-        notes: dict[str, bytes | None] = dict.fromkeys(sorted(self._places.keys() - self._units.keys()))
-        notes |= {passage: texts.to_note() for passage, texts in self._fresh.items()}
-        return notes | {NETWORK: self.table.to_note()}
-
-    def _mentions(
-        self, edges: Sequence[Edge], dropped_edges: Sequence[Edge], changed: set[str]
-    ) -> tuple[dict[str, list[EntityMention]], dict[str, list[str]]]:
-        """Return the named entities of the passages whose mentions changed, in order, and their other entities."""
-        added: dict[str, dict[str, Edge]] = {passage: {} for passage in self._units if passage in changed}
-        for edge in edges:
-            if edge.kind == MENTIONS and edge.source in self._units:
-                added.setdefault(edge.source, {})[edge.target] = edge
-        dropped: dict[str, set[str]] = {passage: set() for passage in added}
-        for edge in dropped_edges:
-            if edge.kind == MENTIONS and edge.source in self._units:
-                dropped.setdefault(edge.source, set()).add(edge.target)
-        touched = {passage: dropped[passage] | added.get(passage, {}).keys() for passage in dropped | added}
-        mentions, unnamed = self._unchanged_mentions(touched)
-        for passage, edges_by_entity in added.items():
-            for edge in edges_by_entity.values():
-                if edge.metadata["names"]:
-                    mentions[passage].append(EntityMention.of(edge))
-                else:
-                    unnamed[passage].append(edge.target)
-        for passage in touched:
-            mentions[passage].sort()
-            unnamed[passage].sort()
-        return mentions, unnamed
-
-    def _unchanged_mentions(
-        self, touched: Mapping[str, Collection[str]]
-    ) -> tuple[dict[str, list[EntityMention]], dict[str, list[str]]]:
-        """Return the stored mentions of some passages, without removed entities."""
-        mentions: dict[str, list[EntityMention]] = {passage: [] for passage in touched}
-        unnamed: dict[str, list[str]] = {passage: [] for passage in touched}
-        old = [passage for passage in touched if passage in self._places]
-        notes = self._view.notes(old) if old else {}
-        for passage in old:
-            self._known_texts[passage] = PassageTexts.from_note(notes[passage])
-            removed = touched[passage]
-            ids = self._old_rows(passage, "named", "ids").astype(str).tolist()
-            titles = self._old_rows(passage, "named", "titles").tolist()
-            for entity, (first, name), title in zip(ids, self._known_texts[passage].names, titles, strict=True):
-                if entity not in removed:
-                    mentions[passage].append(EntityMention(name, first, entity, title))
-            others = self._old_rows(passage, "unnamed", "ids").astype(str).tolist()
-            unnamed[passage] = [entity for entity in others if entity not in removed]
-        return mentions, unnamed
-
-    def _old_rows(self, passage: str, part: str, column: str) -> NDArray[Any]:
-        """Return a column of a passage from the stored table."""
-        number = self._places[passage][0]
-        if part not in self._starts:
-            self._starts[part] = self._before.parts[part].starts()
-        rows, start = self._before.parts[part], int(self._starts[part][number])
-        return rows[column][start : start + int(rows.counts[number])]
-
-    def _old_names(self, passage: str) -> list[tuple[str, str, bool]]:
-        """Return first names, names and title flags that are stored for a passage, in order."""
-        titles = self._old_rows(passage, "named", "titles").tolist()
-        names = self._known_texts[passage].names
-        return [(first, name, title) for (first, name), title in zip(names, titles, strict=True)]
-
-    def _read(
-        self, mentions: Mapping[str, Sequence[EntityMention]], changed: set[str]
-    ) -> tuple[dict[str, PassageTexts], dict[str, PassageRows]]:
-        """Read the passages whose records changed or whose entities have other names."""
-        stale = [
-            passage
-            for passage, passage_mentions in mentions.items()
-            if passage in changed or self._old_names(passage) != [(n.first, n.name, n.title) for n in passage_mentions]
-        ]
-        texts, rows = {}, {}
-        for start in range(0, len(stale), _BATCH):
-            batch = [self._units[passage] for passage in stale[start : start + _BATCH]]
-            records = self._view.records({unit.chunk_ids[0] for unit in batch})
-            for unit in batch:
-                stated = read_passage(records.get(unit.chunk_ids[0]), mentions[unit.id], unit.title)
-                texts[unit.id] = PassageTexts.of(mentions[unit.id], stated)
-                rows[unit.id] = stated_rows(stated, mentions[unit.id], unit)
-        return texts, rows
+            self._texts[name] = PassageTexts.from_note(note)
+        return {number: self._texts[name] for number, name in names.items()}
 
 
-def _update_relations(before: NDArray[np.bytes_], edges: Iterable[Edge], dropped: Iterable[Edge]) -> NDArray[np.bytes_]:
-    """Update the edges from relations to their ends."""
-    new = [(edge.source, edge.target) for edge in edges if edge.kind == RELATES]
-    old = [(edge.source, edge.target) for edge in dropped if edge.kind == RELATES]
-    if not new and not old:
-        return before
-    pairs = dict.fromkeys(map(tuple, before.astype(str).tolist()))
-    for pair in old:
-        pairs.pop(pair, None)
-    pairs.update(dict.fromkeys(new))
-    return np.array(list(pairs), dtype="S24").reshape(-1, 2)
+def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[EntityMention]]:
+    """Return the entities that passages spell out, in order."""
+    blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
+    columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
+    mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
+    rows = np.flatnonzero(np.isin(columns.sources, np.array(list(mentions), dtype="S24")))
+    for edge in columns.edges(MENTIONS, rows):
+        if edge.metadata["names"]:
+            mentions[edge.source].append(EntityMention.of(edge))
+    return {passage: sorted(named) for passage, named in mentions.items()}

@@ -182,7 +182,7 @@ class _Pool:
         if not open_candidates:
             return chosen
         # Measuring chance takes as long as making a tree, so it is left out for trees that cannot be the best.
-        bounds = {number: self._upper_bound(number) - self._overlap(number, chosen) for number in open_candidates}
+        bounds = {number: self._value(number, chosen, by_chance=False) for number in open_candidates}
         best, best_value = open_candidates[0], -np.inf
         for number in sorted(open_candidates, key=lambda number: -bounds[number]):
             if bounds[number] < best_value - _ROUNDING:
@@ -209,20 +209,12 @@ class _Pool:
         floor = self._floor * max(self.candidates[number].information for number in numbers)
         return [number for number in numbers if self.candidates[number].information >= floor]
 
-    def _value(self, number: int, others: list[int]) -> float:
+    def _value(self, number: int, others: list[int], *, by_chance: bool = True) -> float:
+        """Return what a tree adds to others; an upper bound without what chance explains."""
         candidate = self.candidates[number]
-        chance = self._chance(candidate.view) if self._gain else 0.0
+        chance = self._chance(candidate.view) if by_chance and self._gain else 0.0
         value: float = (candidate.information - chance) / (1 - chance) * self._covered[candidate.view]
-        return self._gain * value - self._overlap(number, others)
-
-    def _upper_bound(self, number: int) -> float:
-        """Return the value of a tree if chance explained nothing."""
-        candidate = self.candidates[number]
-        bound: float = self._gain * candidate.information * self._covered[candidate.view]
-        return bound
-
-    def _overlap(self, number: int, others: list[int]) -> float:
-        return self._diversity * sum(self._shared_information(number, other) for other in others)
+        return self._gain * value - self._diversity * sum(self._shared_information(number, other) for other in others)
 
     def _shared_information(self, one: int, two: int) -> float:
         pair = (min(one, two), max(one, two))
@@ -346,13 +338,9 @@ def carried_over(
 def repaired_clusters(
     graph: UndirectedGraph, clusters: Ints, above: Ints, new: NDArray[np.bool_], changed: NDArray[np.bool_]
 ) -> Ints:
-    """Group the vertices of the finest clusters that contain a changed vertex again.
+    """Group the vertices of the finest clusters with a changed vertex again, `new` ones alone at first; all are `[n]`.
 
-    The vertices stay below their nodes of the next level, so no other level changes. New vertices begin alone; the
-    decoding information never falls below that of new vertices alone.
-
-    `above` is the next level, all 0 where there is none; `new` marks vertices that were put into clusters without a
-    look at entropies, `changed` those that are new or whose edges changed; all `[n]`, also the labels returned.
+    They stay below their nodes of the next level, `above` (all 0 where there is none), so no other level changes.
     """
     affected = np.zeros(int(clusters.max(initial=-1)) + 1, dtype=np.bool_)
     affected[clusters[changed]] = True

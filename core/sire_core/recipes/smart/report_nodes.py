@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from sire_core.types import Edge
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from sire_core.protocols import BuildView
     from sire_core.recipes.smart.encoding_tree import EncodingTree, Hashes, Ints
     from sire_core.recipes.smart.network import EntityNetwork, Statements
-    from sire_core.recipes.smart.reports import Report
     from sire_core.recipes.smart.views import EvidenceView
     from sire_core.types import Unit
 
@@ -104,6 +103,19 @@ class ReportNodes:
         stated = chained_hashes(statement_hashes[self.statements], self.stated)
         parts = np.stack([kind, chained_hashes(members, self.sizes), stated], axis=1)
         return chained_hashes(parts.ravel(), np.full(len(self), parts.shape[1], dtype=np.int64))
+
+    def edges(self, has_report: NDArray[np.bool_]) -> tuple[Ints, tuple[Ints, Ints]]:
+        """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
+        own = np.arange(len(self), dtype=np.int64)
+        up = np.where(has_report, own, self.parents)
+        for _ in range(int(self.levels.max(initial=0))):
+            climbing = (up >= 0) & ~has_report[up]
+            up = np.where(climbing, self.parents[up], up)
+        nested = own[has_report & (self.parents >= 0)]
+        above = up[self.parents[nested]]
+        nearest = np.where(self.lowest >= 0, up[self.lowest], -1) if len(up) else self.lowest
+        vertices = np.flatnonzero(nearest >= 0)
+        return np.stack([above, nested], axis=1)[above >= 0], (nearest[vertices], vertices)
 
 
 def _shared_neighbors(vertices: Ints, weights: Mapping[int, float], rows: tuple[Ints, Ints, Any]) -> dict[int, float]:
@@ -213,12 +225,6 @@ class _NodeRows:
         return (joined_codes % n_owners, joined_codes // n_owners) if n_owners else (joined_codes, joined_codes)
 
 
-_no_ids: Callable[[], Any] = partial(np.empty, 0, "S24")
-_no_hashes: Callable[[], Any] = partial(np.empty, 0, np.uint64)
-_no_numbers: Callable[[], Any] = partial(np.empty, 0, np.int64)
-_no_pairs: Callable[[], Any] = partial(np.empty, (0, 2), np.int64)
-
-
 def tree_name(tree: int) -> str:
     """Return the name of a tree in units, counted from 1."""
     return f"perspective {tree + 1}"
@@ -226,19 +232,13 @@ def tree_name(tree: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """All reports, as they are stored."""
+    """Which reports there are and what is right below each, as a note for queries."""
 
-    entities: Ids = field(default_factory=_no_ids)  # ids of the entities, by vertex
-    reports: Ids = field(default_factory=_no_ids)  # ids of the report units, ascending
-    trees: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))  # of each report
-    evidence: Ids = field(default_factory=_no_ids)  # digest of what the model was shown; empty without one
-    signatures: Hashes = field(default_factory=_no_hashes)  # of what each node's report is made of; 0 for a failure
-    nodes: Ints = field(default_factory=_no_numbers)  # report of each node, -1 where it has none
-    codes: Hashes = field(default_factory=_no_hashes)  # of each node's report and what it passes on
-    counts: Ints = field(default_factory=_no_numbers)  # of the statements that each node passes on
-    statements: Hashes = field(default_factory=_no_hashes)  # their `Statements.codes`, node by node
-    children: Ints = field(default_factory=_no_pairs)  # report and report below it, `[n, 2]`
-    mentions: Ints = field(default_factory=_no_pairs)  # report and entity below it, `[n, 2]`
+    entities: Ids  # ids of the entities, by vertex
+    reports: Ids  # ids of the report units, ascending
+    trees: NDArray[np.uint8]  # of each report
+    children: Ints  # report and report below it, `[n, 2]`
+    mentions: Ints  # report and entity below it, `[n, 2]`
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield the edges from reports to what is right below them, each once."""
@@ -246,43 +246,6 @@ class ReportTable:
         for kind, pairs, below in (("child", self.children, reports), (MENTIONS, self.mentions, entities)):
             for report, number in np.unique(pairs, axis=0).tolist():
                 yield Edge(kind, reports[report], below[number])
-
-    def find(self, signatures: Hashes) -> Ints:
-        """Return the nodes that have these signatures, -1 where none has."""
-        return np.where(signatures != 0, positions_in(self.signatures, signatures), -1)
-
-    def statements_of(self, nodes: Ints) -> tuple[Hashes, Ints]:
-        """Return the statement codes that nodes pass on, concatenated, and the number of each node."""
-        starts = np.cumsum(self.counts) - self.counts
-        return self.statements[ranges(starts[nodes], self.counts[nodes])], self.counts[nodes]
-
-    def by_evidence(self) -> dict[str, str]:
-        """Return the ids of reports by a model, by the digest of what it was shown."""
-        known = np.flatnonzero(self.evidence != b"")
-        return dict(
-            zip(self.evidence[known].astype(str).tolist(), self.reports[known].astype(str).tolist(), strict=True)
-        )
-
-    @classmethod
-    def of_units(cls, units: Sequence[Unit]) -> ReportTable:
-        """Build a table of which only the units are known."""
-        ordered = sorted(units, key=lambda unit: unit.id)
-        return cls(
-            reports=np.array([unit.id for unit in ordered], dtype="S24"),
-            evidence=np.array([unit.metadata.get("evidence", "") for unit in ordered], dtype="S24"),
-        )
-
-    def without(self, reports: Collection[str]) -> ReportTable:
-        """Return a table in which some reports are there, and yet written again."""
-        stale = np.isin(self.reports, np.array(sorted(reports), dtype="S24"))
-        written = self.nodes >= 0
-        again = np.zeros(len(self.nodes), dtype=bool)
-        again[written] = stale[self.nodes[written]]
-        return replace(
-            self,
-            evidence=np.where(stale, np.array(b"", dtype="S24"), self.evidence),
-            signatures=np.where(again, np.uint64(0), self.signatures),
-        )
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
@@ -294,146 +257,82 @@ class ReportTable:
     def from_note(cls, note: bytes | None) -> ReportTable:
         """Read what `to_note` wrote; an empty table if there is no note."""
         if note is None:
-            return cls()
+            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int64)
+            return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
         arrays = unpack_arrays(note)
         columns: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
-        return cls(
-            **{name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in columns.items()}
+        return cls(**{n: a.astype(np.int64) if a.dtype == np.int32 else a for n, a in columns.items()})
+
+
+class ReportForest:
+    """The nodes of all trees, numbered tree by tree, and their reports while these are written from the leaves up."""
+
+    def __init__(self, encoded: Sequence[EncodingTree], views: Sequence[EvidenceView], network: EntityNetwork) -> None:
+        pairs = enumerate(zip(encoded, views, strict=True))
+        trees = [report_nodes(tree.filled(), number, network, view) for number, (tree, view) in pairs]
+        empty = np.empty(0, dtype=np.int64)
+        self.network = network
+        self.reports = np.zeros(sum(map(len, trees)), dtype="S24")  # id of the report of each node, empty for none
+        self.passed_on: list[list[int]] = [[]] * len(self.reports)  # statements that each node leaves to those above
+        self._trees = trees
+        self._starts = np.cumsum([0, *map(len, trees)])[:-1].tolist()
+        self._levels = np.concatenate([empty, *(nodes.levels for nodes in trees)])
+        self._children = [
+            [start + n for n in c] for start, t in zip(self._starts, trees, strict=True) for c in t.children()
+        ]
+        self._signatures = np.concatenate([empty.astype(np.uint64), *(nodes.signatures(network) for nodes in trees)])
+        self._codes = np.zeros(len(self.reports), dtype=np.uint64)  # of each node's report and what it passes on
+        self._written: dict[str, Unit] = {}
+
+    def keys(self, level: int) -> dict[str, int]:
+        """Number the nodes of a level, by a hash of all that their reports are made of; needs the reports below."""
+        numbers = np.flatnonzero(self._levels == level)
+        below = [self._children[number] for number in numbers.tolist()]
+        codes = self._codes[[child for children in below for child in children]]
+        child_hashes = chained_hashes(codes, np.array([*map(len, below)], dtype=np.int64))
+        both = np.stack([self._signatures[numbers], child_hashes], axis=1).ravel()
+        keys = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
+        return {f"{key:016x}": number for key, number in zip(keys.tolist(), numbers.tolist(), strict=True)}
+
+    def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
+        """Return nodes of one level, in ascending order."""
+        found: list[ReportNode] = []
+        for start, tree in zip(self._starts, self._trees, strict=True):
+            own = [number - start for number in numbers if start <= number < start + len(tree)]
+            found += tree.select(own, self._children[start : start + len(tree)], self.network)
+        return found
+
+    def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
+        """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""
+        self._written.update((unit.id, unit) for unit in units)
+        numbers, codes = list(outputs), [codes for _, codes in outputs.values()]
+        flat = np.array([code for own in codes for code in own], dtype=np.uint64)
+        sizes = np.array([*map(len, codes)], dtype=np.int64)
+        self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
+        self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
+        statements = positions_in(self.network.statements.codes, flat)
+        for number, own in zip(numbers, np.split(statements, np.cumsum(sizes)[:-1]) if numbers else (), strict=True):
+            self.passed_on[number] = own.tolist()
+
+    def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
+        """Load reports by id."""
+        stored = view.units([name for name in ids if name not in self._written])
+        return {unit.id: unit for unit in stored} | self._written
+
+    def table(self) -> ReportTable:
+        """Return the table to store, once all reports are written."""
+        known, numbers = np.unique(np.append(self.reports, b""), return_inverse=True)  # the empty id is the first
+        numbers = numbers[:-1].astype(np.int64) - 1
+        trees = np.zeros(len(known) - 1, dtype=np.uint8)
+        sizes = [len(tree) for tree in self._trees]
+        trees[numbers[numbers >= 0]] = np.repeat(np.arange(len(sizes)), sizes)[numbers >= 0]
+        edges = [
+            [numbers[start + pairs], np.stack([numbers[start + above], vertices], axis=1)]
+            for start, tree in zip(self._starts, self._trees, strict=True)
+            for pairs, (above, vertices) in [tree.edges(self.reports[start : start + len(tree)] != b"")]
+        ]
+        none = np.empty((0, 2), dtype=np.int64)
+        children, mentions = (
+            (np.concatenate([none, *pairs]) for pairs in zip(*edges, strict=True)) if edges else (none, none)
         )
-
-
-class TreeReports:
-    """The reports of one tree while they are written from the leaves up."""
-
-    def __init__(
-        self, tree: EncodingTree, number: int, network: EntityNetwork, before: ReportTable, view: EvidenceView
-    ) -> None:
-        self.nodes = report_nodes(tree.filled(), number, network, view)  # the nodes of the tree
-        self.children = self.nodes.children()  # nodes right below each
-        self.signatures = self.nodes.signatures(network)  # see `ReportTable`
-        self.known = np.full(len(self.nodes), -1, dtype=np.int64)  # node in the stored table, or -1
-        self.units = np.zeros(len(self.nodes), dtype="S24")  # id of the report of each node, empty where there is none
-        self.codes = np.zeros(len(self.nodes), dtype=np.uint64)  # see `ReportTable`
-        self.reports: dict[int, Report] = {}  # reports that are written now, by node
-        self.unreported: dict[int, tuple[int, ...]] = {}  # their statements go to the reports above
-        self._network = network
-        self._before = before
-
-    def open_level(self, level: int) -> list[tuple[TreeReports, int, ReportNode]]:
-        """Return the changed nodes of a level with their numbers; all reports below must be there."""
-        numbers = np.flatnonzero(self.nodes.levels == level)
-        below = [self.children[number] for number in numbers.tolist()]
-        flat = np.array([child for children in below for child in children], dtype=np.int64)
-        child_hashes = chained_hashes(self.codes[flat], np.array([*map(len, below)], dtype=np.int64))
-        both = np.stack([self.signatures[numbers], child_hashes], axis=1).ravel()
-        self.signatures[numbers] = chained_hashes(both, np.full(len(numbers), 2, dtype=np.int64))
-        known = self._before.find(self.signatures[numbers])
-        self.known[numbers] = known
-        unchanged, stored_nodes = numbers[known >= 0], known[known >= 0]
-        written = self._before.nodes[stored_nodes]
-        self.units[unchanged[written >= 0]] = self._before.reports[written[written >= 0]]
-        self.codes[unchanged] = self._before.codes[stored_nodes]
-        changed = numbers[known < 0].tolist()
-        nodes = self.nodes.select(changed, self.children, self._network)
-        return [(self, number, node) for number, node in zip(changed, nodes, strict=True)]
-
-    def store_units(self, units: Mapping[int, Unit | None]) -> None:
-        """Store the units of the reports of changed nodes; None for a node without a report."""
-        numbers = np.array(list(units), dtype=np.int64)
-        self.units[numbers] = [b"" if unit is None else unit.id.encode() for unit in units.values()]
-        picked = [np.array(self.passed_on(number), dtype=np.int64) for number in units]
-        flat = np.concatenate([*picked, np.empty(0, dtype=np.int64)])
-        codes = self._network.statements.codes[flat]
-        statement_hashes = chained_hashes(codes, np.array([*map(len, picked)], dtype=np.int64))
-        self.codes[numbers] = id_hashes(self.units[numbers]) ^ statement_hashes
-
-    def passed_on(self, number: int) -> tuple[int, ...]:
-        """Return the statements that a node passes on: those of its report, or all that it has."""
-        if self.known[number] >= 0:
-            codes = self._before.statements_of(self.known[number : number + 1])[0]
-            positions = np.searchsorted(self._network.statements.codes, codes, sorter=self._statement_order)
-            return tuple(self._statement_order[positions].tolist())
-        report = self.reports.get(number)
-        return self.unreported.get(number, ()) if report is None else report.statements
-
-    @cached_property
-    def _statement_order(self) -> Ints:
-        """Numbers of the statements by code."""
-        return np.argsort(self._network.statements.codes)
-
-    def failed(self, number: int) -> None:
-        """Mark a node whose report could not be written, so that the next build tries again."""
-        self.signatures[number] = 0
-
-    def report_edges(self) -> tuple[Ints, Ints]:
-        """Return pairs of a node with a report and the nearest such node, or vertex, below it."""
-        has_report = self.units != b""
-        own = np.arange(len(has_report), dtype=np.int64)
-        up = np.where(has_report, own, self.nodes.parents)
-        for _ in range(int(self.nodes.levels.max(initial=0))):
-            climbing = (up >= 0) & ~has_report[up]
-            up = np.where(climbing, self.nodes.parents[up], up)
-        nested = own[has_report & (self.nodes.parents >= 0)]
-        above = up[self.nodes.parents[nested]]
-        children = np.stack([above, nested], axis=1)[above >= 0]
-        lowest = self.nodes.lowest
-        nearest = np.where(lowest >= 0, up[lowest], -1) if len(up) else lowest
-        vertices = np.flatnonzero(nearest >= 0)
-        return children, np.stack([nearest[vertices], vertices], axis=1)
-
-    def statements(self) -> tuple[NDArray[np.uint64], Ints]:
-        """Return the codes of the statements that each node passes on, and their number per node."""
-        unchanged = np.flatnonzero(self.known >= 0)
-        codes, counts = self._before.statements_of(self.known[unchanged])
-        parts = [np.empty(0, dtype=np.uint64)] * len(self.nodes)
-        ends = np.cumsum(counts).tolist()
-        for node, start, end in zip(unchanged.tolist(), [0, *ends], ends, strict=False):
-            parts[node] = codes[start:end]
-        for number in (*self.reports, *self.unreported):
-            parts[number] = self._network.statements.codes[list(self.passed_on(number))]
-        return np.concatenate([*parts, np.empty(0, dtype=np.uint64)]), np.array([*map(len, parts)], dtype=np.int64)
-
-
-def table_of(
-    forest: Sequence[TreeReports], network: EntityNetwork, before: ReportTable, new_units: Mapping[str, Unit]
-) -> ReportTable:
-    """Build the table to store, once all reports are written."""
-    units = _concatenated([tree.units for tree in forest], "S24")
-    reports, report_numbers = np.unique(units, return_inverse=True)
-    if len(reports) and not reports[0]:  # nodes without one
-        reports, report_numbers = reports[1:], report_numbers - 1
-    sizes = [len(tree.nodes) for tree in forest]
-    trees = np.zeros(len(reports), dtype=np.uint8)
-    trees[report_numbers[report_numbers >= 0]] = np.repeat(np.arange(len(forest), dtype=np.uint8), sizes)[
-        report_numbers >= 0
-    ]
-    starts = np.cumsum([0, *sizes])[:-1].tolist()
-    pairs = [tree.report_edges() for tree in forest]
-    mentions = [
-        (report_numbers[start + edges[:, 0]], edges[:, 1]) for start, (_, edges) in zip(starts, pairs, strict=True)
-    ]
-    passed_on = [tree.statements() for tree in forest]
-    evidence = dict(zip(before.reports.tolist(), before.evidence.tolist(), strict=True))
-    evidence |= {name.encode(): str(unit.metadata.get("evidence", "")).encode() for name, unit in new_units.items()}
-    return ReportTable(
-        entities=network.ids,
-        reports=reports,
-        trees=trees,
-        evidence=np.array([evidence[name] for name in reports.tolist()], dtype="S24"),
-        signatures=_concatenated([tree.signatures for tree in forest], np.uint64),
-        nodes=report_numbers.astype(np.int64),
-        codes=_concatenated([tree.codes for tree in forest], np.uint64),
-        counts=_concatenated([counts for _, counts in passed_on], np.int64),
-        statements=_concatenated([codes for codes, _ in passed_on], np.uint64),
-        children=report_numbers[
-            _concatenated([start + edges for start, (edges, _) in zip(starts, pairs, strict=True)], np.int64).reshape(
-                -1, 2
-            )
-        ],
-        mentions=_concatenated([np.stack(edges, axis=1) for edges in mentions], np.int64).reshape(-1, 2),
-    )
-
-
-def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    """Concatenate arrays; empty if there are none."""
-    return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
+        return ReportTable(self.network.ids, known[1:], trees, children, mentions)

@@ -17,18 +17,23 @@ from sire_core.algorithms.grouping import ranges
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.worker_pool import map_all
+from sire_core.derive.engine import ItemChange, derive
+from sire_core.derive.rows import Item, Output, Row, decode
+from sire_core.derive.step import Step
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
 from sire_core.protocols import BlockEdges, Delta, Prompt
 from sire_core.recipes.smart import REPORTS
-from sire_core.recipes.smart.report_nodes import ReportTable, TreeReports, table_of, tree_name
+from sire_core.recipes.smart.report_nodes import ReportForest, ReportTable, tree_name
 from sire_core.types import Failure, Unit, UnitKind, digest, unit_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import BuildView, LanguageModel
+    from sire_core.derive.rows import Group
+    from sire_core.derive.step import Context
+    from sire_core.protocols import BuildView, LanguageModel, TableStore
     from sire_core.recipes.smart.derive import Perspectives
     from sire_core.recipes.smart.network import EntityNetwork, NetworkStatement, Statements
     from sire_core.recipes.smart.perspectives import Perspective
@@ -299,167 +304,101 @@ def _line(text: str) -> str:
 
 _MIN_MODEL_ENTITIES = 3
 """Clusters of fewer entities get a text by template instead of a call."""
-_OpenNodes = list[tuple[TreeReports, int, "ReportNode"]]
 
 
-class ReportWriter:
-    """Writes reports from the leaves up; reuses those whose evidence did not change."""
+class LevelReports(Step):
+    """Reports on the nodes of one level of all trees; items and keys are the nodes, see `ReportForest.keys`."""
 
-    def __init__(self, network: EntityNetwork, view: BuildView, settings: Perspectives) -> None:
-        self._network = network
-        self._view = view
+    portable = False
+
+    def __init__(self, level: int, forest: ReportForest, settings: Perspectives, views: Sequence[str]) -> None:
+        self.name = f"reports {level}"
+        self.numbers = forest.keys(level)
+        self._forest = forest
+        self._network = forest.network
         self._settings = settings
-        note = view.notes([REPORTS]).get(REPORTS)
-        self._before = ReportTable.of_units(view.units()) if note is None else ReportTable.from_note(note)
-        if forgotten := view.forgotten():
-            stale = [unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)]
-            self._before = self._before.without(stale)
-        self._evidence = self._before.by_evidence()
-        self._numbers = {passage: number for number, chunk_ids in enumerate(network.passages) for passage in chunk_ids}
-        self._fresh: dict[str, Unit] = {}
-        self._views: Sequence[str] = ()
-        self._failures: list[Failure] = []
+        self._views = views
+        self._level = level
 
-    async def write(self, perspectives: Sequence[Perspective], views: Sequence[EvidenceView]) -> ReportTable:
-        """Write the reports on all communities of all trees."""
+    def map(self, item: Item) -> Iterable[Row]:
+        """Yield the key of a node."""
+        yield Row(item.id)
 
-        def make_tree(number: int) -> TreeReports:
-            return TreeReports(perspectives[number].tree, number, self._network, self._before, views[number])
+    def change(self, stored: TableStore) -> ItemChange:
+        """Return the nodes that are new."""
+        known = {key for key, *_ in stored.all_outputs(self.name)} if self.name in stored else set()
+        new = [Item(key, number, 0, None) for key, number in self.numbers.items() if key not in known]
+        return ItemChange(new, {item.id for item in new} | (known - self.numbers.keys()))
 
-        def open_level(level: int) -> _OpenNodes:
-            return [node for tree in forest for node in tree.open_level(level)]
+    async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
+        """Write reports: id and passed-on statements, by their codes."""
+        numbers = sorted(self.numbers[group.key] for group in groups)
+        model, view = context.view.language_model, context.view
+        nodes = await asyncio.to_thread(self._forest.nodes, numbers)
+        evidence = await asyncio.to_thread(self._evidence, nodes, view)
+        shown = [one for one in evidence if isinstance(one, ReportEvidence)]
+        if model is not None:
+            say = partial(view.progress, f"reports of level {self._level}")
+            ask = partial(ask_report, model, self._settings.report_tokens)
+            answers = iter(await map_all(ask, shown, concurrency_of(model), say))
+        outputs = {}
+        for number, node, found in zip(numbers, nodes, evidence, strict=True):
+            report, statements = (next(answers), found.statements) if isinstance(found, ReportEvidence) else found
+            outputs[number] = self._output(node, report, statements, view.fingerprint)
+        return [outputs[self.numbers[group.key]] for group in groups]
 
-        self._views = [one.view for one in perspectives]
-        forest = [await asyncio.to_thread(make_tree, number) for number in range(len(perspectives))]
-        highest = max((int(tree.nodes.levels.max(initial=0)) for tree in forest), default=0)
-        for level in range(1, highest + 1):
-            open_nodes = await asyncio.to_thread(open_level, level)
-            if self._view.language_model is None:
-                await asyncio.to_thread(self._write_extracts, open_nodes)
-            else:
-                await self._write_by_model(open_nodes, level)
-            self._make_units(open_nodes)
-        return await asyncio.to_thread(table_of, forest, self._network, self._before, self._fresh)
-
-    def delta(self, table: ReportTable, state: Mapping[str, Any], notes: Mapping[str, bytes | None]) -> Delta:
-        """Return what differs from the stored reports, with the state and notes to store."""
-        old = set(self._before.reports.astype(str).tolist())
-        stored = {unit.id: unit for unit in self._view.units([unit_id for unit_id in self._fresh if unit_id in old])}
-        current = set(table.reports.astype(str).tolist())
-        return Delta(
-            put_units=tuple(unit for unit in self._fresh.values() if stored.get(unit.id) != unit),
-            drop_units=tuple(sorted(old - current)),
-            in_blocks=BlockEdges(put=table, drop=self._before),
-            state=state,
-            notes={**notes, REPORTS: table.to_note()},
-            failures=tuple(self._failures),
-        )
-
-    def _write_extracts(self, nodes: _OpenNodes) -> None:
-        """Write extractive reports."""
-        for tree, number, node in nodes:
-            passed_on = (statement for child in node.children for statement in tree.passed_on(child))
-            candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
-            report = extract_report(
-                node, candidates, self._network, self._settings.extract_tokens, self._settings.min_passages
-            )
-            if report is None:
-                tree.unreported[number] = candidates
-            else:
-                tree.reports[number] = report
-
-    async def _write_by_model(self, open_nodes: _OpenNodes, level: int) -> None:
-        """Write the reports of one level: extracted, reused, or by the model."""
-        model = self._view.language_model
-        assert model is not None
-        to_write = await asyncio.to_thread(self._to_write, open_nodes)
-        answers = await map_all(
-            partial(ask_report, model, self._settings.report_tokens),
-            [evidence for *_, evidence in to_write],
-            concurrency_of(model),
-            partial(self._view.progress, f"reports of level {level}"),
-        )
-        for (tree, number, evidence), answer in zip(to_write, answers, strict=True):
-            if isinstance(answer, Failure):
-                self._failures.append(answer)
-                tree.failed(number)
-                tree.unreported[number] = evidence.statements
-            else:
-                tree.reports[number] = answer
-
-    def _to_write(self, open_nodes: _OpenNodes) -> list[tuple[TreeReports, int, ReportEvidence]]:
-        """Return what to show the model of the nodes that need a call."""
-        unchanged = self._unchanged_reports(open_nodes)
-        nodes_with_evidence: list[tuple[TreeReports, int, ReportEvidence]] = []
-        for tree, number, node in open_nodes:
-            if len(node.weights) < _MIN_MODEL_ENTITIES:
-                self._write_extracts([(tree, number, node)])
+    def _evidence(
+        self, nodes: Sequence[ReportNode], view: BuildView
+    ) -> list[ReportEvidence | tuple[Report | None, Sequence[int]]]:
+        """Return what to show the model of each node; without a call the report, and what the node passes on."""
+        below = self._reports_below(nodes, view) if view.language_model is not None else {}
+        found: list[ReportEvidence | tuple[Report | None, Sequence[int]]] = []
+        for node in nodes:
+            if view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
+                found.append(self._extract(node))
                 continue
-            parts = {child: tree.reports.get(child) or unchanged.get((node.tree, child)) for child in node.children}
-            reports = [part for part in parts.values() if part is not None]
             # No report below states what a part without a report passes on.
-            unreported = [s for child, part in parts.items() if part is None for s in tree.passed_on(child)]
+            unreported = [s for child in node.children if child not in below for s in self._forest.passed_on[child]]
             whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
-            evidence = gather_evidence(
-                whole, reports, self._network, self._settings.context_tokens, self._settings.min_passages
-            )
-            if evidence is None:
-                tree.unreported[number] = whole.statements
-            else:
-                nodes_with_evidence.append((tree, number, evidence))
-        return self._reuse_stored(nodes_with_evidence)
+            reports = [below[child] for child in node.children if child in below]
+            limits = self._settings.context_tokens, self._settings.min_passages
+            found.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
+        return found
 
-    def _reuse_stored(
-        self, nodes_with_evidence: Sequence[tuple[TreeReports, int, ReportEvidence]]
-    ) -> list[tuple[TreeReports, int, ReportEvidence]]:
-        """Take over stored reports with equal evidence; return the other nodes."""
-        digests = [evidence.digest for *_, evidence in nodes_with_evidence]
-        units = self._view.units(list(dict.fromkeys(self._evidence[key] for key in digests if key in self._evidence)))
-        old = {unit.id: unit for unit in units}
-        missing = []
-        for (tree, number, evidence), key in zip(nodes_with_evidence, digests, strict=True):
-            if key in self._evidence:
-                unit = old[self._evidence[key]]
-                tree.reports[number] = Report(unit.title, unit.text, evidence.passages, evidence.statements, key)
-            else:
-                missing.append((tree, number, evidence))
-        return missing
+    def _extract(self, node: ReportNode) -> tuple[Report | None, Sequence[int]]:
+        passed_on = (statement for child in node.children for statement in self._forest.passed_on[child])
+        candidates = tuple(dict.fromkeys((*node.statements, *passed_on)))
+        limits = self._settings.extract_tokens, self._settings.min_passages
+        report = extract_report(node, candidates, self._network, *limits)
+        return report, candidates if report is None else report.statements
 
-    def _unchanged_reports(self, open_nodes: _OpenNodes) -> dict[tuple[int, int], Report]:
-        """Load the reports of unchanged nodes right below some nodes, by tree and node."""
-        below = [(tree, child) for tree, _, node in open_nodes for child in node.children if tree.known[child] >= 0]
-        ids = {(tree, child): tree.units[child].decode() for tree, child in below if tree.units[child]}
-        units = {unit.id: unit for unit in self._view.units(list(dict.fromkeys(ids.values())))} if ids else {}
-        reports = {}
-        for (tree, child), unit in ((key, units[name]) for key, name in ids.items()):
-            passages = tuple(dict.fromkeys(self._numbers[chunk] for chunk in unit.chunk_ids))
-            evidence = str(unit.metadata.get("evidence", ""))
-            report = Report(unit.title, unit.text, passages, tree.passed_on(child), evidence)
-            reports[tree.nodes.tree, child] = report
-        return reports
+    def _reports_below(self, nodes: Sequence[ReportNode], view: BuildView) -> dict[int, Report]:
+        """Load the reports right below some nodes, by node."""
+        ids = {child: self._forest.reports[child].decode() for node in nodes for child in node.children}
+        units = self._forest.units(list(dict.fromkeys(filter(None, ids.values()))), view)
+        numbers = {chunk: number for number, chunks in enumerate(self._network.passages) for chunk in chunks}
+        return {
+            child: Report(unit.title, unit.text, tuple(dict.fromkeys(map(numbers.__getitem__, unit.chunk_ids))), ())
+            for child, name in ids.items()
+            if (unit := units.get(name)) is not None
+        }
 
-    def _make_units(self, open_nodes: _OpenNodes) -> None:
-        """Make units of the reports of one level."""
-        units: dict[TreeReports, dict[int, Unit | None]] = {tree: {} for tree, *_ in open_nodes}
-        for tree, number, node in open_nodes:
-            report = tree.reports.get(number)
-            unit = self._unit(node, report) if report is not None and report.text.strip() else None
-            units[tree][number] = unit
-            if unit is not None:
-                self._fresh[unit.id] = unit
-        for tree, written in units.items():
-            tree.store_units(written)
-
-    def _unit(self, node: ReportNode, report: Report) -> Unit:
-        chunk_ids = dict.fromkeys(chunk for passage in report.passages for chunk in self._network.passages[passage])
-        return Unit(
-            # Two trees may say the same of the same passages; each keeps its own unit.
-            id=unit_id(
-                UnitKind.REPORT.value, f"{self._view.fingerprint}:{node.tree}:{node.level}", chunk_ids, report.text
-            ),
+    def _output(
+        self, node: ReportNode, report: Report | Failure | None, statements: Sequence[int], fingerprint: str
+    ) -> Output:
+        codes = self._network.statements.codes[list(statements)].tolist()
+        if isinstance(report, Failure):
+            return Output(["", codes], failure=report)
+        if report is None or not report.text.strip():
+            return Output(["", codes])
+        chunk_ids = tuple(dict.fromkeys(chunk for at in report.passages for chunk in self._network.passages[at]))
+        # Two trees may say the same of the same passages; each keeps its own unit.
+        scope = f"{fingerprint}:{node.tree}:{node.level}"
+        unit = Unit(
+            id=unit_id(UnitKind.REPORT.value, scope, chunk_ids, report.text),
             kind=UnitKind.REPORT,
             text=report.text,
-            chunk_ids=tuple(chunk_ids),
+            chunk_ids=chunk_ids,
             level=node.level,
             tree=tree_name(node.tree),
             title=report.title,
@@ -469,3 +408,47 @@ class ReportWriter:
                 **({"evidence": report.evidence} if report.evidence else {}),
             },
         )
+        return Output([unit.id, codes], (unit,))
+
+
+async def write_reports(
+    network: EntityNetwork,
+    view: BuildView,
+    settings: Perspectives,
+    perspectives: Sequence[Perspective],
+    views: Sequence[EvidenceView],
+) -> Delta:
+    """Bring the reports on all nodes of all trees up to date, those of children before those of parents."""
+    stored, before = view.tables(), ReportTable.from_note(view.notes([REPORTS]).get(REPORTS))
+    forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
+    names = [one.view for one in perspectives]
+    results = []
+    for level in range(1, settings.levels + 1):
+        step = LevelReports(level, forest, settings, names)
+        result = await derive((step,), step.change(stored), stored, view, forced=_forgotten(step.name, stored, view))
+        outputs = result.tables[step.name].all_outputs()
+        forest.write({number: outputs[key].data for key, number in step.numbers.items()}, result.delta.put_units)
+        results.append(result)
+    table = await asyncio.to_thread(forest.table)
+    current = set(table.reports.astype(str).tolist())
+    written = [unit for result in results for unit in result.delta.put_units]
+    known = {unit.id: unit for unit in view.units([unit.id for unit in written])}
+    left_over = [unit.id for unit in view.units()] if all(result.is_new for result in results) else []
+    dropped = {name for result in results for name in result.delta.drop_units}.union(left_over)
+    return Delta(
+        put_units=tuple(unit for unit in written if known.get(unit.id) != unit),
+        drop_units=tuple(sorted(dropped - current)),
+        in_blocks=BlockEdges(put=table, drop=before),
+        tables={name: change for result in results for name, change in result.delta.tables.items()},
+        notes={REPORTS: table.to_note()},
+        failures=tuple(failure for result in results for failure in result.delta.failures),
+    )
+
+
+def _forgotten(name: str, stored: TableStore, view: BuildView) -> set[str]:
+    """Return the nodes whose reports are written again, since answers about their passages are forgotten."""
+    forgotten = view.forgotten()
+    if not forgotten or name not in stored:
+        return set()
+    stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)}
+    return {key for key, *_, body in stored.all_outputs(name) if decode(body)[0][0] in stale}

@@ -15,8 +15,9 @@ from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in
 from sire_core.algorithms.lists import Lists
 from sire_core.algorithms.text import count_tokens
 from sire_core.errors import QueryError
+from sire_core.knowledge import MENTIONS, RELATES
+from sire_core.knowledge.edge_columns import EdgeColumns, IdPositions
 from sire_core.recipes.smart import REPORTS
-from sire_core.recipes.smart.network import NETWORK, NetworkTable
 from sire_core.recipes.smart.report_nodes import ReportTable, tree_name
 from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, UnitKind
@@ -327,11 +328,7 @@ class ReportTrees:
         mentions: IntArray,
         children: IntArray,
     ) -> ReportTrees:
-        """Index the edges of a pool.
-
-        Units are positions, entities their numbers in `ids`. Pairs `[n, 2]`: unit and an entity it names; report and an
-        entity that it is the lowest report of; report and one right below it.
-        """
+        """Index pairs `[n, 2]` of a unit or its lowest report and an entity (number in `ids`), and of reports."""
         has_entities = (view.kinds == list(view.kind_names).index(UnitKind.ENTITY.value)).any()
         positions = positions_in(view.ids, ids) if has_entities else np.full(len(ids), -1, dtype=np.int64)
         own = np.flatnonzero(positions >= 0)
@@ -363,11 +360,7 @@ class ReportTrees:
 
     def counts(self, entities: Iterable[int]) -> dict[int, int]:
         """Count, for every report above any of the entities, how many of them it is above; ascending."""
-        counts: dict[int, int] = {}
-        for entity in entities:
-            for report in self.above(entity):
-                counts[report] = counts.get(report, 0) + 1
-        return dict(sorted(counts.items()))
+        return dict(sorted(Counter(report for entity in entities for report in self.above(entity)).items()))
 
     def name(self, entity: int) -> str:
         """Return the id of an entity."""
@@ -375,25 +368,22 @@ class ReportTrees:
 
 
 def _trees_from_notes(view: View) -> ReportTrees:
-    """Read the organizer's notes."""
-    network, table = NetworkTable.from_note(view.note(NETWORK)), ReportTable.from_note(view.note(REPORTS))
-    passages = np.array(network.passages, dtype="S24")
-    positions, indexes = (positions_in(view.ids, ids) for ids in (table.reports, passages))
-    named_rows, unnamed = network.parts["named"], network.parts["unnamed"]
-    relations = positions_in(view.ids, network.relations[:, 0])
-    units = np.concatenate([indexes[named_rows.groups()], indexes[unnamed.groups()], relations])
-    ids = np.concatenate([table.entities, named_rows["ids"], unnamed["ids"], network.relations[:, 1]])
+    """Read the notes of the organizer and of the knowledge graph."""
+    table = ReportTable.from_note(view.note(REPORTS))
+    named = [EdgeColumns.of_blocks(view.notes(f"{kind}/")) for kind in (MENTIONS, RELATES)]
+    ids = np.concatenate([table.entities, *(columns.targets for columns in named)])
     numbers, first = by_appearance(id_hashes(ids))  # the table's entities come first: they keep their numbers
-    ids, numbers = ids[first], numbers[len(table.entities) :]
+    known = IdPositions.of(view)
+    units, positions = known.find(np.concatenate([columns.sources for columns in named])), known.find(table.reports)
     order = np.argsort(positions)
     names = [tree_name(tree) for tree in range(int(table.trees.max(initial=0)) + 1)]
     return ReportTrees.build(
         view,
-        ids=ids,
+        ids=ids[first],
         trees={
             at: names[tree] for at, tree in zip(positions[order].tolist(), table.trees[order].tolist(), strict=True)
         },
-        named_entities=np.stack([units, numbers], axis=1)[units >= 0],
+        named_entities=np.stack([units, numbers[len(table.entities) :]], axis=1)[units >= 0],
         mentions=np.stack([positions[table.mentions[:, 0]], table.mentions[:, 1]], axis=1),
         children=positions[table.children],
     )

@@ -231,11 +231,7 @@ def sparse_adjacency(size: int, edges: Tensor, weights: Tensor, *, normalized: b
 def soft_decoding_information(
     adjacency: Tensor, degrees: Tensor, levels: Sequence[Tensor], parents: Sequence[Tensor] | None = None
 ) -> Tensor:
-    """Return D of a soft tree in bits: the hard value where all memberships are 0 or 1.
-
-    `adjacency` is sparse `[n, n]`, `degrees` its row sums; memberships `[n, d_m]`, the finest level first, and parents
-    `[d_m, d_(m+1)]` have rows that sum to 1. Without parents a cluster's are the shares of its volume in those above.
-    """
+    """Return D of a soft tree in bits, from memberships `[n, d_m]`, the finest first, and parents `[d_m, d_(m+1)]`."""
     total = degrees.sum()
     volumes = [level.T @ degrees for level in levels]
     saved = torch.zeros((), dtype=degrees.dtype)

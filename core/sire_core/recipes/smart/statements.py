@@ -207,19 +207,8 @@ def _roles(fact: Fact, numbers: Mapping[str, int]) -> Iterator[tuple[int, int, i
                 yield numbers[end], ROLE, hash64(f"{side} {predicate_family(triple.predicate)}")
 
 
-def mentioned_rows(
-    mentions: Sequence[EntityMention], unnamed: Sequence[str], keys: Sequence[int] | None = None
-) -> PassageRows:
-    """Return a passage's rows of `named` and `unnamed` entities."""
-    hashes = [hash64(name_key(mention.first)) for mention in mentions] if keys is None else keys
-    return {
-        "named": [(m.entity.encode(), key, m.title) for m, key in zip(mentions, hashes, strict=True)],
-        "unnamed": [(entity.encode(),) for entity in unnamed],
-    }
-
-
-def stated_rows(stated: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
-    """Return a passage's rows of pairs, statements, their members, descriptions and features."""
+def passage_rows(stated: PassageStatements, mentions: Sequence[EntityMention], unit: Unit) -> PassageRows:
+    """Return a passage's rows of all parts of a `NetworkTable`."""
     names = [mention.name for mention in mentions]
     version = "\0".join(unit.chunk_ids)
     statements = [
@@ -234,6 +223,7 @@ def stated_rows(stated: PassageStatements, mentions: Sequence[EntityMention], un
         for number, statement in enumerate(stated.statements)
     ]
     return {
+        "named": [(mention.entity.encode(), hash64(name_key(mention.first))) for mention in mentions],
         "pairs": stated.pairs,
         "statements": statements,
         "members": [(entity,) for statement in stated.statements for entity in statement.places],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sire_core.recipes.smart.encoding_tree import Ints
-    from sire_core.recipes.smart.network import NetworkTable
+    from sire_core.recipes.smart.network import EntityNetwork
 
 
 _OF_KIND = "relations of kind "
@@ -38,16 +38,15 @@ class EvidenceView:
     joined: bool = True  # whether statements join its edges; else its edges join similar entities
 
 
-def evidence_views(
-    table: NetworkTable, mentions: Ints, graph: UndirectedGraph, names: Collection[str] | None = None
-) -> dict[str, EvidenceView]:
+def evidence_views(network: EntityNetwork, names: Collection[str] | None = None) -> dict[str, EvidenceView]:
     """Return the views with at least one edge, by name."""
+    graph = network.graph
     views = {RELATIONS: EvidenceView(graph)}
     wanted = (lambda _: True) if names is None else names.__contains__
     if names is None or any(name.startswith(_OF_KIND) for name in names):
-        views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(table, mentions, graph)}
+        views |= {f"{_OF_KIND}{code:016x}": EvidenceView(view) for code, view in _families(network)}
     if any(map(wanted, ("passages", "neighbours", "roles", "descriptions"))):
-        together = _cooccurrence_graph(table, mentions, graph.size)
+        together = _cooccurrence_graph(network)
         views["passages"] = EvidenceView(together)
         # Who stands together has a view already: what else is alike is something new.
         joined = UndirectedGraph.from_edges(graph.size, np.concatenate([graph.edges, together.edges]))
@@ -55,33 +54,29 @@ def evidence_views(
             views["neighbours"] = EvidenceView(_shared_neighbours(graph, joined), joined=False)
         for name, kind in (("roles", ROLE), ("descriptions", WORD)):
             if wanted(name):
-                views[name] = EvidenceView(_similar_entities(table, mentions, joined, (kind, TYPE)), joined=False)
+                views[name] = EvidenceView(_similar_entities(network, joined, (kind, TYPE)), joined=False)
     return {name: view for name, view in views.items() if len(view.graph.edges) and wanted(name)}
 
 
-def _families(table: NetworkTable, mentions: Ints, graph: UndirectedGraph) -> Iterator[tuple[int, UndirectedGraph]]:
+def _families(network: EntityNetwork) -> Iterator[tuple[int, UndirectedGraph]]:
     """Yield the relations with little weight outside one family of predicates, for the largest families."""
-    pairs = table.parts["pairs"]
-    ends = _mention_ends(table)
-    start = np.repeat(ends[:-1], pairs.counts)
-    sides = np.stack([mentions[start + pairs["left"]], mentions[start + pairs["right"]]], axis=1)
+    pairs = network.parts["pairs"]
     families, family_numbers = np.unique(pairs["families"], return_inverse=True)
     weights = np.bincount(family_numbers, weights=pairs["weights"], minlength=len(families))
     weights[families == 0] = 0.0
     for family in np.argsort(-weights, kind="stable")[:_FAMILIES].tolist():
         if _MIN_SHARE * pairs["weights"].sum() <= weights[family] < pairs["weights"].sum():
             own = np.where(family_numbers == family, 1.0, _FAINT) * pairs["weights"]
-            yield int(families[family]), UndirectedGraph.from_edges(graph.size, sides, own)
+            yield int(families[family]), UndirectedGraph.from_edges(network.size, network.sides, own)
 
 
-def _cooccurrence_graph(table: NetworkTable, mentions: Ints, size: int) -> UndirectedGraph:
+def _cooccurrence_graph(network: EntityNetwork) -> UndirectedGraph:
     """Join entities that passages name together: each with the next three in the passage's order."""
-    counts = table.parts["named"].counts
-    passage = np.repeat(np.arange(len(counts)), counts)
+    mentions, passage = network.mentions, network.parts["named"].groups()
     pairs = [
         np.stack([mentions[:-step], mentions[step:]], axis=1)[passage[:-step] == passage[step:]] for step in (1, 2, 3)
     ]
-    return UndirectedGraph.from_edges(size, np.concatenate(pairs))
+    return UndirectedGraph.from_edges(network.size, np.concatenate(pairs))
 
 
 def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> UndirectedGraph:
@@ -99,18 +94,16 @@ def _shared_neighbours(graph: UndirectedGraph, known: UndirectedGraph) -> Undire
     return _nearest_of(known, np.stack([shared.row[upper], shared.col[upper]], axis=1), shared.data[upper])
 
 
-def _similar_entities(
-    table: NetworkTable, mentions: Ints, known: UndirectedGraph, kinds: tuple[int, ...]
-) -> UndirectedGraph:
+def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tuple[int, ...]) -> UndirectedGraph:
     """Join entities with similar features, each with its nearest; rare features count most."""
     from scipy.sparse import csr_array
 
-    features = table.parts["traits"]
-    start = np.repeat(_mention_ends(table)[:-1], features.counts)
+    features = network.parts["traits"]
+    vertices = network.mentions[np.repeat(network.ends[:-1], features.counts) + features["places"]]
     used = np.isin(features["kinds"], kinds)
     codes, columns = np.unique(features["codes"][used], return_inverse=True)
     width = max(1, len(codes))
-    owners, columns = np.divmod(np.unique(mentions[(start + features["places"])[used]] * width + columns), width)
+    owners, columns = np.divmod(np.unique(vertices[used] * width + columns), width)
     counts = np.maximum(np.bincount(columns, minlength=len(codes)), 1)
     weights = np.rint(
         np.log2(known.size / counts)
@@ -166,7 +159,3 @@ def _signs(codes: NDArray[np.uint64]) -> NDArray[np.float64]:
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIX[2]
     bits = (mixed[:, None] >> np.arange(_WIDTH, dtype=np.uint64)) & np.uint64(1)
     return np.where(bits == 1, 1.0, -1.0)
-
-
-def _mention_ends(table: NetworkTable) -> Ints:
-    return np.concatenate([[0], np.cumsum(table.parts["named"].counts)]).astype(np.int64)
