@@ -484,9 +484,10 @@ class Table:
         """Outputs after the change by key, in corpus order of their first rows."""
         found = dict(self.made.items())
         if not self.is_new:
-            for key, *row in self.store.all_outputs(self.name):
-                if key not in found and key not in self._dropped:
-                    found[key] = _output(row)
+            rows = [r for r in self.store.all_outputs(self.name) if r[0] not in found and r[0] not in self._dropped]
+            bodies = decode_all([row[4] for row in rows])
+            for (key, place, number, failed, _), (data, units) in zip(rows, bodies, strict=True):
+                found[key] = StoredOutput(place, number, data, units, bool(failed))
         return dict(sorted(found.items(), key=lambda pair: (pair[1].place, pair[1].number, pair[0])))
 
     def failed(self) -> list[str]:

@@ -46,11 +46,7 @@ def structural_pairs(documents: Sequence[str], nodes: Sequence[int]) -> NDArray[
 def semantic_pairs(
     indices: NDArray[np.int64], similarities: NDArray[np.float64], links: str = "union"
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Undirected pairs from neighbour lists (oracle I3); only positive cosines make an edge.
-
-    Neighbours and cosines are `[n, k]`. Returns pairs `[m, 2]`, the smaller node first, ascending; cosines `[m]`; and
-    direction `[m]`: 1 the smaller node lists the larger one, 2 the reverse, 3 both, which `links="mutual"` asks for.
-    """
+    """Ascending pairs `[m, 2]`, cosines, and who lists the other (1 smaller, 2 larger node, 3 both) (oracle I3)."""
     size, width = indices.shape
     keep = similarities > 0
     rows = np.broadcast_to(np.arange(size)[:, None], (size, width))[keep]
@@ -66,11 +62,7 @@ def semantic_pairs(
 def keyword_pairs(
     indptr: NDArray[np.int64], numbers: NDArray[np.int64], min_shared: int = 3, max_nodes: int | None = 200
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of nodes that share keywords, through an inverted index (oracle I1).
-
-    Keywords of node i are `numbers[indptr[i]:indptr[i + 1]]`; those of more than `max_nodes` nodes are ignored. Returns
-    pairs `[m, 2]`, the smaller node first, ascending, and their numbers of shared keywords `[m]`.
-    """
+    """Pairs `[m, 2]` that share keywords of at most `max_nodes` nodes, and how many, ascending (oracle I1)."""
     from scipy.sparse import csr_array
 
     count = len(indptr) - 1
@@ -231,11 +223,7 @@ def _media(units: Sequence[Unit]) -> dict[str, int]:
 def _nearest_passages(
     vectors: NDArray[np.float32], k: int, exact_below: int, known: NeighborLists | None, mapping: RowMapping
 ) -> tuple[NeighborLists, Lists]:
-    """Find the nearest neighbours of every passage; `known` lists save work but do not change the result.
-
-    Returns lists to store, empty after an approximate search; and rows and cosines, at most `[n, k]`, with cosines of 0
-    or less as padding.
-    """
+    """Find neighbours: lists to store (empty if approximate); rows and cosines `[n, k]`, padded with 0 or less."""
     from sire_core.algorithms.neighbors import NeighborLists, approximate_neighbors, updated_neighbors
 
     size = len(vectors)

@@ -226,10 +226,7 @@ class KeywordFinder:
         return self._open(self.words.with_phrase(keyword))
 
     def keywords(self, query: str) -> list[str]:
-        """Find keywords without a model: the longest phrases that are keywords or titles of passages, and other names.
-
-        A single word counts if it has a capital letter; in a question without capitals every content word counts.
-        """
+        """Find keywords by rules: the longest phrases that are keywords or titles of passages, and other names."""
         spans = [match.span() for match in _words().finditer(query)]
         lowered = not any(query[start].isupper() for start, _ in spans[1:])
         covered = bytearray(len(query))  # 1 for characters of phrases found so far

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def step_loss(scores: Any, positive: Any, owners: Any, decisions: int, loss: str = "listwise") -> Any:
-    """Mean loss of a batch of decisions; the paper names none.
-
-    Logits `[c]`, `positive` 1.0 for correct candidates `[c]`, and the decision of each, int64 `[c]`; every decision has
-    a correct one.
-    """
+    """Mean loss from logits, labels (1.0 for correct) and decisions, `[c]` each; every decision has a correct one."""
     totals = torch.zeros(decisions, dtype=scores.dtype)
     if loss == "bce":
         each = torch.nn.functional.binary_cross_entropy_with_logits(scores, positive, reduction="none")
@@ -79,10 +75,7 @@ def train_epochs(
     start: Sequence[float],
     config: TrainingConfig,
 ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
-    """Train a `LightScorer`; yield its weights before the first epoch and after each.
-
-    Rows are pair features `[c, pairs]` and edge features `[c, edges]`; owners, the decision of each, ascend from 0.
-    """
+    """Train on features `[c, f]`, owners `[c]` ascending; yield the weights before the first epoch and after each."""
     pair, edge = rows
     with deterministic(config.seed):
         model = LightScorer(pair.shape[1], edge.shape[1], start, config.hidden)
@@ -245,10 +238,7 @@ class EncoderScorer(nn.Module):
     def scores(
         self, question: FloatArray, paths: FloatArray, candidates: FloatArray, edges: FloatArray, owners: IntArray
     ) -> FloatArray:
-        """Scores of candidates from `vectors`, between -1 and 1, `[c]`.
-
-        Paths `[a, size]` by chain; candidates `[c, size]`, edges `[c, 3]` and owners (the chain of each) by candidate.
-        """
+        """Scores, -1 to 1, of candidates `[c, size]` with edges `[c, 3]`, for the paths `[a, size]` of their owners."""
         with torch.inference_mode():
             questions = torch.from_numpy(question).expand(len(candidates), -1)
             logits = self._score_joined(

@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 def greedy_cover(
     holders: Sequence[NDArray[np.int64]], similarity: Similarities
 ) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Cover keywords with few nodes: take the node with most open keywords until no keyword can be covered.
-
-    The paper asks for the smallest cover; this one is at most ln(keywords) + 1 times as large.
-
-    Ties go to the larger similarity `[n]`, then to the smaller node.
-    """
+    """Cover keywords greedily with few nodes; ties go to the larger similarity `[n]`, then to the smaller node."""
     open_ = [number for number, nodes in enumerate(holders) if len(nodes)]
     seeds: list[int] = []
     covers: list[tuple[int, ...]] = []
@@ -100,10 +95,7 @@ def find_seeds(
     fallback: int = 3,
     similar: int = 0,
 ) -> Seeds:
-    """Cover the question's keywords; take the most similar passages if no passage contains one.
-
-    Without a keyword in any passage there are `fallback` seeds; `similar` ones stand behind the others in any case.
-    """
+    """Cover the keywords; add `similar` nearest passages, at least `fallback` where no passage has a keyword."""
     holders = [finder.holders(keyword) for keyword in query_keywords]
     coverage = np.zeros(len(cosines), dtype=np.uint64)
     for number, nodes in enumerate(holders):
@@ -135,10 +127,7 @@ async def walk_chains(
     max_length: int,
     allowed: BoolArray | None = None,
 ) -> list[tuple[int, ...]]:
-    """Grow one chain per seed, all at once; every chain takes its best neighbour that it does not contain yet.
-
-    Chains may share passages; a chain without a further neighbour ends early.
-    """
+    """Grow one chain per seed, all at once, by its best new neighbor; chains may share passages and end early."""
     chains = [[seed] for seed in seeds]
     active = np.arange(len(chains))
     while len(active) and len(chains[active[0]]) < max_length:
@@ -157,10 +146,7 @@ async def walk_chains(
 def frontier(
     graph: ChainGraph, question: ChainQuestion, chains: IntArray, allowed: BoolArray | None = None
 ) -> tuple[WalkState, IntArray]:
-    """Collect the candidates of chains of one length.
-
-    Returns the state of the chains that can grow, and their rows in `chains` `[a, l]`.
-    """
+    """Return the state of the chains that can grow, and their rows in `chains` `[a, l]`, which are of one length."""
     owners, edges = graph.around(chains[:, -1])
     candidates = graph.neighbors[edges]
     keep = ~(chains[owners] == candidates[:, None]).any(axis=1)

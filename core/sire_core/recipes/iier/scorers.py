@@ -41,10 +41,7 @@ class ChainQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WalkState:
-    """All chains that can grow at one step of the walk, and their candidates.
-
-    All chains of a state have the same length. Nodes are numbers of `ChainGraph`.
-    """
+    """The chains, of one length, that can grow at a step of the walk, and their candidates; nodes as `ChainGraph`."""
 
     question: ChainQuestion
     chains: IntArray  # nodes of each chain so far, its seed first, int64 `[a, l]`, l >= 1

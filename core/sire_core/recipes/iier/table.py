@@ -143,11 +143,7 @@ def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[A
 
 @dataclass(frozen=True, slots=True)
 class KeywordTable:
-    """Keywords of passages in compressed sparse rows.
-
-    The keywords of a passage are ordered by the ids of their edges. Keywords and phrases are numbered by the first
-    passage that holds them, so that equal corpora have equal tables.
-    """
+    """Keywords of passages in compressed sparse rows, by id of the edge; numbered by the first passage with them."""
 
     indptr: NDArray[np.int64]  # keywords of passage i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`
     numbers: NDArray[np.int64]  # keyword numbers
@@ -162,10 +158,7 @@ class KeywordTable:
         return cls(np.zeros(size + 1, dtype=np.int64), nothing, nothing, (), PackedTexts.of(()))
 
     def updated(self, old_rows: NDArray[np.int64], fresh: Iterable[tuple[int, Mapping[str, str]]]) -> KeywordTable:
-        """Return the table after a change.
-
-        Row of every passage before the change, `[n]`, ignored for those in `fresh`: row after it, and phrases by key.
-        """
+        """Return the table given the old row of every passage `[n]`, and phrases by key of rows that are `fresh`."""
         number = {key: i for i, key in enumerate(self.keys)}
         spelling = {phrase: i for i, phrase in enumerate(self.phrases)}
         nodes, sizes, added, written = array("q"), array("q"), array("q"), array("q")

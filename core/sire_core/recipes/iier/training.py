@@ -130,10 +130,7 @@ def _along(
 def step_labels(
     candidates: IntArray, hops: IntArray, here: int, evidence: Sequence[int], following: int | None
 ) -> BoolArray:
-    """Label candidates as correct or not.
-
-    With `following` it is the only right one (`one_path`); else all one hop nearer than `here`, and evidence.
-    """
+    """Label candidates as correct: `following` if given, else those one hop nearer than `here`, and evidence."""
     if following is not None:
         return np.asarray(candidates == following)
     return np.asarray((hops[candidates] == here - 1) | np.isin(candidates, evidence))

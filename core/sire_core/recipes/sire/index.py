@@ -52,10 +52,7 @@ _LONGEST_PATH = 1000
 
 @dataclass(frozen=True, slots=True)
 class EvidenceIndex:
-    """What a question meets in passages: words, sentences, names.
-
-    Passages, sentences, words (stems) and entities have numbers of their own. About 1.4 kB per passage of 100 words.
-    """
+    """Inverted indexes over words (stems), sentences and names, each numbered; 1.4 kB per passage of 100 words."""
 
     chunks: Ints  # position in the pool of every passage
     words: Keys  # sorted hashes of the stems; the number of a stem is its place
@@ -116,10 +113,7 @@ class EvidenceIndex:
         return np.where((self.words[places] == keys) & (keys != 0), places, -1)
 
     def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
-        """For each of a question's words the stems that come nearest in meaning, the nearest last, and their cosines.
-
-        A word is not among its own: none where it is a function word or its meaning is unknown.
-        """
+        """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
         if not self._meant:  # of all stems; read when a question first needs it
             vectors = word_vectors(self.words, word_keys)
             known = np.flatnonzero(vectors.any(axis=1))

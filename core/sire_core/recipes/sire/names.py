@@ -180,10 +180,7 @@ class _SortedNames:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """Finds names in text.
-
-    Most words begin no name; a table of bits says so without a search.
-    """
+    """Finds names in text; a table of bits rules out the words that begin no name."""
 
     names: Sequence[_SortedNames]  # names of one word, of two and so on
     bits: NDArray[np.uint16]  # by low bits of a key: lengths of names with them, and above of what begins longer ones

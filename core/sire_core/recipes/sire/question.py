@@ -37,10 +37,7 @@ _BITS_OF_BYTES = ((np.arange(256)[None, :] >> np.arange(8)[:, None]) & 1).astype
 
 
 class QuestionWords:
-    """The stems of a question as bits, and what of them texts have.
-
-    Shares of a question are weighed by inverse document frequency.
-    """
+    """The stems of a question as bits, which of them texts have, and shares weighed by inverse frequency."""
 
     def __init__(self, question: str, index: EvidenceIndex) -> None:
         self.index = index
@@ -106,10 +103,7 @@ class QuestionWords:
         return found
 
     def alike(self, passages: Ints) -> Floats:
-        """Share of the question in words that passages lack and have others for that mean nearly the same.
-
-        Each counts by the cosine of the nearest; a word that no passage has weighs as much as the rarest.
-        """
+        """Share of the question in words that passages lack, weighed by the cosine of the nearest word they have."""
         if self._alike is None:
             index = self.index
             keys = np.concatenate([index.words[self.stems], self._lacked])
@@ -349,10 +343,7 @@ _MOST_ABOUT = 40
 
 
 class QueryFeatures:
-    """A question against the passages of an index.
-
-    `pool` is how many of the best passages by vectors, and as many by words, are candidates.
-    """
+    """Features of a question and passages; `pool` of the best by vectors, and as many by words, are candidates."""
 
     def __init__(
         self,

@@ -66,11 +66,7 @@ class EvidenceReasons:
         return (*self._steps(passage), own) if inside else (own,)
 
     def reading(self, positions: IntArray) -> tuple[Floats, list[str]]:
-        """How a model reads positions again; see `ReadableRanking`.
-
-        A document by itself counts less, the surer it is that the question names what one is about: links decide there.
-        Only with such a document is the sentence read that led to it.
-        """
+        """How a model reads positions again (`ReadableRanking`): documents less, the surer the question names one."""
         passages = np.searchsorted(self._index.chunks, positions)
         cut = self._evidence.is_cut(passages)
         leads = ["" if part else self._lead(passage) for passage, part in zip(passages.tolist(), cut, strict=True)]
@@ -254,10 +250,7 @@ class EvidencePaths:
         return replace(scored, steps=steps)
 
     def evidence(self, evidence: QueryFeatures, weights: Weights) -> tuple[Ints, Floats, Hops]:
-        """What the last round ranks by.
-
-        The candidates with all passages that steps reach, ascending; their own evidence; and the steps.
-        """
+        """Candidates and all passages that steps reach, ascending; their own evidence; and the steps."""
         passages = evidence.candidates
         own = evidence.own(passages)
         known, evident = passages, own

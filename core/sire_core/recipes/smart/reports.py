@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -18,8 +18,9 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.derive.engine import ItemChange, derive
-from sire_core.derive.rows import Item, Output, Row, decode
+from sire_core.derive.rows import Item, Output, Row
 from sire_core.derive.step import Step
+from sire_core.derive.tables import Table
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from sire_core.derive.rows import Group
     from sire_core.derive.step import Context
-    from sire_core.protocols import BuildView, LanguageModel, TableStore
+    from sire_core.protocols import BuildView, LanguageModel
     from sire_core.recipes.smart.derive import Perspectives
     from sire_core.recipes.smart.network import EntityNetwork, NetworkStatement, Statements
     from sire_core.recipes.smart.perspectives import Perspective
@@ -324,11 +325,10 @@ class LevelReports(Step):
         """Yield the key of a node."""
         yield Row(item.id)
 
-    def change(self, stored: TableStore) -> ItemChange:
-        """Return the nodes that are new."""
-        known = {key for key, *_ in stored.all_outputs(self.name)} if self.name in stored else set()
+    def change(self, known: Collection[str]) -> ItemChange:
+        """Return the nodes that are new, given the keys of those before."""
         new = [Item(key, number, 0, None) for key, number in self.numbers.items() if key not in known]
-        return ItemChange(new, {item.id for item in new} | (known - self.numbers.keys()))
+        return ItemChange(new, {item.id for item in new} | (set(known) - self.numbers.keys()))
 
     async def reduce_many(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Write reports: id and passed-on statements, by their codes."""
@@ -422,33 +422,30 @@ async def write_reports(
     stored, before = view.tables(), ReportTable.from_note(view.notes([REPORTS]).get(REPORTS))
     forest = await asyncio.to_thread(ReportForest, [one.tree for one in perspectives], views, network)
     names = [one.view for one in perspectives]
+    forgotten = view.forgotten()  # reports on these chunks are written again
+    stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else set()
     results = []
     for level in range(1, settings.levels + 1):
         step = LevelReports(level, forest, settings, names)
-        result = await derive((step,), step.change(stored), stored, view, forced=_forgotten(step.name, stored, view))
-        outputs = result.tables[step.name].all_outputs()
-        forest.write({number: outputs[key].data for key, number in step.numbers.items()}, result.delta.put_units)
+        known = await asyncio.to_thread(Table(step.name, stored, step.name not in stored).all_outputs)
+        outputs = {key: output.data for key, output in known.items()}
+        forced = [key for key, (report, _) in outputs.items() if report in stale]
+        result = await derive((step,), step.change(outputs), stored, view, forced=forced)
+        outputs.update((change.key, change.after.data) for change in result.outputs[step.name] if change.after)
+        written = {number: outputs[key] for key, number in step.numbers.items()}
+        await asyncio.to_thread(forest.write, written, result.delta.put_units)
         results.append(result)
     table = await asyncio.to_thread(forest.table)
     current = set(table.reports.astype(str).tolist())
-    written = [unit for result in results for unit in result.delta.put_units]
-    known = {unit.id: unit for unit in view.units([unit.id for unit in written])}
+    new = [unit for result in results for unit in result.delta.put_units]
+    same = {unit.id: unit for unit in view.units([unit.id for unit in new])}
     left_over = [unit.id for unit in view.units()] if all(result.is_new for result in results) else []
     dropped = {name for result in results for name in result.delta.drop_units}.union(left_over)
     return Delta(
-        put_units=tuple(unit for unit in written if known.get(unit.id) != unit),
+        put_units=tuple(unit for unit in new if same.get(unit.id) != unit),
         drop_units=tuple(sorted(dropped - current)),
         in_blocks=BlockEdges(put=table, drop=before),
         tables={name: change for result in results for name, change in result.delta.tables.items()},
         notes={REPORTS: table.to_note()},
         failures=tuple(failure for result in results for failure in result.delta.failures),
     )
-
-
-def _forgotten(name: str, stored: TableStore, view: BuildView) -> set[str]:
-    """Return the nodes whose reports are written again, since answers about their passages are forgotten."""
-    forgotten = view.forgotten()
-    if not forgotten or name not in stored:
-        return set()
-    stale = {unit.id for unit in view.units() if not forgotten.isdisjoint(unit.chunk_ids)}
-    return {key for key, *_, body in stored.all_outputs(name) if decode(body)[0][0] in stale}
