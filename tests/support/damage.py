@@ -65,13 +65,14 @@ def forget_notes(path: Path, *keys: str) -> int:
     return len(found)
 
 
-def forget_steps(path: Path) -> None:
-    """Delete the rows and outputs of all steps."""
+def forget_steps(path: Path, *names: str) -> None:
+    """Delete steps by name, with their rows and outputs."""
     with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         writes = CheckedWrites(db)
+        steps = [(step,) for step, name in db.execute("SELECT id, name FROM steps") if name in names]
         for table in STEP_TABLES:
-            writes.delete(table, ["1"], [(1,)])
+            writes.delete(table, ["id" if table.name == "steps" else "step"], steps)
         writes.finish()
         db.execute("COMMIT")
 

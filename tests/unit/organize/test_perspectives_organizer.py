@@ -23,7 +23,7 @@ from sire_core.storage.index_files import IndexFiles
 from sire_core.testing.contracts import read_contents
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 from sire_core.types import UnitKind, hash64
-from support.damage import forget_notes
+from support.damage import forget_notes, forget_steps
 
 CORPUS = list(demo_documents())
 EXTRA = Document("extra", "Zora Quill was born in Port Ansel. She met Maren Holt.", "Zora Quill")
@@ -155,14 +155,15 @@ STEPS = st.lists(st.lists(st.integers(0, len(CORPUS)), min_size=1, max_size=3), 
 @pytest.mark.parametrize("model", [False, True])
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_what_notes_keep_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
-    """Two indexes with one history and the same trees, one of which forgets before every step all that it noted."""
+def test_what_is_stored_is_what_reading_everything_again_gives(tmp_path_factory, model, steps):
+    """Two indexes with one history and the same trees, one of which forgets before every step all that it derived."""
     paths = [tmp_path_factory.mktemp(name) for name in ("kept", "forgetful")]
     everything = [*CORPUS, EXTRA]
 
     def forget(path):
         if path == paths[1]:
             forget_notes(path, "entity_network", "perspective_reports")
+            forget_steps(path, "reports 1", "reports 2", "reports 3")
 
     for path in paths:
         there = {document.id for document in CORPUS[:38]}

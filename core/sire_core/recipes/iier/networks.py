@@ -200,10 +200,7 @@ class EncoderScorer(nn.Module):
         edges: torch.Tensor,
         owners: torch.Tensor,
     ) -> torch.Tensor:
-        """Logits of candidates, `[c]`.
-
-        Questions and paths by decision; candidates, edges `[c, 3]` and owners (the decision of each) by candidate.
-        """
+        """Logits of candidates `[c]` with edges `[c, 3]`, for the questions and paths of their owners `[c]`."""
         around = self.embed(questions)[owners], self.embed(paths, keep_end=True)[owners]
         return self._score_joined(*around, self.embed(candidates), edges)
 

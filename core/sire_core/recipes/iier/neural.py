@@ -142,15 +142,9 @@ class NeuralScorer:
         """Load the scorer of a checkpoint."""
         known = (list(PAIR_FEATURES), list(EDGE_FEATURES))
         if card.get("kind") != "light" or (card.get("pair_features"), card.get("edge_features")) != known:
-            raise StorageError(
-                "was trained on other features than this version computes. Train it again with `sire train-chains "
-                "DATASET --to FILE`."
-            )
+            raise StorageError(f"was trained on other features than this version computes. {_AGAIN}")
         if not isinstance(card.get("embedder"), str) or type(card.get("dimension")) is not int:
-            raise StorageError(
-                "does not name the embedder it was trained with (`embedder` and `dimension` of its card). Train it "
-                "again with `sire train-chains DATASET --to FILE`."
-            )
+            raise StorageError(f"does not name the embedder it was trained with (in its card). {_AGAIN}")
         shapes = {name: array.shape for name, array in weights.items()}
         if not _shapes_match(shapes) or not all(np.isfinite(array).all() for array in weights.values()):
             raise StorageError(f"does not hold the weights of a chain scorer ({shapes}). Train it again.")

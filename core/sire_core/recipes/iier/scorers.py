@@ -5,7 +5,6 @@ The paper trains its scorer (`neural`); those of this file need no training.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 from dataclasses import dataclass, field
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sire_core.algorithms.grouping import GOLDEN, mixed
+from sire_core.algorithms.worker_pool import map_all
+from sire_core.models.base import concurrency_of
 from sire_core.models.prompt_format import numbered, parse_order
 from sire_core.protocols import Prompt
 from sire_core.settings import untrusted_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -208,24 +209,17 @@ class ModelScorer:
             own[np.lexsort((state.candidates[own], -scores[own]))][: self.shown]
             for own in (np.arange(start, stop) for start, stop in pairwise(bounds))
         ]
-        calls = []
-        for chain, rows in zip(state.chains, candidates, strict=True):
-            nodes = np.concatenate((chain, state.candidates[rows]))
+
+        async def choose(number: int) -> int:
+            chain = state.chains[number]
+            nodes = np.concatenate((chain, state.candidates[candidates[number]]))
             texts = [unit.index_text for unit in view.units(graph.positions[nodes])]
-            calls.append(_ask(model, state.question.query, texts[: len(chain)], texts[len(chain) :]))
-        for rows, choice in zip(candidates, await _await_all(calls), strict=True):
+            return await _ask(model, state.question.query, texts[: len(chain)], texts[len(chain) :])
+
+        choices = await map_all(choose, range(len(candidates)), concurrency_of(model))
+        for rows, choice in zip(candidates, choices, strict=True):
             scores[rows[choice]] += 1.0
         return scores
-
-
-async def _await_all(calls: Sequence[Awaitable[int]]) -> list[int]:
-    """Await all calls; if one fails the others are cancelled."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 async def _ask(model: LanguageModel, query: str, chain: Sequence[str], candidates: Sequence[str]) -> int:

@@ -32,9 +32,9 @@ class Perspectives(OrganizerBase):
 
     After a change, entities keep their clusters and new ones join those of their neighbours; the finest clusters with
     a changed entity are grouped again. All trees are made again when one of them explains less than `1 - drift` of the
-    share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. The
-    table of passages, the trees and the evidence of every report are stored as notes: a change reads and writes only
-    the passages and reports that it affects, and a report is written again only when its evidence changed.
+    share of its view's entropy that it explained when it was made, or when a `drift` share of the entities is new. A
+    change reads and writes only the passages and reports that it affects, and a report is written again only when its
+    evidence changed.
 
     Attributes:
         abstractor: `greedy`, or `neural` (extra `torch`).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_hashes
+from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in
 from sire_core.algorithms.lists import Ragged
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, block_of
@@ -313,8 +313,8 @@ def _mentions(view: BuildView, passages: Sequence[Unit]) -> dict[str, list[Entit
     blocks = {block_of(MENTIONS, view.place(unit.chunk_ids[0])[0]) for unit in passages}
     columns = EdgeColumns.of_blocks(view.required_notes(_GRAPH, sorted(blocks)).values())
     mentions: dict[str, list[EntityMention]] = {unit.id: [] for unit in passages}
-    rows = np.flatnonzero(np.isin(columns.sources, np.array(list(mentions), dtype="S24")))
-    for edge in columns.edges(MENTIONS, rows):
+    known = positions_in(id_hashes(np.array(list(mentions), dtype="S24")), id_hashes(columns.sources)) >= 0
+    for edge in columns.edges(MENTIONS, np.flatnonzero(known)):
         if edge.metadata["names"]:
             mentions[edge.source].append(EntityMention.of(edge))
     return {passage: sorted(named) for passage, named in mentions.items()}

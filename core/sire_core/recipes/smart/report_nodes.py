@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -310,9 +311,9 @@ class ReportForest:
         sizes = np.array([*map(len, codes)], dtype=np.int64)
         self.reports[numbers] = [report.encode() for report, _ in outputs.values()]
         self._codes[numbers] = id_hashes(self.reports[numbers]) ^ chained_hashes(flat, sizes)
-        statements = positions_in(self.network.statements.codes, flat)
-        for number, own in zip(numbers, np.split(statements, np.cumsum(sizes)[:-1]) if numbers else (), strict=True):
-            self.passed_on[number] = own.tolist()
+        statements = iter(positions_in(self.network.statements.codes, flat).tolist())
+        for number, own in zip(numbers, codes, strict=True):
+            self.passed_on[number] = list(islice(statements, len(own)))
 
     def units(self, ids: Collection[str], view: BuildView) -> dict[str, Unit]:
         """Load reports by id."""

@@ -18,9 +18,8 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens, truncate_tokens
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.derive.engine import ItemChange, derive
-from sire_core.derive.rows import Item, Output, Row
+from sire_core.derive.rows import Item, Output, Row, decode_all
 from sire_core.derive.step import Step
-from sire_core.derive.tables import Table
 from sire_core.errors import ModelError
 from sire_core.models.base import concurrency_of, with_sources
 from sire_core.models.usage import estimate_tokens
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from sire_core.derive.rows import Group
     from sire_core.derive.step import Context
-    from sire_core.protocols import BuildView, LanguageModel
+    from sire_core.protocols import BuildView, LanguageModel, TableStore
     from sire_core.recipes.smart.derive import Perspectives
     from sire_core.recipes.smart.network import EntityNetwork, NetworkStatement, Statements
     from sire_core.recipes.smart.perspectives import Perspective
@@ -427,8 +426,7 @@ async def write_reports(
     results = []
     for level in range(1, settings.levels + 1):
         step = LevelReports(level, forest, settings, names)
-        known = await asyncio.to_thread(Table(step.name, stored, step.name not in stored).all_outputs)
-        outputs = {key: output.data for key, output in known.items()}
+        outputs = await asyncio.to_thread(_outputs, step.name, stored)
         forced = [key for key, (report, _) in outputs.items() if report in stale]
         result = await derive((step,), step.change(outputs), stored, view, forced=forced)
         outputs.update((change.key, change.after.data) for change in result.outputs[step.name] if change.after)
@@ -449,3 +447,10 @@ async def write_reports(
         notes={REPORTS: table.to_note()},
         failures=tuple(failure for result in results for failure in result.delta.failures),
     )
+
+
+def _outputs(name: str, stored: TableStore) -> dict[str, tuple[str, Sequence[int]]]:
+    """Return the outputs of a step before the change, by key."""
+    rows = list(stored.all_outputs(name)) if name in stored else []
+    bodies = decode_all([row[-1] for row in rows])
+    return {row[0]: data for row, (data, _) in zip(rows, bodies, strict=True)}

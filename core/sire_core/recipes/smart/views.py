@@ -112,26 +112,26 @@ def _similar_entities(network: EntityNetwork, known: UndirectedGraph, kinds: tup
     vectors = np.asarray(bag @ _signs(codes), dtype=np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     described = np.flatnonzero(lengths > 0)
-    unit = vectors[described] / lengths[described, None]
-    pairs = _adjacent_pairs(unit)
+    sums, lengths = vectors[described].astype(np.int32), lengths[described]  # sums of whole numbers: exact
+    pairs = _adjacent_pairs(sums)
     blocks = np.array_split(pairs, len(pairs) // _BLOCK + 1)  # in the cache of a processor, not in memory
-    products = [np.einsum("ij,ij->i", unit[block[:, 0]], unit[block[:, 1]]) for block in blocks]
-    cosines = np.concatenate(products).round(_DECIMALS)
+    products = [np.einsum("ij,ij->i", sums[block[:, 0]], sums[block[:, 1]]) for block in blocks]
+    cosines = (np.concatenate(products) / (lengths[pairs[:, 0]] * lengths[pairs[:, 1]])).round(_DECIMALS)
     similar = cosines >= _MIN_COSINE
     return _nearest_of(known, described[pairs[similar]], cosines[similar])
 
 
-def _adjacent_pairs(unit: NDArray[np.float64]) -> Ints:
+def _adjacent_pairs(sums: NDArray[np.int32]) -> Ints:
     """Return pairs of rows that are next to each other when rows are sorted by the signs of their coordinates."""
-    bits = np.packbits(unit > 0, axis=1).view(np.uint64).ravel()
+    bits = np.packbits(sums > 0, axis=1).view(np.uint64).ravel()
     pairs = [np.empty((0, 2), dtype=np.int64)]
     for shift in range(0, _WIDTH, 8):
         rotated = (bits << np.uint64(shift)) | (bits >> np.uint64(_WIDTH - shift) if shift else np.uint64(0))
         order = np.argsort(rotated, kind="stable")
         pairs += [np.stack([order[:-step], order[step:]], axis=1) for step in range(1, _WINDOW + 1)]
     first, second = np.sort(np.concatenate(pairs), axis=1).T
-    codes = distinct(first * max(1, len(unit)) + second)
-    return np.stack(np.divmod(codes, max(1, len(unit))), axis=1)
+    codes = distinct(first * max(1, len(sums)) + second)
+    return np.stack(np.divmod(codes, max(1, len(sums))), axis=1)
 
 
 def _nearest_of(joined: UndirectedGraph, pairs: Ints, values: NDArray[np.float64]) -> UndirectedGraph:
