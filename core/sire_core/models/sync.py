@@ -31,22 +31,27 @@ def run_sync(coroutine: Awaitable[T]) -> T:
     loop halfway would fail after half of its effects.
     """
     bridge = _bridge()
-    call = _Call(coroutine)
     if bridge.thread is threading.current_thread():
-        call.discard()
+        _discard(coroutine)
         raise SireError(
             "a sync method was called from inside the event loop that would have to run it; "
             "use the async method (the same name with an `a` in front, or `await`)"
         )
+    call = _Call(coroutine)
     try:
         bridge.loop.call_soon_threadsafe(call.start, bridge.loop)
         call.wait(bridge.thread)
     except BaseException:
         # Callbacks run in the order they were handed over: `cancel` finds the task, or there will never be one.
-        bridge.loop.call_soon_threadsafe(call.cancel)
+        bridge.loop.call_soon_threadsafe(call.cancel, bridge.loop)
         call.wait(bridge.thread)
         raise
-    return call.result()
+    try:
+        if call.error is not None:
+            raise call.error
+        return call.value  # type: ignore[return-value]  # without an error there is a value
+    finally:
+        del call  # an error's traceback refers to this frame: break the cycle
 
 
 def serves_sync_call() -> bool:
@@ -101,13 +106,13 @@ async def call_streaming(
 class _Call(Generic[T]):
     """One coroutine on its way to the loop, and its outcome on the way back."""
 
-    __slots__ = ("_awaitable", "_done", "_error", "_finished", "_task", "_value")
+    __slots__ = ("_awaitable", "_done", "_finished", "_task", "error", "value")
 
     def __init__(self, awaitable: Awaitable[T]) -> None:
         self._awaitable = awaitable
         self._task: asyncio.Task[None] | None = None
-        self._value: T | None = None
-        self._error: BaseException | None = None
+        self.value: T | None = None
+        self.error: BaseException | None = None
         self._finished = False
         self._done = threading.Lock()
         self._done.acquire()
@@ -115,58 +120,40 @@ class _Call(Generic[T]):
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin; in the loop's thread. The callback, and so the task, has the caller's context."""
         self._task = loop.create_task(self._drive())
-        self._task.add_done_callback(self._finish)
 
     async def _drive(self) -> None:
         try:
-            self._value = await self._awaitable
+            self.value = await self._awaitable
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread; a SystemExit must not stop the loop
-            self._error = error
+            self.error = error
+        self._finish()
 
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # before its first step, so that `_drive` never saw it
-            self.discard()
-            self._error = _cancelled()
+    def _finish(self) -> None:
         self._finished = True
         self._done.release()
 
-    def cancel(self) -> None:
+    def cancel(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop; in the loop's thread."""
         if self._task is None:
-            self.discard()
-            self._finished = True
-            self._done.release()
+            _discard(self._awaitable)
+            self._finish()
         else:
-            self._task.cancel()
+            loop.call_soon(self._task.cancel)  # after its first step, so that `_drive` sees it
 
     def wait(self, thread: threading.Thread) -> None:
         """Block until the call is done. On Windows an interrupt is only seen when a wait ends, hence the time limit."""
-        # The flag decides, not the lock: an interrupt may fall right after the lock was taken.
+        # The flag decides, not the lock: an interrupt may fall right after the lock was taken. A lock of Python code, as
+        # in `concurrent.futures`, would stay taken.
         while not self._finished:
             if not self._done.acquire(timeout=0.5) and not thread.is_alive():
                 raise SireError("the event loop of sire_core has ended; the interpreter is shutting down")
 
-    def result(self) -> T:
-        """Return or raise the outcome."""
-        if self._error is None:
-            return self._value  # type: ignore[return-value]  # without an error there is a value
-        try:
-            raise self._error
-        finally:
-            # The traceback refers to this frame: break the cycle.
-            del self
 
-    def discard(self) -> None:
-        """Close a coroutine that will not run, so that Python does not warn about it."""
-        close = getattr(self._awaitable, "close", None)
-        if close is not None:
-            close()
-
-
-def _cancelled() -> BaseException:
-    import asyncio
-
-    return asyncio.CancelledError()
+def _discard(awaitable: Awaitable[Any]) -> None:
+    """Close a coroutine that will not run, so that Python does not warn about it."""
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
 
 
 class _Bridge:
