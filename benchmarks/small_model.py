@@ -24,18 +24,32 @@ from statistics import fmean
 
 from sire_core import Index
 from sire_core.cli.options import IndexOptions, manifest_of, open_index
-from sire_core.errors import StorageError
-from sire_core.evaluate.answer_eval import AbsentModel, AnswerConfig, AnsweredQuestion, AnswerFile, answer_questions
+from sire_core.errors import ModelError, StorageError
+from sire_core.evaluate.answer_eval import AnswerConfig, AnsweredQuestion, AnswerFile, answer_questions
 from sire_core.evaluate.bootstrap import Interval, mean_interval
 from sire_core.evaluate.datasets import DataSet, load_dataset
+from sire_core.models.base import ModelBase
 from sire_core.models.caching import CachedModel
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.models.sync import run_sync
-from sire_core.protocols import LanguageModel
+from sire_core.protocols import Completion, LanguageModel, ModelRequest
 from sire_core.reason import STRATEGIES, ReaderConfig
 
 RECIPES = ("dense", "hybrid", "pagerank", "sire")
 ROOT = Path(__file__).resolve().parents[1]
+
+
+class AbsentModel(ModelBase):
+    """Stands for a model that is not there: only what it has answered before can be read."""
+
+    fingerprint = ""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+
+    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
+        """Nobody is there."""
+        raise ModelError("not answered yet")
 
 
 def indexes(

@@ -200,6 +200,14 @@ async def test_parameters_that_a_server_refuses_in_its_own_form(name, words):
     assert len(server.bodies) == 2
 
 
+@pytest.mark.parametrize("extra", [{"temperature": 7}, {"max_tokens": 10**6}])
+async def test_what_a_user_sets_is_not_left_out(extra):
+    server = Server(lambda request: refused(400, {"error": {"message": f"unsupported value of {next(iter(extra))}"}}))
+    with pytest.raises(ModelError, match="unsupported value of"):
+        await ask(server, extra_body=extra)
+    assert len(server.bodies) == 1
+
+
 BROKEN = {
     "error": whole("Dra", "error"),
     "abort": whole("Dra", "abort"),

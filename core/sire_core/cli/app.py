@@ -99,26 +99,8 @@ def _root(
         say(_FIRST_STEPS if on_terminal() else context.get_help())
 
 
-app.command(cls=GroupedCommand)(index)
-app.command(cls=GroupedCommand)(advise)
-app.command(cls=GroupedCommand)(estimate)
-app.command(cls=GroupedCommand)(query)
-app.command(cls=GroupedCommand)(ask)
-app.command(cls=GroupedCommand)(stats)
-app.command(cls=GroupedCommand)(documents)
-app.command(cls=GroupedCommand)(add)
-app.command(cls=GroupedCommand)(update)
-app.command(cls=GroupedCommand)(delete)
-app.command(cls=GroupedCommand)(forget)
-app.command(cls=GroupedCommand)(sync)
-app.command(cls=GroupedCommand)(reembed)
-app.command(cls=GroupedCommand)(backup)
-app.command(cls=GroupedCommand)(check)
-app.command(cls=GroupedCommand)(recipes)
-app.command("eval", cls=GroupedCommand)(eval_)
-app.command(cls=GroupedCommand)(questions)
-app.command(cls=GroupedCommand)(train_chains)
-app.command(cls=GroupedCommand)(export_training)
-app.command(cls=GroupedCommand)(mcp)
-app.command(cls=GroupedCommand)(explore)
-app.command(cls=GroupedCommand)(demo)
+for _command in (
+    *(index, advise, estimate, query, ask, stats, documents, add, update, delete, forget, sync, reembed, backup, check),
+    *(recipes, eval_, questions, train_chains, export_training, mcp, explore, demo),
+):
+    app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)

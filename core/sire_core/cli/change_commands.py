@@ -24,7 +24,7 @@ from sire_core.cli.options import (
     ReadingOptions,
     RecipeOptions,
     check_folder,
-    chunker_of,
+    cutter_of,
     is_index,
     manifest_of,
     open_index,
@@ -144,7 +144,6 @@ def _timed_reading(
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
     """What an index folder knows of files; nothing of a few single ones, which are read in no time."""
     from sire_core.cli.known_files import KnownFiles
-    from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.readers import READING
 
     folder = options.folder
@@ -152,8 +151,7 @@ def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> Known
     is_small = len(given) < _FEW and not any(path.is_dir() for path in given)
     if folder is None or is_small or (folder / "pending").exists():
         return KnownFiles(None, "", {})
-    chunker = chunker_of(options, manifest_of(folder))
-    cutter = SentenceChunker() if isinstance(chunker, str) else chunker
+    cutter = cutter_of(options)
     rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"
     return KnownFiles(folder, rules, stored_hashes(folder) if is_index(folder) else {})
 
@@ -218,11 +216,9 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
 
 def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bool) -> None:
     """Say what was read of each file."""
-    from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.readers import check_reading
 
-    chunker = chunker_of(options, manifest_of(options.folder))
-    cutter = SentenceChunker() if isinstance(chunker, str) else chunker
+    cutter = cutter_of(options)
     readings = [check_reading(document, cutter) for document in read_sources(sources, options).documents]
     if as_json:
         say_json([asdict(document) for document in readings])
@@ -249,11 +245,9 @@ def _warn_of_taken(names: Sequence[str]) -> None:
 
 
 def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
-    from sire_core.corpus.chunker import SentenceChunker
     from sire_core.corpus.media import split_media
 
-    chunker = chunker_of(options, manifest_of(options.folder))
-    split = split_media(corpus.documents, chunker if isinstance(chunker, SentenceChunker) else None)
+    split = split_media(corpus.documents, cutter_of(options))
     note(f"Separate passages: {count(split.tables, 'table')} and {count(split.images, 'image')}.")
     return replace(corpus, documents=split.documents)
 

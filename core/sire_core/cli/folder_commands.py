@@ -228,18 +228,13 @@ def _passages(statistics: Mapping[str, Any]) -> str:
 
 
 def _bars(statistics: Mapping[str, Any]) -> list[str]:
-    """Units by kind and the drift of trees as bars; nothing where there is but one kind."""
+    """Units by kind as bars; nothing where there is but one kind."""
     sizes = statistics["kinds"]
     maximum = max(sizes.values(), default=0)
     lines = [
         f"{kind_name(kind):<16} {bar(number / maximum)} {number:,}"
         for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
         if len(sizes) > 1
-    ]
-    lines += [
-        f"{name:<16} {bar(statistics[key])} {statistics[key]:.0%} drifted"
-        for key, name in _TREES.items()
-        if key in statistics
     ]
     return ["", *lines] if lines else []
 

@@ -190,6 +190,14 @@ def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | s
     return "sentences"
 
 
+def cutter_of(options: IndexOptions) -> SentenceChunker | None:
+    """What cuts documents with these options; None where they are taken as they are."""
+    from sire_core.corpus.chunker import SentenceChunker
+
+    chunker = chunker_of(options, manifest_of(options.folder))
+    return SentenceChunker() if isinstance(chunker, str) else chunker
+
+
 def extractor_of(options: IndexOptions) -> Any:
     """The extractor that reads `--extractions`; None without it."""
     if options.extractions is None:

@@ -71,68 +71,29 @@ def training_examples(
         files.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSource:
-    """What a scorer is trained and measured on.
-
-    Raises:
-        ConfigurationError: They do not go together, or a setting has no effect on training.
-    """
-
-    place: Path  # A data set, or an index folder
-    half: str  # Questions to train on, by position from 0: `all`, `even` or `odd`; the others are held out
-    file: Path | None  # Questions for an index; None for a data set
-    tests: tuple[Path, ...]  # Further data sets to measure on
-    embedder: str | None  # Embedder for data sets; an index has its own
-    extractions: Path | None  # Recorded extractions for data sets
-    settings: Mapping[str, Any]  # Settings of the recipe `iier`; for an index those of a search
-
-    def __post_init__(self) -> None:
-        from sire_core.recipes import recipe_by_name
-        from sire_core.recipes.iier.training import training_settings
-
-        if self.in_index and self.file is None:
-            raise ConfigurationError(f"{self.place} is an index: name its questions with --questions FILE.")
-        if self.file is not None and not self.in_index:
-            raise ConfigurationError(f"{self.file}: --questions FILE is for an index folder, and {self.place} is none.")
-        if self.in_index and (self.tests or self.embedder or self.extractions):
-            raise ConfigurationError("An index is used as it is: leave --test, --embedder and --extractions out.")
-        known, used = recipe_by_name("iier").config, training_settings(with_graph=not self.in_index)
-        for name in self.settings:
-            if name in known and name not in used:
-                raise ConfigurationError(
-                    f"--set {name} has no effect on training{' over an index' * self.in_index}; leave it out. These "
-                    f"have: {', '.join(used)}."
-                )
-        recipe_by_name("iier", **self.settings)
-
-    @property
-    def in_index(self) -> bool:
-        """Whether an index is trained on."""
-        return is_index(self.place)
-
-
-def run_training(source: TrainingSource, config: TrainingConfig, progress: Progress) -> TrainedScorer:
+def run_training(place: Path, source: TrainingData, config: TrainingConfig, progress: Progress) -> TrainedScorer:
     """Train on the questions of a data set, indexed in memory, or of an index, and measure on the others."""
     from sire_core.models.sync import run_sync
     from sire_core.recipes.iier.training import measure_scorer, prepare_questions, train_scorer
 
     rates: dict[str, Mapping[str, float]] = {}
-    opened = _index(source) if source.in_index else _in_memory(source, source.place, progress)
+    half, file = read_questions_option(source.questions)
+    opened = _in_memory(source, place, source.extractions, progress) if file is None else _index(place, source, file)
     with opened as (index, dataset):
-        training = [question for question in dataset.half(source.half).questions if question.supporting]
+        training = [question for question in dataset.half(half).questions if question.supporting]
         ids = {question.id for question in training}
         held_out = [question for question in dataset.questions if question.supporting and question.id not in ids]
         known = run_sync(prepare_questions(run_sync(index.asnapshot()), training, held_out))
         if known.left_out:
             note(f"{count(known.left_out, 'question')} left out: a held-out question has a gold passage of theirs.")
-        data = {"name": dataset.name, "part": source.half, "left_out": known.left_out}
+        data = {"name": dataset.name, "part": half, "left_out": known.left_out}
         trained = run_sync(train_scorer(known.view, known.training, config, data, progress))
         if known.held_out:
             name = f"{dataset.name}, {len(known.held_out)} held out"
             rates[name] = run_sync(measure_scorer(trained, known.view, known.held_out))
-    for test_folder in source.tests:
-        with _in_memory(source, test_folder, progress) as (index, dataset):
+    for test_folder in source.tests or ():
+        # Extractions belong to the passages that are trained on; other sets have other ids.
+        with _in_memory(source, test_folder, None, progress) as (index, dataset):
             known = run_sync(prepare_questions(run_sync(index.asnapshot()), dataset.questions))
             name = f"{dataset.name}, {len(known.training)}"
             rates[name] = run_sync(measure_scorer(trained, known.view, known.training))
@@ -141,17 +102,18 @@ def run_training(source: TrainingSource, config: TrainingConfig, progress: Progr
 
 
 @contextmanager
-def _in_memory(source: TrainingSource, folder: Path, progress: Progress) -> Iterator[tuple[Index, DataSet]]:
+def _in_memory(
+    source: TrainingData, folder: Path, extractions: Path | None, progress: Progress
+) -> Iterator[tuple[Index, DataSet]]:
     """Index a data set in memory."""
     from sire_core.evaluate.datasets import load_dataset
 
     dataset = load_dataset(folder)
     options = IndexOptions(
         recipe="iier",
-        settings=source.settings,
+        settings=parse_settings(source.settings),
         embedder=source.embedder,
-        # Extractions belong to the passages that are trained on; other sets have other ids.
-        extractions=source.extractions if folder == source.place else None,
+        extractions=extractions,
         no_chunking=not dataset.whole,
         writes=True,
     )
@@ -161,20 +123,19 @@ def _in_memory(source: TrainingSource, folder: Path, progress: Progress) -> Iter
 
 
 @contextmanager
-def _index(source: TrainingSource) -> Iterator[tuple[Index, DataSet]]:
+def _index(place: Path, source: TrainingData, file: Path) -> Iterator[tuple[Index, DataSet]]:
     """Open an index with the graph that its recipe built."""
     from sire_core.evaluate.datasets import load_questions
 
-    assert source.file is not None  # checked
-    recipe_names = [built.name for built in reversed(manifest_of(source.place).recipes)]
+    recipe_names = [built.name for built in reversed(manifest_of(place).recipes)]
     name = next((name for name in ("iier", "smart") if name in recipe_names), "")
     if not name:
         raise ConfigurationError(
-            f"{source.place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: "
-            f"sire index SRC... --to {source.place} --recipe iier"
+            f"{place} has no graph of passages (its recipes are {', '.join(recipe_names)}). Add one: "
+            f"sire index SRC... --to {place} --recipe iier"
         )
-    with open_index(IndexOptions(folder=source.place, recipe=name, settings=source.settings)) as index:
-        yield index, load_questions(source.file, index.documents(), source.place.resolve().name)
+    with open_index(IndexOptions(folder=place, recipe=name, settings=parse_settings(source.settings))) as index:
+        yield index, load_questions(file, index.documents(), place.resolve().name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +229,27 @@ class TrainingData:
         ),
     ] = None
 
-    def source(self, folder: Path) -> TrainingSource:
-        """The data that a scorer is trained on."""
-        half, file = read_questions_option(self.questions)
+    def check(self, place: Path) -> None:
+        """Refuse what does not go together, and settings without an effect on training."""
+        from sire_core.recipes import recipe_by_name
+        from sire_core.recipes.iier.training import training_settings
+
+        file, in_index = read_questions_option(self.questions)[1], is_index(place)
+        if in_index and file is None:
+            raise ConfigurationError(f"{place} is an index: name its questions with --questions FILE.")
+        if file is not None and not in_index:
+            raise ConfigurationError(f"{file}: --questions FILE is for an index folder, and {place} is none.")
+        if in_index and (self.tests or self.embedder or self.extractions):
+            raise ConfigurationError("An index is used as it is: leave --test, --embedder and --extractions out.")
         settings = parse_settings(self.settings)
-        return TrainingSource(folder, half, file, tuple(self.tests or ()), self.embedder, self.extractions, settings)
+        known, used = recipe_by_name("iier").config, training_settings(with_graph=not in_index)
+        for name in settings:
+            if name in known and name not in used:
+                raise ConfigurationError(
+                    f"--set {name} has no effect on training{' over an index' * in_index}; leave it out. These "
+                    f"have: {', '.join(used)}."
+                )
+        recipe_by_name("iier", **settings)
 
 
 @grouped
@@ -307,10 +284,10 @@ def train_chains(
 
     need_torch("Training")
     check_writable("--to", to)
-    source = data_options.source(place)
-    config = options.config(source.settings.get("max_length"))
+    data_options.check(place)
+    config = options.config(parse_settings(data_options.settings).get("max_length"))
     with reporting() as progress:
-        trained = run_training(source, config, progress)
+        trained = run_training(place, data_options, config, progress)
     card = write_checkpoint(to, trained.weights, trained.card)
     _warn(card["metrics"])
     if as_json:

@@ -24,10 +24,8 @@ from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
 from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
-from sire_core.models.base import ModelBase
 from sire_core.models.usage import CostRange, estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
-from sire_core.protocols import Completion, ModelRequest
 from sire_core.reason import collect, reason
 from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.prompts import READ_FOLLOW_UP, prompt
@@ -293,12 +291,7 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     """Means in the terms of the papers: rates 0 to 100, calls, searches and tokens per question."""
     if not answered:
         return {}
-    rates = {
-        "EM": "em",
-        "F1": "f1",
-        "Acc": "acc",
-        "coverage": "coverage",
-    }
+    rates = {"EM": "em", "F1": "f1", "Acc": "acc", "coverage": "coverage"}
     scores: dict[str, Any] = {
         name: round(100 * fmean(getattr(a, field) for a in answered), 1) for name, field in rates.items()
     }
@@ -555,19 +548,3 @@ class AnswerFile:
         with self._lock:
             if self._file is not None:
                 self._file.close()
-
-
-class AbsentModel(ModelBase):
-    """Stands for a model that is not there: only what it has answered before can be read."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    @property
-    def fingerprint(self) -> str:
-        """The absent model's."""
-        return self._fingerprint
-
-    async def answer(self, request: ModelRequest) -> Completion:  # noqa: ARG002 - there is nobody to ask
-        """Nobody is there."""
-        raise ModelError("not answered yet")

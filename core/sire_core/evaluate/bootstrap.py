@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from statistics import fmean, stdev
@@ -37,16 +37,11 @@ def with_tper(rows: Iterable[EvalRow]) -> list[EvalRow]:
     base = next((row for row in result if row.setup.family == "raptor" and row.answers.get("TPQ")), None)
     if base is None:
         return result
-    return [
-        replace(row, answers={**row.answers, "TPER": round(_tper(tper, row, base), 3)})
-        if row.answers.get("TPQ") and row.setup.pool
-        else row
-        for row in result
-    ]
-
-
-def _tper(ratio: Callable[[float, float, int, int], float], row: EvalRow, base: EvalRow) -> float:
-    return ratio(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
+    for number, row in enumerate(result):
+        if row.answers.get("TPQ") and row.setup.pool:
+            ratio = tper(row.answers["TPQ"], base.answers["TPQ"], row.setup.pool, base.setup.pool)
+            result[number] = replace(row, answers={**row.answers, "TPER": round(ratio, 3)})
+    return result
 
 
 def _is_same(old: EvalRow, row: EvalRow) -> bool:
@@ -71,12 +66,8 @@ def spread(values: Iterable[float | None]) -> dict[str, float]:
     if not known:
         return {}
     sd = stdev(known) if len(known) > 1 else 0.0
-    return {
-        "mean": round(fmean(known), 2),
-        "sd": round(sd, 2),
-        "min": round(min(known), 2),
-        "max": round(max(known), 2),
-    }
+    figures = {"mean": fmean(known), "sd": sd, "min": min(known), "max": max(known)}
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
 def with_spread(runs: Sequence[Sequence[EvalRow]]) -> list[EvalRow]:

@@ -294,6 +294,18 @@ class EvalRow:
 
     def as_json(self) -> dict[str, Any]:
         """The row as `sire eval --json` writes it: rates 0..100, rounded to one decimal."""
+        optional = {
+            "paper": dict(self.setup.paper),
+            "answers": dict(self.answers),
+            "calls": dict(self.setup.calls),
+            "storage": dict(self.setup.storage),
+            "analysis": dict(self.analysis),
+            "perspectives": dict(self.setup.perspectives),
+            "settings": dict(self.setup.settings),
+            "repeats": dict(self.repeats),
+            "note": self.setup.note,
+            "same_as": self.same_as,
+        }
         return {
             "recipe": self.setup.recipe,
             "embedder": self.setup.embedder,
@@ -316,17 +328,8 @@ class EvalRow:
             "budget": self.budget,
             "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
             "documents": self.documents,
-            **({"paper": dict(self.setup.paper)} if self.setup.paper else {}),
-            **({"answers": dict(self.answers)} if self.answers else {}),
-            **({"calls": dict(self.setup.calls)} if self.setup.calls else {}),
-            **({"storage": dict(self.setup.storage)} if self.setup.storage else {}),
-            **({"analysis": dict(self.analysis)} if self.analysis else {}),
-            **({"perspectives": dict(self.setup.perspectives)} if self.setup.perspectives else {}),
-            **({"evidence_match": round(self.evidence_match, 1)} if self.evidence_match is not None else {}),
-            **({"settings": dict(self.setup.settings)} if self.setup.settings else {}),
-            **({"repeats": dict(self.repeats)} if self.repeats else {}),
-            **({"note": self.setup.note} if self.setup.note else {}),
-            **({"same_as": self.same_as} if self.same_as else {}),
+            **{name: value for name, value in optional.items() if value},
+            **({} if self.evidence_match is None else {"evidence_match": round(self.evidence_match, 1)}),
             "by_hops": {name: _rounded(value) for name, value in self.by_hops().items()},
             "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
             "by_documents": {name: _rounded(value) for name, value in self.by_documents().items()},

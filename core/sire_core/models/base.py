@@ -25,6 +25,12 @@ def cut_at(text: str, stop: Sequence[str]) -> str:
     return text[: min(ends)[1]] if ends else text
 
 
+def begun_at_end(text: str, words: Sequence[str]) -> int:
+    """How many letters at the end of a text may be the beginning of one of these words."""
+    tails = range(min(max(map(len, words), default=1) - 1, len(text)), 0, -1)
+    return next((n for n in tails if any(word.startswith(text[-n:]) for word in words)), 0)
+
+
 class StopCutter:
     """`cut_at` for a text that comes in pieces; what may be the beginning of a stop text waits for the next piece."""
 
@@ -40,7 +46,7 @@ class StopCutter:
         text = self._waiting + piece
         whole = cut_at(text, self._stop)
         self._ended = len(whole) < len(text)
-        sure = len(whole) if self._ended else len(text) - self._begun(text)
+        sure = len(whole) if self._ended else len(text) - begun_at_end(text, self._stop)
         self._waiting = whole[sure:]
         return whole[:sure]
 
@@ -48,12 +54,6 @@ class StopCutter:
         """What was still waiting."""
         rest, self._waiting = self._waiting, ""
         return rest
-
-    def _begun(self, text: str) -> int:
-        """Letters at the end that a stop text begins with."""
-        longest = max(map(len, self._stop), default=1) - 1
-        tails = range(min(longest, len(text)), 0, -1)
-        return next((n for n in tails if any(word.startswith(text[-n:]) for word in self._stop)), 0)
 
 
 AnswerParts = AsyncGenerator[Union[str, Completion], None]

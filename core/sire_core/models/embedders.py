@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.embedding import check_vectors
 from sire_core.models.lexical_embedder import LexicalEmbedder
+from sire_core.models.model_files import split_options
 from sire_core.models.onnx_embedder import OnnxEmbedder, semantic_embedder
 from sire_core.models.precomputed import PrecomputedEmbedder
 from sire_core.models.sentence_transformer import SentenceTransformerEmbedder
@@ -103,8 +103,8 @@ def _named(form: str, rest: str, theirs: bool) -> Embedder:
         return OpenAIEmbedder(rest)
     if form == "file":
         return PrecomputedEmbedder(rest)
-    name, mark, prompt = rest.partition("?query_prompt=")
-    return SentenceTransformerEmbedder(name, query_prompt=unquote(prompt) if mark else None, careful=theirs)
+    name, options = split_options(rest, query_prompt=str)
+    return SentenceTransformerEmbedder(name, careful=theirs, **options)
 
 
 T = TypeVar("T")
@@ -143,8 +143,6 @@ def fit_once(thing: T, role: str, fingerprint: str, store: CallStore, texts: Seq
 def _unfitted(thing: object) -> bool:
     return hasattr(thing, "from_state") and not cast("Fittable", thing).fitted
 
-
-E = TypeVar("E", bound=Any)
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16
 _STEP = 0.04  # Of the mean size of a vector's numbers; the noise of half precision is a fortieth of it
@@ -190,15 +188,6 @@ def check_length(view: PoolView, prefix: str) -> None:
             run_sync(view.embed_queries(["dimension"]))
 
 
-def under_fingerprint(embedder: E, fingerprint: str) -> E:
-    """An adapter's embedder under the fingerprint of an index that its model built; itself for another model's."""
-    if fingerprint == embedder.fingerprint or not same_model(fingerprint, embedder.fingerprint):
-        return embedder
-    found = copy.copy(embedder)
-    found._fingerprint = fingerprint  # noqa: SLF001 - a copy, of a class that says so
-    return found
-
-
 class FrameworkEmbedder(ABC):
     """An embedder whose fingerprint and dimension become known with its model.
 
@@ -221,8 +210,12 @@ class FrameworkEmbedder(ABC):
         return self._fingerprint
 
     def known_as(self, fingerprint: str) -> Self:
-        """This embedder under the fingerprint of an index that its model built; its own may differ a little."""
-        return under_fingerprint(self, fingerprint)
+        """This embedder under the fingerprint of an index that its model built; itself for another model's."""
+        if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
+            return self
+        found = copy.copy(self)
+        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
+        return found
 
     @property
     def dimension(self) -> int:

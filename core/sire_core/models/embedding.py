@@ -156,8 +156,7 @@ class UnitEmbedder:
         done = 0
         if parts:
             self._progress("embedding", 0, len(same))
-        texts = _Texts([[same[text][0] for text in part] for part in parts])
-        async for number, embedded in self._batches(texts):
+        async for number, embedded in self._batches([[same[text][0] for text in part] for part in parts]):
             part, failed = parts[number], embedded.failed
             if self._store is not None:
                 good = [place for place in range(len(part)) if place not in failed]
@@ -181,16 +180,16 @@ class UnitEmbedder:
                 "Check which model its server runs."
             )
 
-    async def _batches(self, parts: Sequence[list[str]]) -> AsyncGenerator[tuple[int, _Embedded], None]:
+    async def _batches(self, parts: Sequence[list[Unit]]) -> AsyncGenerator[tuple[int, _Embedded], None]:
         """Vectors by number of the part, as they come."""
         if self._runner.part_size is not None and getattr(self._embedder, "portable", False):
             async with aclosing(self._runner.map(_embedded, self._embedder, parts)) as batches:
                 async for number, raw in batches:
-                    yield number, _Embedded(self._checked(raw, parts[number]))
+                    yield number, _Embedded(self._checked(raw, _texts(parts[number])))
             return
 
         async def embed(number: int) -> _Embedded:
-            return await self._halving(parts[number])
+            return await self._halving(_texts(parts[number]))
 
         async with aclosing(bounded_map(embed, range(len(parts)), self._workers)) as finished:
             async for some in finished:
@@ -262,13 +261,18 @@ def _smaller(piece: range, error: Exception) -> list[range]:
     return [range(piece.start, middle), range(middle, piece.stop)]
 
 
-def _embedded(embedder: Embedder, texts: list[str]) -> FloatArray:
+def _embedded(embedder: Embedder, units: list[Unit]) -> FloatArray:
     """Vectors of a part, wherever this runs."""
 
     async def all_of_them() -> FloatArray:
-        return await embedder.embed(texts, "document")
+        return await embedder.embed(_texts(units), "document")
 
     return asyncio.run(all_of_them())
+
+
+def _texts(units: Sequence[Unit]) -> list[str]:
+    """What units are embedded by; made when it is needed, since it takes as much memory as the units."""
+    return [unit.index_text for unit in units]
 
 
 class _Vectors(Mapping[str, "FloatArray"]):
@@ -286,19 +290,6 @@ class _Vectors(Mapping[str, "FloatArray"]):
 
     def __len__(self) -> int:
         return len(self._ids)
-
-
-class _Texts(Sequence[list[str]]):
-    """What the units of every batch are embedded by, made when it is asked for."""
-
-    def __init__(self, batches: Sequence[Sequence[Unit]]) -> None:
-        self._batches = batches
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __getitem__(self, number: Any) -> Any:
-        return [unit.index_text for unit in self._batches[number]]
 
 
 def _parts(texts: Sequence[str]) -> list[Sequence[str]]:

@@ -91,15 +91,17 @@ def hub_options(name: str, *, download: bool = True) -> dict[str, Any]:
         import huggingface_hub as hub
     except ImportError:  # comes with sentence-transformers, which says so itself
         return {}
-    places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    for place in places:
+    for place in _places(name):
         cached = (hub.try_to_load_from_cache(place, file) for file in ("modules.json", "config.json"))
         if any(isinstance(path, str) and _has_weights(Path(path).parent) for path in cached):
             return {"local_files_only": True}
-    if not download:
-        raise ConfigurationError(_refused(name, "st"))
-    _known_model(hub, name, places)
+    _known_model(hub, name, "st", download=download)
     return {}
+
+
+def _places(name: str) -> list[str]:
+    """Names on the hub that a name may mean."""
+    return [name] if "/" in name else [f"sentence-transformers/{name}", name]
 
 
 def _has_weights(folder: Path) -> bool:
@@ -107,30 +109,28 @@ def _has_weights(folder: Path) -> bool:
     return any(path.suffix in (".safetensors", ".bin") for path in folder.rglob("*"))
 
 
-def _refused(name: str, form: str) -> str:
-    return (
-        f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
-        f"decide what is downloaded. If you know it, give it once yourself: --embedder {form}:NAME, or Index(path, "
-        f"embedder='{form}:NAME')."
-    )
-
-
 def _said(error: Exception) -> str:
     return str(error).rstrip(". \n")
 
 
-def _known_model(hub: Any, name: str, places: Sequence[str]) -> tuple[str, list[str]]:
-    """The first of some places on the hub that there is, and its files."""
+def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str, list[str]]:
+    """What a name means on the hub, and the files of that model; an error if it may not be downloaded."""
+    if not download:
+        raise ConfigurationError(
+            f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
+            f"decide what is downloaded. If you know it, give it once yourself: --embedder {form}:NAME, or Index(path, "
+            f"embedder='{form}:NAME')."
+        )
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
-    for place in places:
+    for place in _places(name):
         try:
             found = hub.HfApi().model_info(place, timeout=_TIMEOUT)
         except missing:
             continue
         except Exception as error:
             raise ConfigurationError(
-                f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. Check "
-                "the name and the network, or name a folder that holds a model."
+                f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. "
+                "Check the name and the network, or name a folder that holds a model."
             ) from error
         return place, [file.rfilename for file in getattr(found, "siblings", None) or ()]
     raise ConfigurationError(
@@ -147,21 +147,18 @@ def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, downl
         raise ConfigurationError(
             f'To find {name} huggingface_hub is needed: pip install "sire-rag[onnx]". Or name a folder.'
         ) from error
-    places = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    for place in places:
+    for place in _places(name):
         if (folder := _cached_folder(hub, place, choose)) is not None:
             return folder
-    if not download:
-        raise ConfigurationError(_refused(name, "onnx"))
-    place, listed = _known_model(hub, name, places)
+    place, listed = _known_model(hub, name, "onnx", download=download)
     try:
         return Path(hub.snapshot_download(place, allow_patterns=choose(listed)))
     except ConfigurationError:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The model {name} cannot be downloaded: {_said(error)}. Check the network, or name a folder that holds a "
-            "model."
+            f"The model {name} cannot be downloaded: {_said(error)}. Check the network, or name a folder "
+            "that holds a model."
         ) from error
 
 

@@ -59,7 +59,8 @@ class OnnxModel:
         if max_length < 0 or threads < 0:
             raise ConfigurationError(f"max_length and threads must not be negative, not {max_length} and {threads}")
         self.name = str(name_or_folder)
-        self.threads = threads or available_cores()
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+        self.threads = threads or len(cores)  # Of the cores that this process may use
         self._folder = local_folder(name_or_folder)
         if self._folder is not None:
             _files_of(self.name, _listed(self._folder))
@@ -143,7 +144,7 @@ class OnnxGraph:
             raise ConfigurationError(
                 f"The model {name} reads {', '.join(unknown)}; only {', '.join(_INPUTS)} are known."
             )
-        self.folder = folder  # See above
+        self.folder = folder
         self.max_length = min(max_length or _UNLIMITED, _room(folder))  # Tokens that a run reads, special ones included
         # Shapes by name, as the graph declares them; text where a length varies
         self.outputs: dict[str, list[int | str]] = {out.name: list(out.shape) for out in self._session.get_outputs()}
@@ -178,16 +179,6 @@ class OnnxGraph:
         given = dict(zip(_INPUTS, columns, strict=True))
         inputs = {name: np.array([given[name]], dtype=kind) for name, kind in self._inputs.items()}
         return np.asarray(self._session.run([output], inputs)[0][0], dtype=np.float32)
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def graph_size(folder: Path) -> int:
-    """Bytes of the graph that a folder's model is loaded from."""
-    return sum((folder / name).stat().st_size for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name)
 
 
 def _room(folder: Path) -> int:
@@ -298,7 +289,7 @@ class OnnxEmbedder:
 
     @classmethod
     def from_spec(cls, text: str, *, careful: bool = False) -> OnnxEmbedder:
-        """Create an embedder."""
+        """The embedder of a name with options, see `spec`."""
         name, options = split_options(text, pooling=str, query_prompt=str, document_prompt=str, max_length=int)
         return cls(name, careful=careful, **options)
 
@@ -413,10 +404,10 @@ def _candidate(name: str, folder: Path, place: str) -> Iterator[tuple[int, int, 
     if rank is None or _OTHER_USE.search(short):
         return
     try:
-        size = graph_size(folder)
+        graphs = [folder / name for name in _files_of(str(folder), _listed(folder)) if ".onnx" in name]
     except ConfigurationError:  # in another format, or incomplete
         return
-    yield rank, size, f"onnx:{name}", place
+    yield rank, sum(path.stat().st_size for path in graphs), f"onnx:{name}", place
 
 
 def _plain(name: str) -> str:

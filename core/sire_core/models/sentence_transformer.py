@@ -7,13 +7,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.errors import ConfigurationError
-from sire_core.models.model_files import MODEL_SETTINGS, files_digest, hub_options, local_folder, read_json
+from sire_core.models.model_files import (
+    MODEL_SETTINGS,
+    files_digest,
+    hub_options,
+    join_options,
+    local_folder,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
@@ -61,19 +67,14 @@ class SentenceTransformerEmbedder:
     @property
     def spec(self) -> str:
         """What makes this embedder again: `resolve_embedder(spec)`. Batch size and device are left out."""
-        prompt = "" if self._query_prompt is None else f"?query_prompt={quote(self._query_prompt, safe='')}"
-        return f"st:{self._name}{prompt}"
+        return f"st:{join_options(self._name, {'query_prompt': self._query_prompt})}"
 
     @property
     def fingerprint(self) -> str:
         """Depends on what the model's files say and on the folder's own name, not on where the folder lies."""
         if not self._fingerprint:
-            model = (
-                f"{self._folder.name}:{files_digest(self._folder, _folder_files(self._folder))}"
-                if self._folder
-                else self._name
-            )
-            prompt = "" if self._query_prompt is None else f"?{self._query_prompt}"
+            folder, prompt = self._folder, "" if self._query_prompt is None else f"?{self._query_prompt}"
+            model = f"{folder.name}:{files_digest(folder, _folder_files(folder))}" if folder else self._name
             self._fingerprint = f"st:{model}{prompt}"
         return self._fingerprint
 
@@ -114,9 +115,8 @@ class SentenceTransformerEmbedder:
 
     def _load(self) -> Any:
         if self._model is None:
-            options = (
-                {} if self._folder else hub_options(self._name, download=not self._careful)
-            )  # before a heavy library is imported
+            # Before a heavy library is imported
+            options = {} if self._folder else hub_options(self._name, download=not self._careful)
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:

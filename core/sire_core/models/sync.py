@@ -142,8 +142,7 @@ class _Call(Generic[T]):
 
     def wait(self, thread: threading.Thread) -> None:
         """Block until the call is done. On Windows an interrupt is only seen when a wait ends, hence the time limit."""
-        # The flag decides, not the lock: an interrupt may fall right after the lock was taken. A lock of Python code, as
-        # in `concurrent.futures`, would stay taken.
+        # The flag decides, not the lock: an interrupt may fall right after the lock was taken.
         while not self._finished:
             if not self._done.acquire(timeout=0.5) and not thread.is_alive():
                 raise SireError("the event loop of sire_core has ended; the interpreter is shutting down")

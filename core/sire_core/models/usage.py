@@ -7,7 +7,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -57,13 +57,7 @@ class StageUsage:
     stored_tokens: int = 0
 
     def __add__(self, other: StageUsage) -> StageUsage:
-        return StageUsage(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.stored_tokens + other.stored_tokens,
-        )
+        return StageUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +143,20 @@ class CostRange:
     price: tuple[float, float] | None = None  # US dollars; None when no price is known
 
     def __add__(self, other: CostRange) -> CostRange:
-        price = None
-        if self.price is not None and other.price is not None:
-            price = (self.price[0] + other.price[0], self.price[1] + other.price[1])
-        return CostRange(
-            _sum(self.calls, other.calls),
-            _sum(self.input_tokens, other.input_tokens),
-            _sum(self.output_tokens, other.output_tokens),
-            price,
+        ours, theirs = astuple(self), astuple(other)
+        sums = (
+            None if None in pair else tuple(map(sum, zip(*pair, strict=True)))
+            for pair in zip(ours, theirs, strict=True)
         )
+        return CostRange(*sums)  # type: ignore[arg-type]  # only the price may be None
 
     def priced(self, price: Price | None) -> CostRange:
         """The same range with its price."""
         if price is None:
-            return CostRange(self.calls, self.input_tokens, self.output_tokens)
-        low, high = (
-            (self.input_tokens[side] * price.input + self.output_tokens[side] * price.output) / 1e6 for side in (0, 1)
-        )
-        return CostRange(self.calls, self.input_tokens, self.output_tokens, (low, high))
+            return replace(self, price=None)
+        tokens = zip(self.input_tokens, self.output_tokens, strict=True)
+        low, high = ((read * price.input + wrote * price.output) / 1e6 for read, wrote in tokens)
+        return replace(self, price=(low, high))
 
     def median(self) -> dict[str, float | None]:
         """The middle of every range, by name: the factors to both ends are the same."""
@@ -226,10 +216,6 @@ def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
     parts = [part.split("/")[-1] for part in model.split(":")]
     names = (name for part in parts for name in (part, _EDITION.sub("", part)) if name in table)
     return next((table[name] for name in names), None)
-
-
-def _sum(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
-    return left[0] + right[0], left[1] + right[1]
 
 
 _warned: WeakSet[Index] = WeakSet()

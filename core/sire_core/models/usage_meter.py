@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
@@ -24,8 +24,7 @@ _UNBOUNDED_ANSWER = 4096  # Reserved for an answer whose length is not bounded
 _POLL_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """Room for one call, taken before it is sent."""
 
     stage: str
@@ -116,35 +115,25 @@ class UsageSink:
 
     meters: tuple[tuple[UsageMeter, str], ...] = ()
 
-    async def reserve(self, tokens: int) -> list[tuple[UsageMeter, Reservation]]:
-        """Reserve one request on every meter, or on none."""
-        taken: list[tuple[UsageMeter, Reservation]] = []
-        try:
-            for meter, stage in self.meters:
-                taken.append((meter, await meter.reserve(tokens, stage)))
-        except BaseException:
-            for meter, reservation in taken:
-                meter.cancel(reservation)
-            raise
-        return taken
-
     @asynccontextmanager
     async def counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
         """Reserve one request for as long as it is under way: tokens of its prompt and most tokens of its answer."""
-        taken = await self.reserve(size + (_UNBOUNDED_ANSWER if room is None else room))
-        used = [0, 0, 0]
-        refused = False
+        taken: list[tuple[UsageMeter, Reservation]] = []
+        used, was_sent = [0, 0, 0], False
         try:
+            for meter, stage in self.meters:
+                taken.append((meter, await meter.reserve(size + (_UNBOUNDED_ANSWER if room is None else room), stage)))
+            was_sent = True
             yield used
         except LimitExceededError as error:
-            refused = not error.said
+            was_sent = was_sent and bool(error.said)
             raise
         finally:
             for meter, reservation in taken:
-                if refused:
-                    meter.cancel(reservation)
-                else:
+                if was_sent:
                     meter.settle(reservation, *used)
+                else:
+                    meter.cancel(reservation)
 
 
 @runtime_checkable

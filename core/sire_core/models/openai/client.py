@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError, ModelError, UnusableAnswerError
 from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
 from sire_core.models.base import CheckedModel
-from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import CONTEXT_WORDS, FORM_WORDS, BadRequest, RetryPolicy, TimedOut, words_or_all
+from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
+from sire_core.models.openai.faults import (
+    CONTEXT_WORDS,
+    FORM_WORDS,
+    RetryPolicy,
+    is_timeout,
+    status_of,
+    words_of,
+    words_or_all,
+)
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
 from sire_core.models.usage import credible_tokens, estimate_tokens
@@ -203,7 +211,6 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
             limits=limits,
             concurrency=concurrency,
             client_options=client_options,
-            usage=_used,
         )
         self.vision = vision
         self._extra = dict(extra_body or {})
@@ -229,57 +236,25 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
 
     async def send(self, request: ModelRequest) -> Completion:
         """One answered request, in the strongest form that the server accepts."""
-        tries = 0
-        while True:
-            body, size = self._body(request)
-            # From a slow server as a stream: while pieces come, it is at work.
-            streaming = self._features.streaming()
-            slow = self._features.slow and bool(streaming)
-            body |= streaming if slow else {}
-            sizes = (size, request.max_tokens)
-            may_stream = bool(streaming) and not slow
-            try:
-                with self._span(request, stream=slow) as span, span.current():
-                    answer = await self.post("/chat/completions", body, sizes, may_stream=may_stream, tries=tries)
-                    completion = _completion(answer, size)
-                    self._features.confirm(body)
-                    span.set(_usage(completion))
-            except TimedOut as error:
-                self._features.slow = True
-                tries = error.tries
-                if tries > self._retry.max_retries:
-                    raise
-                continue
-            except BadRequest as error:
-                self._step_down(body, error)
-                continue
-            return completion
+        form = _ChatForm(self, self._features, self._extra, request, pass_on=False)
+        with self._span(request, stream=form.streams) as span, span.current():
+            return form.completion(await self.post(form), span)
 
     async def pieces(self, request: ModelRequest) -> AnswerParts:
         """One streamed request. A server that cannot stream gives one piece."""
-        while streaming := self._features.streaming():
-            body, size = self._body(request)
-            body |= streaming
-            sizes = (size, request.max_tokens)
-            try:
-                parts = self.post_stream("/chat/completions", body, sizes)
-                with self._span(request, stream=True) as span:
-                    async with aclosing(parts) as walk:
-                        async for part in walk:
-                            if isinstance(part, str):
-                                yield part
-                                continue
-                            completion = _completion(part, size)
-                            self._features.confirm(body)
-                            span.set(_usage(completion))
-                            yield completion
-            except BadRequest as error:
-                self._step_down(body, error)
-                continue
-            return
-        answer = await self.send(request)
-        yield answer.text
-        yield answer
+        form = _ChatForm(self, self._features, self._extra, request, pass_on=True)
+        begun = False
+        with self._span(request, stream=form.streams) as span:
+            async with aclosing(self.post_stream(form)) as parts:
+                async for part in parts:
+                    if isinstance(part, str):
+                        begun = True
+                        yield part
+                        continue
+                    completion = form.completion(part, span)
+                    if not begun:
+                        yield completion.text
+                    yield completion
 
     def _span(self, request: ModelRequest, *, stream: bool = False) -> TraceSpan:
         """Begin the span of a request."""
@@ -292,34 +267,60 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         }
         return start("chat", self.model, attributes, remote=True)
 
-    def _body(self, request: ModelRequest) -> tuple[dict[str, Any], int]:
-        """The body of a request, and the tokens of its prompt."""
-        prompt, schema = request.prompt, request.schema
-        if prompt.images and not self.vision:
-            raise ConfigurationError(f"{self!r} got images; pass vision=True if the model can see")
+
+class _ChatForm(RequestForm):
+    """A request for an answer; `pass_on` where it is wanted in pieces."""
+
+    path = "/chat/completions"
+
+    def __init__(
+        self, model: OpenAIChat, features: Features, extra: Mapping[str, Any], request: ModelRequest, *, pass_on: bool
+    ) -> None:
+        if request.prompt.images and not model.vision:
+            raise ConfigurationError(f"{model!r} got images; pass vision=True if the model can see")
+        self._model, self._features, self._extra = model.model, features, extra
+        self._request = request
+        self._pass_on = pass_on
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream is asked for. Of a slow server always: while pieces come, it is at work."""
+        return (self._pass_on or self._features.slow) and bool(self._features.streaming())
+
+    def prepare(self) -> None:
+        prompt, schema = self._request.prompt, self._request.schema
         native = schema is not None and FORMATS[self._features.format] == "json_schema"
         rendered = render(prompt, suffix="" if schema is None or native else schema_hint(schema))
-        body = {
-            "model": self.model,
+        self.body = {
+            "model": self._model,
             "messages": _messages(rendered.system, rendered.user, prompt.images),
-            **self._features.body(request),
+            **self._features.body(self._request),
             **self._extra,
+            **(self._features.streaming() if self.streams else {}),
         }
-        size = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
-        return body, size + _IMAGE_TOKENS * len(prompt.images)
+        tokens = _instruction_tokens(rendered.system) + estimate_tokens(rendered.user)
+        self.size = tokens + _IMAGE_TOKENS * len(prompt.images), self._request.max_tokens
 
-    def _step_down(self, body: dict[str, Any], error: BadRequest) -> None:
-        """Learn from a refusal, or give up."""
-        if not self._features.step_down(body, error.words, error.status):
-            raise ModelError(f"the model server refused the request: {error}") from error.__cause__
+    def adapts(self, fault: Exception, *, is_refused: bool) -> bool:
+        self._features.slow |= is_timeout(fault)
+        ours = {name: value for name, value in self.body.items() if name not in self._extra}  # the user's stay
+        return is_refused and self._features.step_down(ours, words_of(fault), status_of(fault))
 
+    def used(self, answer: Mapping[str, Any]) -> tuple[int, int]:
+        usage, text = answer.get("usage"), ""
+        told = usage if isinstance(usage, dict) else {}
+        with suppress(KeyError, IndexError, TypeError):
+            text = joined(answer["choices"][0]["message"]["content"])
+        read = credible_tokens(told.get("prompt_tokens"), self.size[0])
+        return read, credible_tokens(told.get("completion_tokens"), estimate_tokens(text), bounded=False)
 
-def _usage(completion: Completion) -> dict[str, int]:
-    """What a span says of an answer."""
-    return {
-        "gen_ai.usage.input_tokens": completion.input_tokens,
-        "gen_ai.usage.output_tokens": completion.output_tokens,
-    }
+    def completion(self, answer: Mapping[str, Any], span: TraceSpan) -> Completion:
+        """What was answered; the form that brought it is remembered."""
+        completion = _completion(answer, self.used(answer))
+        self._features.confirm(self.body)
+        tokens = completion.input_tokens, completion.output_tokens
+        span.set(dict(zip(("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"), tokens, strict=True)))
+        return completion
 
 
 @lru_cache(maxsize=128)
@@ -352,7 +353,7 @@ _ONLY_THOUGHTS = (
 )
 
 
-def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
+def _completion(answer: Mapping[str, Any], used: tuple[int, int]) -> Completion:
     try:
         choice = answer["choices"][0]
         message = choice["message"]
@@ -361,7 +362,6 @@ def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
         words = words_or_all(answer)
         raise ModelError(f"the response has no message: {words} (is base_url an OpenAI-compatible address?)") from error
     text = joined(text)
-    used = _used(answer, prompt_tokens)
     finish = finish_of(choice)
     if refusal or finish == "refusal":
         return Completion(str(refusal or text or choice.get("finish_reason")), None, *used, "refusal")
@@ -371,18 +371,6 @@ def _completion(answer: Mapping[str, Any], prompt_tokens: int) -> Completion:
         else:
             raise UnusableAnswerError(_ONLY_THOUGHTS.format(thoughts))
     return Completion(text, None, *used, "length" if finish == "length" else "stop")
-
-
-def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
-    """Tokens as the server counts them, where that can be, else estimated."""
-    usage = answer.get("usage")
-    told = usage if isinstance(usage, dict) else {}
-    try:
-        text = joined(answer["choices"][0]["message"]["content"])
-    except (KeyError, IndexError, TypeError):
-        text = ""
-    read = credible_tokens(told.get("prompt_tokens"), prompt_tokens)
-    return read, credible_tokens(told.get("completion_tokens"), estimate_tokens(text), bounded=False)
 
 
 def named_model(setting: str, name: str) -> OpenAIChat:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.text import packed
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError
 from sire_core.models.embedding import BatchError, TextError, check_vectors
-from sire_core.models.openai.endpoint import OpenAIEndpoint
-from sire_core.models.openai.faults import CONTEXT_WORDS, BadRequest, RetryPolicy
+from sire_core.models.openai.endpoint import OpenAIEndpoint, RequestForm
+from sire_core.models.openai.faults import CONTEXT_WORDS, RetryPolicy, explain_fault, status_of, words_of
 from sire_core.models.openai.responses import ResponseBounds
 from sire_core.models.usage import credible_tokens, estimate_tokens
 from sire_core.telemetry import start
@@ -86,7 +86,6 @@ class OpenAIEmbedder(OpenAIEndpoint):
             limits=limits,
             concurrency=concurrency,
             client_options=client_options,
-            usage=_used,
             stage="embed",
         )
         if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
@@ -97,7 +96,8 @@ class OpenAIEmbedder(OpenAIEndpoint):
         self._batch_tokens = batch_tokens
         self._max_tokens = max_input_tokens
         self._prefix = {"query": query_prefix, "document": document_prefix}
-        self._encoding: str | None = "base64"
+        self._options: dict[str, Any] = {"dimensions": dimensions} if dimensions else {}
+        self._options["encoding_format"] = "base64"
 
     @property
     def spec(self) -> str:
@@ -159,27 +159,8 @@ class OpenAIEmbedder(OpenAIEndpoint):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _batch(self, batch: Sequence[tuple[str, int]]) -> FloatArray:
-        size = sum(tokens for _, tokens in batch)
-        texts, shortened = [text for text, _ in batch], 0
-        while True:
-            body: dict[str, Any] = {"model": self.model, "input": texts}
-            if self._asked:
-                body["dimensions"] = self._asked
-            if self._encoding:
-                body["encoding_format"] = self._encoding
-            try:
-                answer = await self.post("/embeddings", body, (size, 0))
-            except BadRequest as error:
-                if "encoding_format" in body and "encoding" in str(error):
-                    self._encoding = None
-                    continue
-                if len(texts) == 1 and CONTEXT_WORDS.search(error.words) and shortened < _SHORTENED:
-                    texts, shortened = [texts[0][: max(1, len(texts[0]) // 2)]], shortened + 1
-                    continue
-                is_of_text = error.status != 404
-                failure = TextError if is_of_text else ModelError
-                raise failure(f"the embedding server refused the request: {error}") from error.__cause__
-            return self._vectors(answer, texts)
+        form = _BatchForm(self.model, self._options, batch)
+        return self._vectors(await self.post(form), form.texts)
 
     def _vectors(self, answer: Mapping[str, Any], texts: Sequence[str]) -> FloatArray:
         try:
@@ -194,6 +175,40 @@ class OpenAIEmbedder(OpenAIEndpoint):
         matrix = check_vectors(rows, texts, repr(self), self._dimension)
         self._dimension = self._dimension or matrix.shape[1]
         return matrix
+
+
+class _BatchForm(RequestForm):
+    """A request for the vectors of some texts."""
+
+    path = "/embeddings"
+
+    def __init__(self, model: str, options: dict[str, Any], batch: Sequence[tuple[str, int]]) -> None:
+        self._model, self._options = model, options
+        self.texts = [text for text, _ in batch]
+        self.size = sum(tokens for _, tokens in batch), 0
+        self._shortened = 0
+
+    def prepare(self) -> None:
+        self.body = {"model": self._model, "input": self.texts, **self._options}
+
+    def adapts(self, fault: Exception, *, is_refused: bool) -> bool:
+        if not is_refused:
+            return False
+        words = explain_fault(fault)
+        if "encoding_format" in self.body and "encoding" in words:
+            self._options.pop("encoding_format", None)
+            return True
+        if len(self.texts) == 1 and CONTEXT_WORDS.search(words_of(fault)) and self._shortened < _SHORTENED:
+            self.texts = [self.texts[0][: max(1, len(self.texts[0]) // 2)]]
+            self._shortened += 1
+            return True
+        if status_of(fault) == 404:
+            return False
+        raise TextError(f"the embedding server refused the request: {words}") from fault
+
+    def used(self, answer: Mapping[str, Any]) -> tuple[int, int]:
+        usage = answer.get("usage")
+        return credible_tokens(usage.get("prompt_tokens") if isinstance(usage, dict) else None, self.size[0]), 0
 
 
 def _vector(raw: Any) -> FloatArray:
@@ -214,8 +229,3 @@ def _beginning(text: str, most: int) -> str:
     ends, costs = np.array([end for end, _ in _COSTS]), np.array([cost for _, cost in _COSTS])
     used = np.cumsum(costs[np.searchsorted(ends, codes, side="right")])
     return text[: int(np.searchsorted(used, most, side="right"))]
-
-
-def _used(answer: Mapping[str, Any], prompt_tokens: int) -> tuple[int, int]:
-    usage = answer.get("usage")
-    return credible_tokens(usage.get("prompt_tokens") if isinstance(usage, dict) else None, prompt_tokens), 0

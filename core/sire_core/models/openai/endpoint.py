@@ -12,6 +12,7 @@ import sys
 import threading
 import urllib.request
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -22,15 +23,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.models.openai.faults import (
     AdaptiveGate,
-    BadRequest,
     BrokenResponseError,
     Redactor,
     RetryPolicy,
-    TimedOut,
     explain_fault,
     headers_of,
     is_bad_request,
-    is_timeout,
     is_transient,
     redact_fault,
     retries_exhausted,
@@ -176,13 +174,7 @@ def _fast_http_client(timeout: float) -> Any:
 _CLOSE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    client: Any
-    gate: AdaptiveGate
-
-
-_Links = dict[asyncio.AbstractEventLoop, _Link]
+_Links = dict[asyncio.AbstractEventLoop, tuple[Any, AdaptiveGate]]
 
 
 class LoopClients:
@@ -205,15 +197,14 @@ class LoopClients:
         """The client and the gate of the running loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            link = self._links.get(loop)
-            if link is not None:
-                return link.client, link.gate
+            if loop in self._links:
+                return self._links[loop]
             dead = [self._links.pop(other) for other in list(self._links) if other.is_closed()]
-            link = self._links[loop] = _Link(self._make(), AdaptiveGate(self._concurrency))
-        for old in dead:
+            link = self._links[loop] = self._make(), AdaptiveGate(self._concurrency)
+        for client, _ in dead:
             with contextlib.suppress(Exception):  # its loop is gone, and took the sockets along
-                await _closed(old.client)
-        return link.client, link.gate
+                await _closed(client)
+        return link
 
     async def aclose(self) -> None:
         """Close the clients of this loop and of all others."""
@@ -221,15 +212,15 @@ class LoopClients:
             links = dict(self._links)
             self._links.clear()
         here = asyncio.get_running_loop()
-        for loop, link in links.items():
+        for loop, (client, _) in links.items():
             if loop is here:
-                await _closed(link.client)
+                await _closed(client)
                 continue
             with contextlib.suppress(Exception):  # another loop may stop at any moment
                 if loop.is_running():
-                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_closed(link.client), loop))
+                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_closed(client), loop))
                 else:
-                    await _closed(link.client)
+                    await _closed(client)
 
 
 async def _closed(client: Any) -> None:
@@ -241,15 +232,15 @@ async def _closed(client: Any) -> None:
 def _close_all(links: _Links) -> None:
     """Close what is left, from wherever the last reference or the process ends."""
     in_loop = asyncio._get_running_loop()  # noqa: SLF001 - the public function raises where there is none
-    for loop, link in links.items():
+    for loop, (client, _) in links.items():
         with contextlib.suppress(Exception):
             if loop.is_running():
-                done = asyncio.run_coroutine_threadsafe(_closed(link.client), loop)
+                done = asyncio.run_coroutine_threadsafe(_closed(client), loop)
                 if in_loop is None:
                     done.result(_CLOSE_SECONDS)
             elif in_loop is None:
                 own = asyncio.new_event_loop() if loop.is_closed() else loop
-                own.run_until_complete(asyncio.wait_for(_closed(link.client), _CLOSE_SECONDS))
+                own.run_until_complete(asyncio.wait_for(_closed(client), _CLOSE_SECONDS))
                 if own is not loop:
                     own.close()
     links.clear()
@@ -265,11 +256,30 @@ class _Try:
     fault: Exception | None = None
 
 
+class RequestForm(ABC):
+    """One request, in the form that the server is known to take; it may be prepared again after a fault."""
+
+    path: str
+    body: dict[str, Any]
+    size: tuple[int, int | None]  # Tokens of the prompt, and most tokens of the answer (None: unbounded)
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Set `body` and `size`."""
+
+    @abstractmethod
+    def adapts(self, fault: Exception, *, is_refused: bool) -> bool:
+        """Learn from a fault, which may be a refusal of the body; whether another form is to be tried at once."""
+
+    @abstractmethod
+    def used(self, answer: Mapping[str, Any]) -> tuple[int, int]:
+        """Tokens (input, output) of an answer as the server counts them, where that can be, else estimated."""
+
+
 class OpenAIEndpoint:
     """A model behind a server; see `OpenAIChat` for the arguments.
 
-    A pickle holds no key: the other process finds it in its environment. `usage` reads (input, output) tokens from an
-    answer, given the estimate of the former; `stage` names what requests are counted as.
+    A pickle holds no key: the other process finds it in its environment. `stage` names what requests are counted as.
     """
 
     def __init__(
@@ -284,7 +294,6 @@ class OpenAIEndpoint:
         limits: UsageLimits | None,
         concurrency: int,
         client_options: Mapping[str, Any] | None,
-        usage: Callable[[Mapping[str, Any], int], tuple[int, int]],
         stage: str = "",
     ) -> None:
         if not model:
@@ -295,7 +304,6 @@ class OpenAIEndpoint:
         self.concurrency = concurrency
         self.meter = UsageMeter(limits)
         self._sink = UsageSink(((self.meter, stage),))
-        self._usage = usage
         self._bounds = bounds
         self._retry = retry
         self._jitter = retry.jitter()
@@ -331,60 +339,46 @@ class OpenAIEndpoint:
     ) -> None:
         await self.aclose()
 
-    async def post(
-        self,
-        path: str,
-        body: Mapping[str, Any],
-        tokens: tuple[int, int | None],
-        *,
-        may_stream: bool = False,
-        tries: int = 0,
-    ) -> dict[str, Any]:
-        """Send a request until it is answered; one with `stream` in it is read to its end first."""
-        client, gate = await self._clients.get()
-        while True:
-            async with self._request(gate, path, tokens) as sent:
-                await self._receive(client, path, body, sent)
-            if sent.fault is None:
-                return sent.answer or {}
-            if may_stream and is_timeout(sent.fault):
-                raise TimedOut(sent.fault, tries + 1) from sent.fault
-            await self._pause(gate, sent, tries, body)
-            tries += 1
+    async def post(self, form: RequestForm) -> dict[str, Any]:
+        """The answer to a request; a streamed one is read to its end first."""
+        answer: dict[str, Any] = {}
+        async with aclosing(self.post_stream(form, pass_on=False)) as parts:
+            async for part in parts:
+                answer = part if isinstance(part, dict) else answer
+        return answer
 
     async def post_stream(
-        self, path: str, body: Mapping[str, Any], tokens: tuple[int, int | None]
+        self, form: RequestForm, *, pass_on: bool = True
     ) -> AsyncGenerator[str | dict[str, Any], None]:
-        """The pieces of a streamed answer, then the whole of it; asked for again as in `post` until the first piece.
+        """The pieces of a streamed answer, then the whole of it; asked for again until it is whole or a piece is out.
 
         Closing the generator closes the connection. A stream that breaks off is counted with the tokens that came.
         """
         client, gate = await self._clients.get()
         tries = 0
         while True:
-            async with self._request(gate, path, tokens) as sent:
+            form.prepare()
+            async with self._request(gate, form) as sent:
                 waiting = ""  # may be the beginning of a key
-                async with aclosing(self._pieces(client, path, body, sent.streamed)) as pieces:
+                async with aclosing(self._pieces(client, form, sent)) as pieces:
                     async for piece in pieces:
-                        shown, waiting = self._redactor.split(waiting + piece)
-                        if shown:
-                            yield shown
+                        if pass_on:
+                            shown, waiting = self._redactor.split(waiting + piece)
+                            if shown:
+                                yield shown
                 if waiting:
                     yield self._redactor.clean(waiting)
             if sent.fault is None:
                 break
-            if sent.streamed.text:
+            if pass_on and sent.streamed.text:
                 raise truncated_error(sent.fault, sent.streamed.text) from sent.fault
-            await self._pause(gate, sent, tries, body)
-            tries += 1
+            tries = await self._pause(gate, sent, tries, form)
         yield sent.answer or {}
 
     @asynccontextmanager
-    async def _request(
-        self, gate: AdaptiveGate, path: str, tokens: tuple[int, int | None]
-    ) -> AsyncGenerator[_Try, None]:
+    async def _request(self, gate: AdaptiveGate, form: RequestForm) -> AsyncGenerator[_Try, None]:
         """Room for one request, which is counted whatever happens; its fault is noted, its answer holds no keys."""
-        async with gate, self._sink.counted(*tokens) as used:
+        async with gate, self._sink.counted(*form.size) as used:
             sent = _Try(gate.wave)
             try:
                 yield sent
@@ -396,43 +390,37 @@ class OpenAIEndpoint:
                 answer = sent.answer or sent.streamed.whole()  # what came of a stream that broke off was paid for
                 if answer is not None:  # a request that failed is counted as a call; its tokens nobody knows
                     self._clients.has_answered = True
-                    used[:2] = self._usage(answer, tokens[0])
+                    used[:2] = form.used(answer)
                 # Vectors hold no keys.
-                sent.answer = answer if path == "/embeddings" else self._redactor.clean_value(answer)
+                sent.answer = answer if form.path == "/embeddings" else self._redactor.clean_value(answer)
 
-    async def _receive(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], sent: _Try) -> None:
-        """Send one request and read its answer to the end."""
-        if body.get("stream"):
-            async with aclosing(self._pieces(client, path, body, sent.streamed)) as pieces:
-                async for _ in pieces:
-                    pass
+    async def _pieces(self, client: AsyncOpenAI, form: RequestForm, sent: _Try) -> AsyncGenerator[str, None]:
+        """Send one request and read its answer to the end; the text of a streamed one as it comes."""
+        if not form.body.get("stream"):
+            answer = await self._in_time(client.post(form.path, cast_to=object, body=form.body))
+            if not isinstance(answer, dict):
+                raise BrokenResponseError(f"the response is not a JSON object: {words_or_all(answer)}")
+            sent.answer = answer
+            require_good(answer)
             return
-        answer = await self._in_time(client.post(path, cast_to=object, body=dict(body)))
-        if not isinstance(answer, dict):
-            raise BrokenResponseError(f"the response is not a JSON object: {words_or_all(answer)}")
-        sent.answer = answer
-        require_good(answer)
-
-    async def _pieces(
-        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], answer: StreamedAnswer
-    ) -> AsyncGenerator[str, None]:
-        """The text of one streamed answer, which is also collected."""
-        async with aclosing(self._events(client, path, body)) as events:
+        async with aclosing(self._events(client, form)) as events:
             async for event in events:
-                if piece := answer.add(event):
+                if piece := sent.streamed.add(event):
                     yield piece
-                    if answer.ends_circle():
+                    if sent.streamed.ends_circle():
                         return  # which closes the connection, so that the server stops writing
-        if not answer.ended:
-            raise answer.broken_off()
-        require_good(answer.whole() or {})
+        if not sent.streamed.ended:
+            raise sent.streamed.broken_off()
+        require_good(sent.streamed.whole() or {})
 
-    async def _events(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+    async def _events(self, client: AsyncOpenAI, form: RequestForm) -> AsyncGenerator[Any, None]:
         """The events of a stream; of a server that cannot stream its answer."""
         import openai
 
-        request = client.post(path, cast_to=object, body=dict(body), stream=True, stream_cls=openai.AsyncStream[object])
-        stream = await self._in_time(request)
+        kind = openai.AsyncStream[object]
+        stream = await self._in_time(
+            client.post(form.path, cast_to=object, body=form.body, stream=True, stream_cls=kind)
+        )
         try:
             if "event-stream" in stream.response.headers.get("content-type", ""):
                 async for event in stream:
@@ -453,31 +441,29 @@ class OpenAIEndpoint:
         except (TimeoutError, asyncio.TimeoutError) as error:
             raise self._bounds.too_late() from error
 
-    async def _pause(self, gate: AdaptiveGate, sent: _Try, tries: int, body: Mapping[str, Any]) -> None:
-        """Wait before the next try, or raise the final error."""
+    async def _pause(self, gate: AdaptiveGate, sent: _Try, tries: int, form: RequestForm) -> int:
+        """Wait before the next try, and count it; or raise the final error. Another form is tried at once."""
         fault = sent.fault
         assert fault is not None
-        wait = self._wait(fault, tries, body)
-        if status_of(fault) == 429:
-            gate.throttled(sent.wave, wait)
-        await asyncio.sleep(wait)
-
-    def _wait(self, fault: Exception, tries: int, body: Mapping[str, Any]) -> float:
-        asked = retry_after(headers_of(fault))
-        if is_bad_request(fault, body):
-            raise BadRequest(fault) from fault
-        self._clients.has_answered |= bool(status_of(fault))
+        status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers_of(fault))
+        is_refused = is_bad_request(fault, form.body)
+        if is_last:  # what it cannot do, time and again, may be the form of the answer, or one of the texts
+            is_refused |= bool(status == 500 and "response_format" in form.body and tries)
+            is_refused |= "input" in form.body and spoils_an_answer(fault)
+        if form.adapts(fault, is_refused=is_refused):
+            return 0
+        self._clients.has_answered |= bool(status)
         if (why := why_unreachable(fault)) and not self._clients.has_answered:  # once it has, it may only be restarting
             address = self._official.address()
             raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
-        if not is_transient(fault):
+        if is_refused or not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
         if asked is not None and asked > self._retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
-        if tries >= self._retry.max_retries:
-            # What it cannot do, time and again, may be the form of the answer, or one of the texts.
-            is_of_form = status_of(fault) == 500 and "response_format" in body and tries
-            if is_of_form or ("input" in body and spoils_an_answer(fault)):
-                raise BadRequest(fault) from fault
+        if is_last:
             raise ModelError(retries_exhausted(fault, tries + 1)) from fault
-        return self._retry.delay(tries, asked, self._jitter)
+        wait = self._retry.delay(tries, asked, self._jitter)
+        if status == 429:
+            gate.throttled(sent.wave, wait)
+        await asyncio.sleep(wait)
+        return tries + 1

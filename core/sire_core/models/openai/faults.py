@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError, ModelError
+from sire_core.models.base import begun_at_end
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -64,23 +65,6 @@ class BrokenResponseError(Exception):
     def of(cls, error: object) -> BrokenResponseError:
         """The error that a response holds in the place of an answer, or beside half of one."""
         return cls(words_or_all(error), _code(error))
-
-
-class TimedOut(ModelError):  # noqa: N818 - an internal signal, as below
-    """Nothing came for as long as one waits; a model that is slow, but streams, would have been heard of."""
-
-    def __init__(self, fault: Exception, tries: int) -> None:
-        super().__init__(retries_exhausted(fault, tries))
-        self.tries = tries
-
-
-class BadRequest(ModelError):  # noqa: N818 - an internal signal; users see the ModelError that it is
-    """The server refused the form of the request."""
-
-    def __init__(self, fault: Exception) -> None:
-        super().__init__(explain_fault(fault))
-        self.status = status_of(fault)  # HTTP status
-        self.words = words_of(fault)  # What the server said; may be empty
 
 
 _WORDS = ("error", "message", "detail", "errors", "error_message", "error_description", "msg", "reason", "title")
@@ -309,13 +293,8 @@ class Redactor:
     def split(self, text: str) -> tuple[str, str]:
         """A text that goes on: what may be shown, and an end that may be the beginning of a key."""
         begun = _BEGUN.search(text)
-        at = min(begun.start() if begun else len(text), len(text) - self._begun(text))
+        at = min(begun.start() if begun else len(text), len(text) - begun_at_end(text, self._known))
         return self.clean(text[:at]), text[at:]
-
-    def _begun(self, text: str) -> int:
-        """How many letters at the end a known key begins with."""
-        tails = range(min(max(map(len, self._known), default=0), len(text)), 0, -1)
-        return next((n for n in tails if any(key.startswith(text[-n:]) for key in self._known)), 0)
 
 
 _BEGUN = re.compile(

@@ -130,6 +130,15 @@ def _mapping(found: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def choice_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first choice of an answer or of an event, which may hold an error; empty without one."""
+    choices = answer.get("choices")
+    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    if error := answer.get("error") or choice.get("error"):
+        raise BrokenResponseError.of(error)
+    return choice
+
+
 class StreamedAnswer:
     """Takes the `chat.completion.chunk`s of a stream and has the `chat.completion` they stand for."""
 
@@ -159,10 +168,7 @@ class StreamedAnswer:
             return ""
         self._usage = event.get("usage") or self._usage
         self._other = self._other if "choices" in event or "usage" in event else event
-        choices = event.get("choices")
-        choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
-        if error := choice.get("error"):
-            raise BrokenResponseError.of(error)
+        choice = choice_of(event)
         self._finish = str(choice.get("finish_reason") or self._finish)
         delta = _mapping(choice.get("delta") or choice.get("message"))  # a server that cannot stream answers as a whole
         self._refusal += str(delta.get("refusal") or "")
@@ -222,12 +228,6 @@ def finish_of(choice: Mapping[str, Any]) -> str:
 
 def require_good(answer: Mapping[str, Any]) -> None:
     """Raise when a response of status 200 holds an error, or an answer that broke off."""
-    if error := answer.get("error"):
-        raise BrokenResponseError.of(error)
-    choices = answer.get("choices")
-    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
-    if error := choice.get("error"):
-        raise BrokenResponseError.of(error)
-    finish_of(choice)
-    if "choices" in answer and choices is None:
+    finish_of(choice_of(answer))
+    if "choices" in answer and answer["choices"] is None:
         raise BrokenResponseError(f"the response has no message: {words_or_all(answer)}")
