@@ -418,58 +418,37 @@ class ReportOptions:
         llm: str | None,
     ) -> None:
         """Refuse options that do not go together, and files that cannot be written, before anything is built."""
-        chosen = {
-            "--clusters": compared.clusters,
-            "--ablations": compared.ablations,
-            "--recipes": compared.recipes,
-            "--answer": answering.answer,
-            "--plot": self.plot,
-            "a gate": self.fail_under or self.baseline,
-            "--repeats": compared.repeats > 1,
-            "--reader-only": answering.reader_only,
-            "--sentence-groups": questions.sentence_groups,
-            "--missing-edges": measured.missing_edges,
-            "--errors": measured.errors,
-            "--questions FILE": questions.file,
-            "--judge": answering.judge,
-            "--llm": llm,
-            "--answers": llm and answering.answers,
-        }
-        given = {name for name, value in chosen.items() if value}
-        for name, others, message in _APART:
-            if name in given and not given.isdisjoint(others):
-                raise ConfigurationError(message)
-        for name, others, message in _NEEDED:
-            if name in given and given.isdisjoint(others):
+        clusters, ablations, answer = compared.clusters, compared.ablations, answering.answer
+        uses_model = answer or questions.sentence_groups or questions.file or clusters
+        mistakes = (
+            (
+                clusters and (ablations or compared.recipes or answer),
+                "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+            ),
+            (
+                clusters and (self.fail_under or self.baseline),
+                "--clusters looks at no recipe; leave --fail-under and --baseline out.",
+            ),
+            (self.plot and ablations, "--plot shows recipes; leave --ablations out."),
+            (compared.repeats > 1 and ablations, "--repeats is for recipes, not for --ablations."),
+            (
+                answering.reader_only and not answer,
+                "--reader-only leaves the model nothing but the answers: give --answer, too.",
+            ),
+            (answering.judge and not answer, "--judge compares answers: give --answer single, too."),
+            (questions.sentence_groups and not llm, "--sentence-groups needs --llm MODEL: a model cuts the documents."),
+            (
+                llm and answering.answers and not (uses_model or measured.errors or measured.missing_edges),
+                (
+                    "--answers keeps what a model is asked beside the builds: give --answer, too, or another option "
+                    "that has the model asked. --to DIR keeps everything."
+                ),
+            ),
+            (measured.missing_edges and not llm, "--missing-edges needs --llm MODEL: a model reads the passages."),
+        )
+        for is_wrong, message in mistakes:
+            if is_wrong:
                 raise ConfigurationError(message)
         for name, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):
             if path is not None:
                 check_writable(name, path)
-
-
-_APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "--clusters",
-        ("--ablations", "--recipes", "--answer"),
-        "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
-    ),
-    ("--clusters", ("a gate",), "--clusters looks at no recipe; leave --fail-under and --baseline out."),
-    ("--plot", ("--ablations",), "--plot shows recipes; leave --ablations out."),
-    ("--repeats", ("--ablations",), "--repeats is for recipes, not for --ablations."),
-)
-"""Options that exclude others."""
-_NEEDED: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("--reader-only", ("--answer",), "--reader-only leaves the model nothing but the answers: give --answer, too."),
-    ("--judge", ("--answer",), "--judge compares answers: give --answer single, too."),
-    ("--sentence-groups", ("--llm",), "--sentence-groups needs --llm MODEL: a model cuts the documents."),
-    (
-        "--answers",
-        ("--answer", "--sentence-groups", "--questions FILE", "--clusters", "--errors", "--missing-edges"),
-        (
-            "--answers keeps what a model is asked beside the builds: give --answer, too, or another option that has "
-            "the model asked. --to DIR keeps everything."
-        ),
-    ),
-    ("--missing-edges", ("--llm",), "--missing-edges needs --llm MODEL: a model reads the passages."),
-)
-"""Options that need one of others."""
