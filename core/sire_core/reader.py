@@ -304,7 +304,8 @@ class Reader:
             recipe.check_embedder(embedder)
         model, wrap = self._configuration.language_model, self._configuration.wrap_model
         store = self._user_store(tuple(built.owners))
-        return PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap), recipe
+        records = partial(self.files().calls.records, built.extraction) if built.extracted_by_model else None
+        return PoolView(pool, embedder, model, lazy.edges, lazy.notes, store, before, wrap, records), recipe
 
     @property
     def vectors(self) -> VectorIndex | None:

@@ -39,9 +39,9 @@ RECIPES = {
     ),
     "msrag": (
         [
-            ("e", "entity", "Northern Wren", ""),
+            ("e", "entity", "Northern Wren", "", 0, "title"),
             ("r", "relation", "Northern Wren was commanded by Aldous Brack", ""),
-            ("n", "entity", "Aldous Brack", ""),
+            ("n", "entity", "Aldous Brack", "", 0, "title"),
         ],
         [
             *[("q", "e", "cosine"), ("q", "r", "cosine"), ("r", "n", "nearby")],
@@ -53,14 +53,14 @@ RECIPES = {
         [("q", "p1", "its keyword"), ("p1", "c", "keyword"), ("p1", "p2", "meaning"), ("c", "p2", "")],
     ),
     "pagerank": (
-        [("e", "entity", "Northern Wren", ""), ("n", "entity", "Aldous Brack", "")],
+        [("e", "entity", "Northern Wren", "", 0, "title"), ("n", "entity", "Aldous Brack", "", 0, "title")],
         [("q", "e", "names"), ("e", "p1", "walk"), ("p1", "n", "walk"), ("n", "p2", "walk")],
     ),
     "hipporag2": (
         [
             ("r", "relation", "Northern Wren was commanded by Aldous Brack", ""),
-            ("e", "entity", "Northern Wren", ""),
-            ("n", "entity", "Aldous Brack", ""),
+            ("e", "entity", "Northern Wren", "", 0, "title"),
+            ("n", "entity", "Aldous Brack", "", 0, "title"),
         ],
         [
             *[("q", "r", "cosine"), ("r", "e", ""), ("r", "n", ""), ("q", "p1", "cosine")],
@@ -69,19 +69,19 @@ RECIPES = {
     ),
     "linearrag": (
         [
-            ("e", "entity", "Northern Wren", ""),
+            ("e", "entity", "Northern Wren", "", 0, "title"),
             ("s", "chunk", "Sentence", "she was commanded by Aldous Brack"),
-            ("n", "entity", "Aldous Brack", ""),
+            ("n", "entity", "Aldous Brack", "", 0, "title"),
         ],
         [("q", "e", "names"), ("e", "s", "cosine"), ("s", "n", "activates"), ("e", "p1", "walk"), ("n", "p2", "walk")],
     ),
     "sire": (
-        [("e", "entity", "Northern Wren", ""), ("n", "entity", "Aldous Brack", "")],
+        [("e", "entity", "Northern Wren", "", 0, "title"), ("n", "entity", "Aldous Brack", "", 0, "title")],
         [("q", "e", "names"), ("e", "p1", ""), ("p1", "n", "a sentence"), ("n", "p2", "")],
     ),
     "smart": (
         [
-            ("n", "entity", "Aldous Brack", "named by a hit"),
+            ("n", "entity", "Aldous Brack", "named by a hit", 0, "title"),
             ("t1", "report", "Report, perspective 1", "the family"),
             ("t2", "report", "Report, perspective 2", "the harbour"),
         ],

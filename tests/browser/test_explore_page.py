@@ -210,6 +210,42 @@ def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, expl
         page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
 
 
+def test_a_phone_lists_the_paths_of_a_picture(page, address, violations, shot):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/?q={quote(QUESTION)}")
+    paths = page.get_by_role("list", name="The paths to the hits")
+    assert page.get_by_role("region", name="The paths to the hits").count() == 0, "the list stands for the picture"
+    assert (
+        "On her last voyage, in the gale of November 1893, she was commanded by Aldous Brack." in paths.text_content()
+    )
+    assert paths.get_by_role("img", name="title of a document").count() > 0
+    sizes = paths.locator("a, p, small").evaluate_all("all => all.map(i => parseFloat(getComputedStyle(i).fontSize))")
+    assert min(sizes) >= 13
+    assert paths.locator("li").evaluate_all("all => all.every(i => i.getBoundingClientRect().right <= innerWidth)")
+    assert violations(page) == []
+    shot(page, "phone")
+    before = paths.get_by_role("link").count()
+    paths.get_by_role("button", name="Show neighbours of Port Ansel").last.press("Enter")
+    page.wait_for_function(f"document.querySelectorAll('.outline a').length > {before}")
+    paths.get_by_role("link", name="[2] Aldous Brack").click()
+    assert page.evaluate("document.querySelector(':target h3').textContent") == "[2] Aldous Brack"
+
+
+def test_names_have_a_mark_and_a_legend(page, address, violations, shot):
+    page.goto(address)
+    legend = page.get_by_role("list", name="Kinds of names")
+    legend.wait_for()
+    kinds = legend.get_by_role("listitem").all_text_contents()
+    assert kinds == ["title of a document", "other name"]
+    for kind in kinds:
+        assert page.locator("ul.names").get_by_role("img", name=kind).count() > 0
+    page.locator("ul.names a").first.click()
+    page.get_by_text("title of a document: it titles a document or section").wait_for()
+    assert page.locator(".picture").bounding_box()["width"] > 700, "the whole width is used"
+    assert violations(page) == []
+    shot(page, "entity-kinds")
+
+
 def test_a_question_shows_at_once_that_it_is_being_searched(page, address):
     page.goto(address)
     page.get_by_role("heading", name="Questions to begin with").wait_for()
@@ -254,7 +290,8 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     assert (
         page.locator(table.get_by_role("link", name="2").first.get_attribute("href")).text_content().startswith("[2] ")
     )
-    assert page.get_by_role("region", name="The paths to the hits").count() == 2
+    assert page.get_by_role("region", name="The paths to the hits of flat").count() == 1
+    page.get_by_role("list", name="The paths to the hits of sire").wait_for()  # too wide for half of the window
     page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
     page.get_by_role("button", name="Find it").click()
     page.get_by_role("button", name="Hedda Sorrel").click()
@@ -273,14 +310,14 @@ def test_two_settings_side_by_side_and_one_page_of_both(page, address, violation
     page.get_by_role("textbox", name="Question").press("Enter")
     table = page.get_by_role("table", name="Ranks with sire and sire rounds=0")
     table.wait_for()
-    page.get_by_role("region", name="The paths to the hits of sire rounds=0").wait_for()
+    page.get_by_role("list", name="The paths to the hits of sire rounds=0").wait_for()
     assert "compare_settings=rounds%3D0" in page.url
     assert violations(page) == []
     shot(page, "compare-settings")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save page").click()
     html = Path(saved.value.path()).read_text(encoding="utf-8")
-    assert html.count("<svg") == html.count("recipe sire") == 2
+    assert html.count("<svg xmlns") == html.count("recipe sire") == 2
     assert "<caption>Ranks with sire and sire rounds=0</caption>" in html
     assert "<h2>sire rounds=0</h2>" in html
     assert html.count(f"<h1>{QUESTION}</h1>") == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -22,6 +22,7 @@ from sire_core.types import UnitKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from sire_core.explore.name_kinds import NameKind
     from sire_core.protocols import IntArray
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
@@ -42,11 +43,12 @@ _PARTS = frozenset("appendix chapter contents foreword glossary index overview p
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a list: an id, a label and a description."""
+    """A row of a list: an id, a label and a description; of an entity also what it is (a key of `NAME_KINDS`)."""
 
     id: str
     label: str
     about: str
+    name_kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class EntityCard:
     Attributes:
         id: Its id.
         name: Its most frequent name.
+        kind: What it is, and how that is known.
         spellings: Names with the number of passages that use them.
         joined: For every name but the first: the passage (id, title) that uses it together with another name of the
             entity; empty ids if no passage does.
@@ -79,6 +82,7 @@ class EntityCard:
 
     id: str
     name: str
+    kind: NameKind
     spellings: tuple[tuple[str, int], ...]
     joined: tuple[tuple[str, str, str], ...]
     passages: tuple[tuple[str, str, str], ...]
@@ -169,7 +173,17 @@ def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
 
 
 def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Entities, the most mentioned first."""
+    """Entities, the most mentioned first, with their kinds."""
+    page = _entities(snapshot, text, start)
+    return replace(page, rows=_with_kinds(snapshot, page.rows))
+
+
+def _with_kinds(snapshot: SearchSnapshot, rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
+    names = Names.of(snapshot)
+    return tuple(replace(row, name_kind=names.kind(row.id, row.label).kind) for row in rows)
+
+
+def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     names = Names.of(snapshot)
     graph = names.graph
     seen = names.seen()
@@ -192,11 +206,11 @@ def main_names(snapshot: SearchSnapshot) -> tuple[TableRow, ...]:
     """The most mentioned names that mean something to people, not options or types of code; all if these are few."""
     rows: list[TableRow] = []
     for start in range(0, 8 * PAGE, PAGE):
-        page = entities(snapshot, start=start).rows
+        page = _entities(snapshot, "", start).rows
         rows += [row for row in page if _CODE.search(row.label) is None and not row.label[0].islower()]
         if len(rows) >= PAGE or len(page) < PAGE:
             break
-    return tuple(rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
+    return _with_kinds(snapshot, rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +285,7 @@ def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> Ent
     return EntityCard(
         id=entity_id,
         name=next(iter(spelled), "(no name)"),
+        kind=names.kind(entity_id, next(iter(spelled), "")),
         spellings=tuple(spelled.items()),
         joined=tuple(_joining_passage(snapshot, names, mentions, name) for name in list(spelled)[1:]),
         passages=tuple(_with_sentence(snapshot, int(position), entity_id) for position in shown),

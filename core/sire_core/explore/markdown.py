@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.algorithms.snippets import ELEMENTS
 from sire_core.explore.highlight import escaped, marked, plain_text, printable
+from sire_core.explore.name_kinds import NAME_KINDS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -25,6 +26,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _DELIMITER = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?\s*)?\|?\s*")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _MARKS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
+_KIND_MARK = '<mark class="name is-{kind}" title="{words}">{}</mark>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class OutlineEntry:
 def markdown_html(
     text: str,
     question: str = "",
-    names: Sequence[str] = (),
+    names: Sequence[str] | Mapping[str, str] = (),
     target: Callable[[str], str] | None = None,
     outline: list[OutlineEntry] | None = None,
 ) -> str:
@@ -53,7 +55,7 @@ def markdown_html(
     Args:
         text: Markdown, or plain text.
         question: Its content words are highlighted.
-        names: Names to highlight.
+        names: Names to highlight, or what they are (keys of `NAME_KINDS`) by name.
         target: Returns the address of a relative link; empty if it leads nowhere.
         outline: Takes the headings of the text, which get ids, after those of texts before it on the page.
     """
@@ -70,9 +72,14 @@ def markdown_html(
     return f'<div class="text">{rendered}</div>'
 
 
-def highlighted(text: str, question: str = "", names: Sequence[str] = ()) -> str:
+def highlighted(text: str, question: str = "", names: Sequence[str] | Mapping[str, str] = ()) -> str:
     """Escape a text, with its highlights."""
-    return "".join(_MARKS[kind].replace("{}", escaped(piece)) for piece, kind in marked(text, question, names))
+
+    def way(piece: str, highlight: str) -> str:
+        kind = names.get(piece, "") if highlight == "name" and isinstance(names, Mapping) else ""
+        return _KIND_MARK.replace("{kind}", kind).replace("{words}", NAME_KINDS[kind]) if kind else _MARKS[highlight]
+
+    return "".join(way(*piece).replace("{}", escaped(piece[0])) for piece in marked(text, question, names))
 
 
 def widened_tables(text: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
 from sire_core.algorithms.text import split_sentences
+from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import Link, Picture, PictureBuilder
 from sire_core.search.explanation import text_below_title
@@ -150,7 +151,7 @@ def _mention(builder: PictureBuilder, names: Names, passage: str, entity: str, *
     if unit is None or not spelled:
         return
     sentence = next((text for text in split_sentences(text_below_title(unit)) if spelled in text), "")
-    text = shorten(sentence, _SENTENCE) or "mentions it"
+    text = shorten(plain_text(sentence), _SENTENCE) or "mentions it"
     if forward:
         _add(builder, names, entity, passage, text)
     else:

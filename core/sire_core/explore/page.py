@@ -13,7 +13,8 @@ from unicodedata import east_asian_width
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import escaped
 from sire_core.explore.markdown import highlighted, markdown_html
-from sire_core.explore.picture import WAYPOINT, Link, Node, Picture, kind_name, layout
+from sire_core.explore.name_kinds import NAME_KINDS
+from sire_core.explore.picture import WAYPOINT, Branch, Link, Node, Picture, branches, kind_name, layout
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.explore.query_result import QueryResult, ResultHit
 
 
-_WIDTHS = {"question": 190, "entity": 140, WAYPOINT: 190}
+_WIDTHS = {"question": 190, "entity": 154, WAYPOINT: 190}
 _WIDTH = 210
 _GAP = 32
 _BETWEEN = 18
@@ -35,20 +36,53 @@ _BOLD = 1.1
 """How much wider bold letters are."""
 _LETTERS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
 """Widths of letters in a wide font, in parts of its size: no text may leave its box, whichever font a page has."""
+_MARK = 14
+"""Width of the mark of an entity's kind, with the space after it."""
 _ABOVE = 6
 """Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
 _MOST = 1.4
 """Maximum scale of a picture in a wide window; in a narrow or low one all of it is shown."""
 
-_COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
---askline:#2a5db0;--name:#fdf0d5;--nameline:#8f5f00;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
-_DARK = """--ground:#14171b;--ink:#e8eaed;--soft:#adb5bf;--line:#98a2ae;--box:#1e2329;--edge:#434c57;--ask:#1d2c45;
---askline:#8ab4f8;--name:#3a2e12;--nameline:#f0c561;--made:#17301d;--madeline:#8fd19e;--mark:#5c4a00;--accent:#8ab4f8"""
+_KINDS = {
+    "person": (
+        ("#fde5d8", "#a8420a", "#40230f", "#f29a68"),
+        "M5 0a2.4 2.4 0 1 1 0 4.8a2.4 2.4 0 1 1 0-4.8M.5 10a4.5 4.3 0 0 1 9 0z",
+    ),
+    "organization": (("#d8f1eb", "#00705a", "#0d322a", "#5cc9ac"), "M1 10V2L5 0L9 2V10H6V7H4V10z"),
+    "place": (
+        ("#f4f2c3", "#6a6300", "#333009", "#d6cd57"),
+        "M5 0a3.6 3.6 0 0 1 3.6 3.6C8.6 6 5 10 5 10S1.4 6 1.4 3.6A3.6 3.6 0 0 1 5 0z",
+    ),
+    "title": (("#f8e3ef", "#97356f", "#3c1a2e", "#e69ac6"), "M1.5 0H6L8.5 2.5V10H1.5z"),
+    "code": (
+        ("#ddeffa", "#08658f", "#12303f", "#69bbe6"),
+        "M3 1.5L4.2 2.6L2.2 5L4.2 7.4L3 8.5L0 5zM7 1.5L5.8 2.6L7.8 5L5.8 7.4L7 8.5L10 5z",
+    ),
+    "number": (
+        ("#e7eaee", "#22282e", "#2b3037", "#f2f5f8"),
+        "M2.3 0H3.8V10H2.3zM6.2 0H7.7V10H6.2zM0 2.3H10V3.8H0zM0 6.2H10V7.7H0z",
+    ),
+    "name": (("#fdf0d5", "#8f5f00", "#3a2e12", "#f0c561"), "M5 .3L9.7 5L5 9.7L.3 5z"),
+}
+"""Ground and edge of kinds of names in light and dark, and a mark in a square of 10, as no colour alone says a kind."""
 
+_COLOURS = """--ground:#fff;--ink:#1a1d21;--soft:#5a6068;--line:#6b7480;--box:#f6f8fa;--edge:#c3cad2;--ask:#e3edfb;
+--askline:#2a5db0;--made:#e6f4e8;--madeline:#2b6e38;--mark:#ffe79a;--accent:#1d4f9e"""
+_DARK = """--ground:#14171b;--ink:#e8eaed;--soft:#adb5bf;--line:#98a2ae;--box:#1e2329;--edge:#434c57;--ask:#1d2c45;
+--askline:#8ab4f8;--made:#17301d;--madeline:#8fd19e;--mark:#5c4a00;--accent:#8ab4f8"""
+
+
+def _kind_colours(first: int) -> str:
+    return ";".join(
+        f"--{kind}:{colours[first]};--{kind}line:{colours[first + 1]}" for kind, (colours, _) in _KINDS.items()
+    )
+
+
+_KIND_RULES = "".join(f".sire .is-{kind}{{--of:var(--{kind});--at:var(--{kind}line)}}" for kind in _KINDS)
 STYLE = f"""
-.sire{{{_COLOURS};color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
-@media (prefers-color-scheme: dark){{.sire{{{_DARK}}}}}
+.sire{{{_COLOURS};{_kind_colours(0)};color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
+@media (prefers-color-scheme: dark){{.sire{{{_DARK};{_kind_colours(2)}}}}}
 svg.sire text{{fill:var(--ink);font:12px system-ui,sans-serif}}
 svg.sire .label{{font-weight:600}}
 svg.sire .small{{fill:var(--soft);font-size:11px;paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
@@ -56,7 +90,9 @@ svg.sire path{{fill:none;stroke:var(--line);stroke-width:1.3}}
 svg.sire .head{{fill:var(--line);stroke:none}}
 svg.sire rect{{fill:var(--box);stroke:var(--edge)}}
 svg.sire .question rect{{fill:var(--ask);stroke:var(--askline)}}
-svg.sire .entity rect{{fill:var(--name);stroke:var(--nameline)}}
+svg.sire .entity rect{{fill:var(--of,var(--name));stroke:var(--at,var(--nameline))}}
+svg.sire .entity .mark,.sire .mark path{{fill:var(--at);stroke:none}}
+{_KIND_RULES}
 svg.sire .derived rect{{fill:var(--made);stroke:var(--madeline);stroke-dasharray:5 3}}
 svg.sire .hit rect{{stroke:var(--accent);stroke-width:2}}
 svg.sire .more circle{{fill:var(--ground);stroke:var(--line)}} svg.sire .more{{cursor:pointer}}
@@ -76,7 +112,6 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
 .sire-page .scroll svg{{display:block;width:100%;height:auto;max-height:78vh}}
-@media (max-width:600px){{.sire-page .moves svg{{min-height:220px}}}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
@@ -91,7 +126,23 @@ background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page .text td,.sire-page .text th{{border:1px solid var(--edge);padding:2px 8px;text-align:left}}
 .sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px}}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
-.sire-page mark.name{{background:var(--name);box-shadow:inset 0 -2px var(--nameline)}}
+.sire-page mark.name{{background:var(--of,var(--name));box-shadow:inset 0 -2px var(--at,var(--nameline))}}
+.sire .mark{{width:.8em;height:.8em;margin-right:.4em;flex:none}}
+.sire-page ul.legend{{list-style:none;padding:0;margin:-4px 0 12px;display:flex;flex-wrap:wrap;gap:2px 16px;
+font-size:13px;color:var(--soft)}} .sire-page ul.names+ul.legend{{margin-top:0}}
+.sire-page .outline{{display:none;list-style:none;margin:12px 0;padding:0}} .sire-page .outline ul{{list-style:none}}
+.sire-page .outline ul{{margin:0 0 0 5px;padding:0 0 0 9px;border-left:2px solid var(--edge)}}
+.sire-page .outline li{{margin:6px 0}} .sire-page .outline small{{color:var(--soft);font-size:13px}}
+.sire-page .outline .node{{border:1px solid var(--at,var(--edge));background:var(--of,var(--box));border-radius:6px;
+padding:6px 10px;display:flex;gap:8px;align-items:start}} .sire-page .outline .node>div{{flex-grow:1;min-width:0}}
+.sire-page .outline .node.question{{border-color:var(--askline);background:var(--ask)}}
+.sire-page .outline .node.derived{{border:1px dashed var(--madeline);background:var(--made)}}
+.sire-page .outline .node.hit{{border:2px solid var(--accent)}} .sire-page .outline .node.entity{{border-radius:14px}}
+.sire-page .outline a{{color:var(--ink);font-weight:600;text-decoration:underline}}
+.sire-page .outline p{{margin:2px 0 0;font-size:13px}} .sire-page .picture{{container-type:inline-size}}
+@container (max-width:520px){{.sire-page .picture>.scroll,.sire-page .picture>[data-zoom]{{display:none}}
+.sire-page .outline{{display:block}}}} @container (max-width:700px){{.sire-page .wide>.scroll,
+.sire-page .wide>[data-zoom]{{display:none}} .sire-page .wide>.outline{{display:block}}}}
 .sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
 """Styles inside an element of the classes `sire sire-page`."""
 # Nothing may be loaded and nothing may run, even if something were not escaped.
@@ -99,6 +150,9 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{background:#14171b}}"
 
 
+_WIDTH_OF = re.compile(r'width="(\d+)"')
+_WIDE = 900
+"""Width from which the letters of a picture that fits 700 pixels are too small."""
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
 _PART = re.compile(r"[^\x2d/_.:]+[\x2d/_.:]*|[\x2d/_.:]+")
@@ -190,7 +244,7 @@ def _sized(node: Node) -> _Box:
         width = max(map(_width, text), default=0) * _SMALL
         return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _ABOVE, (), text)
     width = _WIDTHS.get(node.kind, _WIDTH)
-    room = (width - 2 * _PADDING) / _SIZE
+    room = (width - 2 * _PADDING - (_MARK if node.name_kind else 0)) / _SIZE
     label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, room / _BOLD, _LABEL_LINES)
     text = _lines(node.text, room, _TEXT_LINES) if node.text and node.text != node.label else ()
     return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE + 2 * _PADDING - 2, label, text)
@@ -250,19 +304,23 @@ def _fitting(text: str, room: float) -> str:
 
 def _node(box: _Box, target: str, expands: bool) -> str:
     node = box.node
-    kind = node.kind if node.kind in ("question", "entity", "chunk") else "derived"
-    radius = 14 if kind == "entity" else 6
-    x, y = box.x + _PADDING, box.y + _PADDING + 10
+    radius = 14 if node.kind == "entity" else 6
+    x, y = box.x + _PADDING + (_MARK if node.name_kind else 0), box.y + _PADDING + 10
     texts = [_text(line, x, y + i * _LINE, "label") for i, line in enumerate(box.label)]
     texts += [_text(line, x, y + (len(box.label) + i) * _LINE, "") for i, line in enumerate(box.text)]
     whole = f"{kind_name(node.kind)}: {node.label}" + (f". {node.text}" if node.text else "")
+    sign = ""
+    if node.name_kind:
+        whole += f" ({NAME_KINDS[node.name_kind]})"
+        place = f"translate({box.x + _PADDING:.0f} {box.y + _PADDING + 1:.0f})"
+        sign = f'<path class="mark" transform="{place}" d="{_KINDS[node.name_kind][1]}"/>'
     markup = (
-        f'<g class="{kind}{" hit" if node.rank else ""}"><title>{escaped(whole)}</title>'
+        f'<g class="{_node_class(node)}"><title>{escaped(whole)}</title>'
         f'<rect x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{box.height:.0f}" rx="{radius}"/>'
-        f"{''.join(texts)}</g>"
+        f"{sign}{''.join(texts)}</g>"
     )
     linked = f'<a href="{escaped(target)}">{markup}</a>' if target else markup
-    if not expands or kind == "question":
+    if not expands or node.kind == "question":
         return linked
     x, y = box.x + box.width, box.y + box.height
     return (
@@ -407,7 +465,7 @@ def _prefix(result: QueryResult) -> str:
 
 
 def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *, moves: bool) -> str:
-    """A picture in a region that scrolls; where it moves, with buttons for the script of the page."""
+    """A picture in a region that scrolls, with buttons for the page's script if it moves; a list if it is narrow."""
     svg = drawing(picture, links=links, name=name, expands=moves)
     buttons = "".join(
         f'<button type="button" data-zoom="{factor}" aria-label="{text}">{sign}</button>'
@@ -417,10 +475,60 @@ def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *,
             ("0", "All", "Whole picture"),
         )
     )
+    size = _WIDTH_OF.search(svg)
+    is_wide = size is not None and int(size[1]) > _WIDE
+    listed = "".join(_branch(branch, links, expands=moves) for branch in branches(picture))
     return (
-        f'<div class="picture{" moves" if moves else ""}">{buttons if moves else ""}'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div></div>'
+        f'<div class="picture{" moves" if moves else ""}{" wide" if is_wide else ""}">{buttons if moves else ""}'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div>'
+        f'<ul class="outline" aria-label="{escaped(label)}">{listed}</ul></div>'
+        f"{legend(node.name_kind for node in picture.nodes)}"
     )
+
+
+def legend(kinds: Iterable[str]) -> str:
+    """What the marks and colours of some kinds of names mean; nothing for none."""
+    known = set(kinds)
+    items = "".join(f"<li>{mark(kind, says=False)}{words}</li>" for kind, words in NAME_KINDS.items() if kind in known)
+    return f'<ul class="legend" aria-label="Kinds of names">{items}</ul>' if items else ""
+
+
+def mark(kind: str, *, says: bool = True) -> str:
+    """The mark of a kind of names, in its colour; it says the kind, unless words beside it do."""
+    said = f'role="img" aria-label="{NAME_KINDS[kind]}"' if says else 'aria-hidden="true"'
+    return f'<svg class="mark is-{kind}" viewBox="0 0 10 10" {said}><path d="{_KINDS[kind][1]}"/></svg>'
+
+
+def _branch(branch: Branch, links: Mapping[str, str], *, expands: bool) -> str:
+    """A node with what it leads to as an item of a list, which a narrow window shows instead of a picture."""
+    node = branch.node
+    label = escaped(f"[{node.rank}] {node.label}" if node.rank else node.label)
+    sign = mark(node.name_kind) if node.name_kind else ""
+    named = f'<a href="{escaped(links[node.id])}">{label}</a>' if links.get(node.id) else f"<b>{label}</b>"
+    text = f"<p>{escaped(node.text)}</p>" if node.text and node.text != node.label else ""
+    more = (
+        f'<button type="button" data-expand="{escaped(node.id)}" '
+        f'aria-label="Show neighbours of {escaped(node.label)}">+</button>'
+        if expands and node.kind != "question"
+        else ""
+    )
+    below = "".join(_branch(other, links, expands=expands) for other in branch.below) + "".join(
+        f"<li>{_why(link)}<div>\u2192 {escaped(other.label)}</div></li>" for link, other in branch.others
+    )
+    return (
+        f'<li>{_why(branch.link)}<div class="node {_node_class(node)}"><div>{sign}{named}{text}</div>{more}</div>'
+        f"{f'<ul>{below}</ul>' if below else ''}</li>"
+    )
+
+
+def _why(link: Link | None) -> str:
+    reason = (link.label or link.reason) if link else ""
+    return f"<small>{escaped(reason)}</small>" if reason else ""
+
+
+def _node_class(node: Node) -> str:
+    kind = node.kind if node.kind in ("question", "entity", "chunk") else "derived"
+    return f"{kind}{f' is-{node.name_kind}' if node.name_kind else ''}{' hit' if node.rank else ''}"
 
 
 def _extracts(result: QueryResult, name: str) -> str:
@@ -439,13 +547,15 @@ def hits_html(
     target: Callable[[str, str], str] | None = None,
 ) -> str:
     """Hits with their texts and reasons as a list."""
-    items = (_hit(hit, result.question, name, address, target) for hit in result.hits)
+    kinds = {node.id: node.name_kind for node in result.picture.nodes}
+    items = (_hit(hit, result.question, kinds, name, address, target) for hit in result.hits)
     return f'<ol class="hits">{"".join(items)}</ol>'
 
 
 def _hit(
     hit: ResultHit,
     question: str,
+    kinds: Mapping[str, str],
     name: str,
     address: Callable[[str, str], str] | None,
     target: Callable[[str, str], str] | None,
@@ -458,9 +568,11 @@ def _hit(
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
     of_document = partial(target, hit.doc_ids[0]) if target and hit.doc_ids else None
     why = "".join(f"<li>{_reason(reason)}</li>" for reason in hit.reasons)
+    over = {label: kinds.get(name, "") for reason in hit.reasons for name, label in reason.over}
+    names = {name: over.get(name, "") for name in hit.names}
     return (
         f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
-        f'{markdown_html(hit.text, question, hit.names, of_document)}<ul class="why">{why}</ul></li>'
+        f'{markdown_html(hit.text, question, names, of_document)}<ul class="why">{why}</ul></li>'
     )
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.pluralize import shorten
+from sire_core.algorithms.text import name_key
 from sire_core.explore.highlight import plain_text, shared_words
+from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
 from sire_core.explore.titles import short_title
 from sire_core.knowledge.entity_graph import EntityGraph
@@ -26,6 +28,8 @@ _LABEL = 80
 _TEXT = 200
 _READ = 2000
 """Letters of a passage that are read for the text in its box."""
+_FEW = 3
+"""Passages that are read for the kind of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,24 @@ class Names:
             label = short_title(self.snapshot, unit.title) or body or unit.id
             return Node(identifier, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), rank)
         name = self.entity(identifier, passage)
-        return Node(identifier, "entity", shorten(name, _LABEL)) if name else None
+        kind = self.kind(identifier, name).kind if name else ""
+        return Node(identifier, "entity", shorten(name, _LABEL), name_kind=kind) if name else None
+
+    def kind(self, entity_id: str, name: str) -> NameKind:
+        """What an entity with a name is, as far as a model, its form or a few of its passages say."""
+        mentions, graph = self.mentions(entity_id), self.graph
+        mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
+        passages = list(dict.fromkeys(graph.passages[mentions[: 2 * _FEW]].tolist()))[:_FEW]
+        units = self.snapshot.view.units(graph.chunk_positions[passages]) if passages else []
+        spelled = {name_key(known) for mention in mentions[:_FEW].tolist() for known in graph.names.names(mention)}
+        types = [
+            entity.type
+            for record in self.snapshot.view.model_records(units)
+            for entity in record.entities
+            if entity.type and not spelled.isdisjoint(map(name_key, (entity.name, *entity.aliases)))
+        ]
+        is_title = bool(graph.titles[mentions].any())
+        return kind_of_name(name, is_title=is_title, texts=[unit.text for unit in units], types=types)
 
 
 QUESTION = "question"
@@ -238,7 +259,7 @@ class _Drawing:
     def _above(self, step: PathStep, hit: Hit) -> None:
         """Draw the entities below a report; the step has their names."""
         for name in step.ids[:_MANY]:
-            entity = Node(f"name {name}", "entity", shorten(name, 80))
+            entity = Node(f"name {name}", "entity", shorten(name, 80), name_kind=kind_of_name(name).kind)
             if self.builder.add(entity):
                 self._link(QUESTION, entity.id, "a hit mentions it", "hits mention")
                 self._link(entity.id, hit.unit.id, step.note)

@@ -28,6 +28,7 @@ class Node:
         label: Title or name.
         text: What it says, in short.
         rank: Rank among the hits, from 1; 0 for other nodes.
+        name_kind: What an entity is, as far as it is known: a key of `NAME_KINDS`; empty for other nodes.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Node:
     label: str
     text: str = ""
     rank: int = 0
+    name_kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,44 @@ class PictureBuilder:
         """The finished picture."""
         left_out = self._left_out_before + len(self._left_out)
         return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A node of a picture drawn as a tree.
+
+    Attributes:
+        node: The node.
+        link: What leads to it; None for the first node, and for those that nothing leads to.
+        below: Nodes that it leads to, each below the last node of the longest way to it.
+        others: Links to nodes that are drawn below others, with these.
+    """
+
+    node: Node
+    link: Link | None
+    below: tuple[Branch, ...]
+    others: tuple[tuple[Link, Node], ...]
+
+
+def branches(picture: Picture) -> list[Branch]:
+    """A picture as trees, the one of the first node first; each node once."""
+    following: dict[str, list[str]] = {}
+    for link in picture.links:
+        following.setdefault(link.source, []).append(link.target)
+    distance = _distances(picture.nodes[0].id, following) if picture.nodes else {}
+    nodes = {node.id: node for node in picture.nodes}
+    above: dict[str, Link] = {}
+    for link in picture.links:
+        if link.target in distance and distance[link.target] == distance.get(link.source, -2) + 1:
+            above.setdefault(link.target, link)
+
+    def branch(name: str) -> Branch:
+        own = [link for link in picture.links if link.source == name]
+        below = tuple(branch(link.target) for link in own if above.get(link.target) is link)
+        others = tuple((link, nodes[link.target]) for link in own if above.get(link.target) is not link)
+        return Branch(nodes[name], above.get(name), below, others)
+
+    return [branch(name) for name in nodes if name not in above]
 
 
 def columns(picture: Picture) -> list[list[Node]]:

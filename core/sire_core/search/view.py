@@ -21,7 +21,7 @@ from sire_core.search.vectors.sq_index import KnownSimilarities, ReadSimilaritie
 from sire_core.search.vectors.vector_store import store_scores
 from sire_core.storage.checksums import stored_values
 from sire_core.storage.pool import Pool, differing_metadata, shared_metadata
-from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind
+from sire_core.types import Edge, Hit, PathStep, Unit, UnitKind, content_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from sire_core.search.vectors.vector_store import FollowedIndex
     from sire_core.storage.derived import DerivedFiles
+    from sire_core.types import ExtractionRecord
 
 T = TypeVar("T")
 
@@ -144,8 +145,10 @@ class PoolView(DerivedCache):
         vectors: FollowedIndex | None = None,
         before: PoolView | None = None,
         wrap_model: WrapModel | None = None,
+        model_records: Callable[[Sequence[str]], Mapping[str, ExtractionRecord]] | None = None,
     ) -> None:
         super().__init__(pool.files, before)
+        self._model_records = model_records
         self.pool = pool
         self._load_edges = load_edges
         self._load_notes = load_notes
@@ -344,6 +347,14 @@ class PoolView(DerivedCache):
     def intact(self, *, may_be_gone: bool = False) -> bool:
         """Whether nobody touched the files of this snapshot since they were verified. See `DerivedFiles.intact`."""
         return self.pool.intact(may_be_gone=may_be_gone) and super().intact(may_be_gone=may_be_gone)
+
+    def model_records(self, units: Sequence[Unit]) -> list[ExtractionRecord]:
+        """What a model extracted from passages; empty where rules did."""
+        if self._model_records is None:
+            return []
+        hashes = [content_hash(unit.title, unit.text) for unit in units]
+        records = self._model_records(hashes)
+        return [records[name] for name in hashes if name in records]
 
     @property
     def language_model(self) -> LanguageModel | None:

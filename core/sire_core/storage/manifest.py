@@ -39,6 +39,11 @@ class BuiltRecipe:
         """Key of the recipe's pool; recipes with the same derivations share it."""
         return digest("pool", *self.owners, size=6)
 
+    @property
+    def extracted_by_model(self) -> bool:
+        """Whether a model alone wrote the records; where rules had a part, they found the names."""
+        return bool(self.extraction) and "rules/" not in self.extraction
+
     def builds_like(self, recipe: Recipe) -> bool:
         """Whether a recipe would build what this one built."""
         wanted = tuple((o.name, dict(o.settings())) for o in recipe.organizers)

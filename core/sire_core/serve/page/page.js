@@ -63,10 +63,10 @@ window.sirePng = async style => {
   // The box whose neighbours are drawn stays where it is, as large as it is.
   document.addEventListener('click', event => {
     const button = event.target.closest('[data-expand]');
-    if (!button) return;
+    if (!button?.ownerSVGElement) return;
     const before = button.getBoundingClientRect(), scale = button.ownerSVGElement.getScreenCTM().a;
     const grown = new MutationObserver(() => {
-      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button &&
+      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button && other.ownerSVGElement &&
         other.dataset.expand === button.dataset.expand && other.getClientRects().length);
       if (!again || button.isConnected) return;
       grown.disconnect();

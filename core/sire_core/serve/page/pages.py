@@ -65,7 +65,7 @@ header.sire-nav{{background:#1d4f9e;color:#fff;padding:12px 16px;font-size:15px}
 .sire-page details ol{{margin:4px 0;padding-left:28px}}
 .sire-page ul.start{{padding-left:22px}} .sire-page ul.start li{{margin:4px 0;font-size:16px}}
 .sire-page ul.names{{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:8px}}
-.sire-page ul.names li{{background:var(--name);border:1px solid var(--nameline);border-radius:14px;padding:2px 12px}}
+.sire-page ul.names li{{background:var(--of);border:1px solid var(--at);border-radius:14px;padding:2px 12px}}
 .sire-page ul.names a,.sire-page ul.names small{{color:var(--ink)}} .sire-page h3{{margin:12px 0 6px}}
 [role=status].sire-busy::before,.sire-waiting::before{{content:"";display:inline-block;width:14px;height:14px;
 border:3px solid var(--q-primary);border-right-color:transparent;border-radius:50%;margin-right:8px;
@@ -200,7 +200,7 @@ def show_picture(snapshot: SearchSnapshot, picture: Picture, html_of: Callable[[
         shown = await asyncio.to_thread(neighbours.expanded, snapshot, shown, str(event.args))
         element.set_content(html_of(shown))
 
-    element = ui.html(html_of(picture), sanitize=False)
+    element = ui.html(html_of(picture), sanitize=False).classes("sire-wide")
     element.on("click", expand, js_handler=_EXPAND)
 
 

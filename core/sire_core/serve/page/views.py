@@ -10,7 +10,8 @@ from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
-from sire_core.explore.page import region, table
+from sire_core.explore.name_kinds import NAME_KINDS
+from sire_core.explore.page import legend, mark, region, table
 from sire_core.explore.picture import kind_name
 
 if TYPE_CHECKING:
@@ -48,21 +49,29 @@ def start_html(questions: Sequence[str], main: Sequence[TableRow], documents: in
     targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
     asked = "".join(f"<li>{link(text, target)}</li>" for text, target in targets.items())
     named = "".join(
-        f"<li>{link(row.label, address(recipe, 'entity', row.id))} <small>{escaped(row.about)}</small></li>"
+        f'<li class="is-{row.name_kind}">{mark(row.name_kind)}{link(row.label, address(recipe, "entity", row.id))} '
+        f"<small>{escaped(row.about)}</small></li>"
         for row in main
     )
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
         + (f'<h3>Mentioned most, with the number of passages</h3><ul class="names">{named}</ul>' if named else "")
+        + legend(row.name_kind for row in main)
     )
 
 
 def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int) -> str:
     """A list with links to its rows and to the previous and next page."""
-    rows = [(link(row.label, address(recipe, kind, row.id)), escaped(row.about)) for row in page.rows]
-    range_text = _range_text(start, len(page.rows), page.total)
-    return table(f"{caption}{range_text}", ("name", "passages"), rows) + _ways("/browse", here, start, page.total)
+    rows = [
+        (
+            (mark(row.name_kind) if row.name_kind else "") + link(row.label, address(recipe, kind, row.id)),
+            escaped(row.about),
+        )
+        for row in page.rows
+    ]
+    shown = table(f"{caption}{_range_text(start, len(page.rows), page.total)}", ("name", "passages"), rows)
+    return shown + legend(row.name_kind for row in page.rows) + _ways("/browse", here, start, page.total)
 
 
 def picture_html(picture: Picture | None, recipe: str, name: str, more: str = "") -> str:
@@ -147,6 +156,7 @@ def document_html(
 def entity_html(card: EntityCard, recipe: str) -> str:
     """An entity: its names and why they are the same, its passages and relations."""
     joined = {name: (passage, title) for name, passage, title in card.joined}
+    about = NAME_KINDS[card.kind.kind] + (f": {card.kind.known_by}" if card.kind.known_by else "")
     names = []
     for name, passages in card.spellings:
         passage, title = joined.get(name, ("", ""))
@@ -154,7 +164,10 @@ def entity_html(card: EntityCard, recipe: str) -> str:
         if not why and name != card.spellings[0][0]:
             why = "another spelling of the name, or a similar name"
         names.append((escaped(name), f"{passages:,}", why))
-    return f"<h2>{escaped(card.name)}</h2>{table('Its names', ('name', 'passages', 'why it is the same'), names)}"
+    return (
+        f'<h2>{mark(card.kind.kind, says=False)}{escaped(card.name)}</h2><p class="meta">{escaped(about)}</p>'
+        f"{table('Its names', ('name', 'passages', 'why it is the same'), names)}"
+    )
 
 
 def entity_lists_html(card: EntityCard, recipe: str, start: int) -> str:

@@ -1,0 +1,87 @@
+"""What kind of thing a name is, as far as it is known: rules that find names in prose know too little of their types.
+
+A model that extracted the records says what a name is; without one, only what can be seen is said: that a name titles
+a document, is written as code, or is a number or a date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME_KINDS = {
+    "person": "person",
+    "organization": "organization",
+    "place": "place",
+    "title": "title of a document",
+    "code": "code",
+    "number": "number or date",
+    "name": "other name",
+}
+"""Words for every kind, in the order of a legend."""
+
+_TYPES = {
+    **dict.fromkeys(("person", "people", "human", "per", "individual", "character"), "person"),
+    **dict.fromkeys(
+        "organization organisation org company institution agency team band party government university".split(),
+        "organization",
+    ),
+    **dict.fromkeys("location place loc gpe city country region state town village building".split(), "place"),
+    **dict.fromkeys("date time year number quantity money percent cardinal ordinal measurement".split(), "number"),
+    **dict.fromkeys("code function class method variable parameter option file command".split(), "code"),
+}
+_WORD = r"[A-Za-z0-9]"
+_CODE = re.compile(
+    rf"--?[a-z][\w-]*|[$@][A-Za-z]\w*|[\w.:-]+\(.*\)|\S*(?:{_WORD}_|_{_WORD}|::|->|\$\{{|\{{\{{)\S*|<[^<>]+>"
+    rf"|(?:\.{{0,2}}|~)/\S+|{_WORD}+(?:/\S+){{2,}}|[a-z]{{2,}}[0-9]*[A-Z][a-z]\w*"
+    rf"|[\w/-]*[\w-]{{2}}\.(?:[a-z]\w+\.)*[a-z]\w+(?:\(\))?|\.[a-z]\w+"
+)
+"""An option, variable, call, path, camel-case or dotted name; names of products (`iPhone`, `HTTP/2`) are none."""
+_DATE_WORD = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug"
+    "|sept?|oct|nov|dec|monday|tuesday|wednesday|thursday|friday|saturday|sunday|bce?|ad|am|pm|century|percent|million"
+    "|billion|thousand|of|the"
+)
+_NUMBER = re.compile(
+    rf"(?=.*\d)(?:(?:[$\u20ac\u00a3]?v?\d[\d.,:/%\u2013-]*(?:st|nd|rd|th|s|%)?|{_DATE_WORD}|[%-])[\s,.]*)+",
+    re.IGNORECASE,
+)
+_LONGEST = 80
+
+
+class NameKind(NamedTuple):
+    """The kind of a name, a key of `NAME_KINDS`, and how it is known."""
+
+    kind: str
+    known_by: str
+
+
+def kind_of_name(
+    name: str, *, is_title: bool = False, texts: Sequence[str] = (), types: Sequence[str] = ()
+) -> NameKind:
+    """Return the kind of a name.
+
+    Args:
+        name: The name.
+        is_title: Whether it titles a document or section.
+        texts: Some passages that use it; what most of them have between backticks is code.
+        types: Types that a model gave to it, most trusted first among equally frequent ones.
+    """
+    if types:
+        said = Counter(types).most_common(1)[0][0]
+        known_by = f"the model that read the passages calls it {said}"
+        return NameKind(_TYPES.get(said.strip().lower(), "title" if is_title else "name"), known_by)
+    if len(name) <= _LONGEST and _CODE.fullmatch(name):
+        return NameKind("code", "by its form")
+    using = [text for text in texts if name in text]
+    if using and 2 * sum(f"`{name}`" in text for text in using) >= len(using):
+        return NameKind("code", "its passages write it between backticks")
+    if is_title:
+        return NameKind("title", "it titles a document or section")
+    if len(name) <= _LONGEST and _NUMBER.fullmatch(name):
+        return NameKind("number", "by its form")
+    return NameKind("name", "")
