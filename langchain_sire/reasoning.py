@@ -615,15 +615,7 @@ def create_ircot_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **
 def create_self_ask_chain(retriever: BaseRetriever | Index, llm: LLMLike = None, **options: Any) -> ReasoningChain:
     """A chain that asks and answers follow-up questions, then answers with citations (self-ask).
 
-    Self-ask (Press et al.).
-
-    Args:
-        retriever: See `create_ircot_chain`.
-        llm: See `create_ircot_chain`.
-        **options: As in `create_ircot_chain`, with the settings of `sire_core.reason.SelfAskConfig` (`mode` and others)
-            in the place of those of IRCoT.
-
-    Raises:
-        ConfigurationError: An option is unknown or invalid.
+    Self-ask (Press et al.). Arguments and errors are those of `create_ircot_chain`, with the settings of
+    `sire_core.reason.SelfAskConfig` (`mode` and others) in the place of those of IRCoT.
     """
     return ReasoningChain(make_reasoner("self-ask", retriever, llm, options), "SelfAsk")

@@ -193,15 +193,7 @@ def create_self_ask_graph(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Self-ask as a graph of `retrieve`, `think` (asks a follow-up question), `read` (answers it) and `answer`.
 
-    Args:
-        retriever: See `create_ircot_chain`.
-        llm: See `create_ircot_chain`.
-        **options: `checkpointer`, `interrupt_before`, `interrupt_after` and `stream_answer`, see `create_ircot_graph`,
-            as for the rest; and options of `create_self_ask_chain`, except `on_model_error`.
-
-    Raises:
-        ImportError: LangGraph is missing.
-        ConfigurationError: An option is unknown or impossible.
+    Arguments and errors are those of `create_ircot_graph`, with the settings of `create_self_ask_chain`.
     """
     return _graph("self-ask", retriever, llm, **options)
 

@@ -85,7 +85,7 @@ def query(
 
 def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
     """Warn if the hits hardly share a word with the question."""
-    from sire_core.search.explanation import unanswered_note
+    from sire_core.search.extracts import unanswered_note
 
     if warning := unanswered_note(question, hits):
         note(warning, "yellow")
@@ -392,7 +392,7 @@ def say_answer(question: str, answer: Answer, hint: str = "", *, was_streamed: b
 def say_extracted(question: str, answer: Answer, hint: str) -> None:
     """Print the sentences of an extracted answer, and where they stand."""
     from sire_core.explore.highlight import marked
-    from sire_core.search.explanation import extract_sentences
+    from sire_core.search.extracts import extract_sentences
 
     say_unanswered(question, answer.hits)
     say(

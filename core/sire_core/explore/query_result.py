@@ -14,7 +14,8 @@ from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import short_title
 from sire_core.filters import filter_text
-from sire_core.search.explanation import Extract, extract_sentences, text_below_title, unanswered_note
+from sire_core.search.explanation import text_below_title
+from sire_core.search.extracts import Extract, extract_sentences, unanswered_note
 
 if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot

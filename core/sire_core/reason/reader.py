@@ -15,7 +15,7 @@ from sire_core.reason.calls import Reply, StoppedError
 from sire_core.reason.output_parsing import AnswerText, abstains, numbered_findings, tidy_citations, without_citations
 from sire_core.reason.prompts import READ, READ_ALWAYS, READ_BRIEF, READ_FINDINGS, READ_LONG, READ_OPTIONS, prompt
 from sire_core.reason.steps import Answer, AnswerPiece, ReasoningUsage
-from sire_core.search.explanation import extract_sentences
+from sire_core.search.extracts import extract_sentences
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:

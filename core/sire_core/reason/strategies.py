@@ -91,20 +91,8 @@ def self_ask(
 
     `two_call` makes exactly two calls and one search. `search` makes one search for the question, and for each
     follow-up question one call that asks it, one search and one call that answers it; then one call that has no more
-    to ask, and one for the answer.
-
-    Args:
-        index: An `Index` with any recipe, or a `RetrieverSource` over any other retriever.
-        question: The question.
-        config: The mode and its settings.
-        edits: See `ircot`.
-        **options: See `ReasoningOptions`.
-
-    Raises:
-        QueryError: Empty question or k below one.
-        ConfigurationError: There is no language model, or the filter is invalid.
-        IndexMissingError: There is no index.
-        TypeError: An option is unknown.
+    to ask, and one for the answer. `config` has the mode and its settings; other arguments and errors are those of
+    `ircot`.
     """
     c = config or SelfAskConfig()
     rounds = partial(_two_calls if c.mode == "two_call" else _follow_ups, c=c)

@@ -5,7 +5,7 @@ import pytest
 from sire_core import Index
 from sire_core.data import demo_documents, demo_questions
 from sire_core.reason import extract_answer
-from sire_core.search.explanation import extract_sentences, unanswered_note
+from sire_core.search.extracts import extract_sentences, unanswered_note
 from sire_core.types import Hit, Unit, UnitKind
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -1,0 +1,193 @@
+"""An answer without a model: the sentences of hits that answer a question, and whether hits are about it at all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING
+
+from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.neighbors import unit_rows
+from sire_core.algorithms.snippets import rate_sentences, readable_sentences, stems
+from sire_core.algorithms.text import find_words, is_plain
+from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
+from sire_core.models.word_vectors import word_vectors
+from sire_core.search.explanation import text_below_title
+
+if TYPE_CHECKING:
+    from sire_core.protocols import FloatArray
+    from sire_core.types import Hit
+
+_SENTENCES = 5
+_RANK_DECAY = 0.5  # How much less a sentence of the next hit counts
+_REPEATED = 0.7  # Factor of every further sentence of one hit
+_COVERED = 0.3  # Factor of a word of the question for every chosen sentence that has it
+_ALIKE, _LEAST_ALIKE = 0.4, 0.5
+"""Of a word that means nearly what a word of the question means, times their cosine; and the least that counts."""
+_LINK_BONUS, _KIND_BONUS, _FIRST_BONUS = 0.5, 0.5, 0.15
+"""Of a sentence that leads to one of the first hits, of one with what is asked for, and of a text's first one: in units
+of the rate of the hit's best sentence. All these numbers were set on the even questions of three sets."""
+_FOLLOWED = 3  # Hits to which linking sentences count
+_REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
+_PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
+_ASKS_NUMBER = re.compile(
+    r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
+)
+_ASKS_NAME = re.compile(r"\b(?:who|whom|whose|where|which|(?:what|whose) name)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(r"\b[A-Z]\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A sentence of the evidence.
+
+    Attributes:
+        text: The sentence.
+        hit: Number of the hit that it stands in, from 1.
+        place: Its place among the sentences of that hit, from 0.
+    """
+
+    text: str
+    hit: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence that may be chosen."""
+
+    extract: Extract
+    shared: frozenset[str]  # stems of the question that it has
+    alike: Mapping[str, float]  # stems that it lacks and has a word for that means nearly the same, and the cosine
+    rate: float  # how well it answers, 1 for the best sentence of the hit
+    bonus: float
+    leads: frozenset[int]  # numbers of the hits that it leads to
+
+    def value(self, weights: Mapping[str, float], covered: Counter[str], of_hit: int, *, reached: bool) -> float:
+        """What it adds to sentences that have words of the question `covered` times, `of_hit` of them its hit's."""
+        every = sum(weights[stem] for stem in self.shared)
+        new = sum(weights[stem] * _COVERED ** covered[stem] for stem in self.shared)
+        alike = max((cosine * _COVERED ** covered[stem] for stem, cosine in self.alike.items()), default=0.0)
+        total = self.rate * (new / every if every else 1.0) + _ALIKE * alike + self.bonus + _REACHED_BONUS * reached
+        return total / (1 + _RANK_DECAY * (self.extract.hit - 1)) * _REPEATED**of_hit
+
+
+_SHARED = 3  # A question of this many words for each word that a passage shares is about something else
+
+
+def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
+    """A warning if hits are only the nearest passages: none shares more than a word with the question; else empty."""
+    asked = stems(question)
+    if not hits or not asked or not is_plain(question):  # scripts without spaces have no words to compare
+        return ""
+    shared = max((stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits), key=len)
+    if len(shared) > 1 or len(shared) * _SHARED > len(asked):
+        return ""
+    words = [word for word in find_words(question) if stems(word) & shared]
+    more = f"more than {words[0]!r}" if words else "a word"
+    return f"No passage shares {more} with the question; these are only the nearest."
+
+
+def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:
+    """Choose the sentences that answer a question, in the order of the hits and of their texts.
+
+    Each next one is what adds most to those chosen: words of the question that they lack, or others of that meaning.
+    """
+    leading = _linking_sentences(hits)
+    words = _Words(question)
+    candidates = [
+        candidate
+        for number, hit in enumerate(hits, 1)
+        for candidate in _candidates(question, words, number, hit, leading.get(number, {}))
+    ]
+    counts = Counter(stem for candidate in candidates for stem in candidate.shared)
+    weights = {stem: log(1 + len(candidates) / count) for stem, count in counts.items()}
+    chosen: list[Extract] = []
+    covered, of_hit, reached = Counter[str](), Counter[int](), set[int]()
+
+    def value(one: _Candidate) -> float:
+        hit = one.extract.hit
+        return one.value(weights, covered, of_hit[hit], reached=hit in reached)
+
+    while len(chosen) < n and candidates:
+        best = max(candidates, key=value)
+        chosen.append(best.extract)
+        reached |= best.leads
+        covered.update(best.shared)
+        of_hit[best.extract.hit] += 1
+        candidates = [one for one in candidates if one.extract.text != best.extract.text]
+    return sorted(chosen, key=lambda extract: (extract.hit, extract.place))
+
+
+class _Words:
+    """The words of a question: their stems, and vectors of what they mean."""
+
+    def __init__(self, question: str) -> None:
+        self.stems = stems(question)
+        self._words, self._vectors = _meanings(question)
+
+    def alike(self, sentence: str, shared: frozenset[str]) -> dict[str, float]:
+        """By stem that a sentence lacks, the cosine of its word that comes nearest in meaning, if one is near."""
+        words, vectors = _meanings(sentence)
+        if not words or not self._words:
+            return {}
+        nearest = (self._vectors @ vectors.T).max(axis=1).tolist()
+        return {
+            stem: cosine
+            for word, cosine in zip(self._words, nearest, strict=True)
+            for stem in stems(word) - shared
+            if cosine >= _LEAST_ALIKE
+        }
+
+
+def _meanings(text: str) -> tuple[list[str], FloatArray]:
+    """The content words of a text, and vectors of length one of what they mean, `[words, n]`."""
+    words = [word for word in dict.fromkeys(map(str.lower, find_words(text))) if word not in FUNCTION_WORDS]
+    return words, unit_rows(word_vectors(stem_keys(words), keys_of_stems))
+
+
+def _candidates(question: str, words: _Words, number: int, hit: Hit, leading: Mapping[str, int]) -> list[_Candidate]:
+    """Sentences of a hit; none if nothing connects it with the question."""
+    sentences = readable_sentences(text_below_title(hit.unit))
+    rates = rate_sentences(sentences, question)
+    best = max(rates, default=0.0)
+    if not best and not leading and not stems(hit.unit.title) & words.stems and not _is_reached(hit):
+        return []
+    candidates = []
+    for place, (text, rate) in enumerate(zip(sentences, rates, strict=True)):
+        bonus = _FIRST_BONUS * (place == 0)
+        leads = frozenset(target for beginning, target in leading.items() if beginning in text)
+        bonus += _LINK_BONUS * bool(leads)
+        bonus += _KIND_BONUS * _has_kind_asked(question, words.stems, text)
+        shared = stems(text) & words.stems
+        alike = words.alike(text, shared)
+        share = rate / best if best else 0.0
+        candidates.append(_Candidate(Extract(text, number, place), shared, alike, share, bonus, leads))
+    return candidates
+
+
+def _is_reached(hit: Hit) -> bool:
+    return any(step.step == "entity" for step in hit.path)
+
+
+def _linking_sentences(hits: Sequence[Hit]) -> dict[int, dict[str, int]]:
+    """By hit, the beginnings of its sentences that lead to one of the first hits, and the number of that."""
+    numbers = {hit.unit.id: number for number, hit in enumerate(hits, 1)}
+    found: dict[int, dict[str, int]] = {}
+    for number, hit in enumerate(hits[:_FOLLOWED], 1):
+        for step in hit.path:
+            text = step.note.partition(": ")[2].strip(". ")[:_PREFIX]
+            if step.step == "entity" and text and step.ids[0] in numbers:
+                found.setdefault(numbers[step.ids[0]], {})[text] = number
+    return found
+
+
+def _has_kind_asked(question: str, asked: frozenset[str], sentence: str) -> bool:
+    """Whether a sentence has a number or a new name where the question asks for one."""
+    if _ASKS_NUMBER.search(question):
+        return bool(_NUMBER.search(sentence))
+    return bool(_ASKS_NAME.search(question)) and any(not stems(name) & asked for name in _NAME.findall(sentence)[1:])
