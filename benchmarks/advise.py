@@ -76,7 +76,7 @@ def measured(dataset: DataSet, embedder: str, n: int) -> Row:
         "passages": len(dataset.documents),
         "questions": len([question for question in dataset.questions if question.supporting]),
         "linked": round(advice.look.linked, 3),
-        "advised": advice.recommended.candidate.name,
+        "advised": advice.recommended.name,
         "found": found,
         # How many of the two passages of each question that `advise` made: 0, 1 or 2.
         "own": {m.candidate.name: "".join(str(round(2 * share)) for share in m.shares) for m in advice.measures},
@@ -86,8 +86,8 @@ def measured(dataset: DataSet, embedder: str, n: int) -> Row:
 def left_out(key: str, rows: Mapping[str, Row]) -> str:
     """What is advised when the order of preference is that of the other sets; a set is left out with all its texts."""
     others = [row["found"] for name, row in rows.items() if name.split(",")[0] != key.split(",", maxsplit=1)[0]]
-    if not others:
-        return rows[key]["advised"]
+    if not others or not rows[key]["own"]:  # too few questions could be made: the default is advised
+        return str(rows[key]["advised"])
     order = sorted(CANDIDATES, key=lambda c: -float(np.mean([found[c.name] for found in others])))
     measures = []
     for candidate in order:

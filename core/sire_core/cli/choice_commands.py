@@ -101,6 +101,7 @@ def _explain(recipe: Recipe) -> None:
 
 
 _BAR, _SHORTEST_BAR, _WIDEST = 24, 6, 120
+_EXAMPLES = 4
 
 
 def advise(
@@ -108,14 +109,15 @@ def advise(
         list[Path], typer.Argument(metavar="FOLDER_OR_INDEX", help="Files and folders of files, or one index folder.")
     ],
     embedder: arguments.Embedder = None,
-    passages: Annotated[int, option("--passages", "Approximate sample size, in passages.", min=20)] = 1500,
-    questions: Annotated[int, option("--questions", "Number of questions to generate.", min=10)] = 150,
+    passages: Annotated[int, option("--passages", "Approximate sample size, in passages.", min=20)] = 500,
+    questions: Annotated[int, option("--questions", "Maximum number of questions.", min=20)] = 100,
     k: arguments.K = 5,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Recommend a recipe for your text.
 
-    Generates questions from the text that need two passages, measures the recipes on them, and gives reasons. Calls no
+    Makes questions that need two passages, as people would ask them, from sentences of the text; measures the recipes
+    on them, and gives reasons. Says that it cannot tell where few sentences allow that, as in most manuals. Calls no
     model and changes nothing.
 
     Example: sire advise docs
@@ -136,38 +138,41 @@ def advise(
 
 def questions(
     folder: arguments.Folder,
-    to: Annotated[Path, option("--to FILE", "The file to write, with one JSON object per line.")] = Path(
-        "questions.jsonl"
-    ),
+    to: Annotated[Path | None, option("--output -o FILE", "Write to this file instead of standard output.")] = None,
     n: Annotated[int, option("-n", "Maximum number of questions.", min=1)] = 20,
 ) -> None:
-    """Write readable questions about an index.
+    """Make readable questions about an index, for `sire eval`.
 
-    They are for `sire eval`.
+    Prints one JSON object per line. Each question needs two passages: one that says how a name is connected with
+    another, and one about that other name. The questions are made without a model, and show whether connected passages
+    are found. They do not replace questions of people: add yours. If no readable question can be made, it says so.
 
-    The questions are about names: how two of them are connected, or what is known about one. They are made without a
-    model, show whether connected passages are found, and do not replace questions of people: edit the file and add
-    yours. If the text has too few readable names, nothing is written.
+    Example: sire questions my-index -o questions.jsonl, then sire eval my-index --questions questions.jsonl
 
-    Example: sire questions my-index --to questions.jsonl, then sire eval my-index --questions questions.jsonl
+    JSON of a line: {"id", "question", "answers", "supporting"}; "supporting" are the ids of the two passages.
     """
-    from sire_core.explore.browse import example_questions
+    from sire_core.evaluate.made_questions import LinkedPassages, made_questions
 
-    check_writable("--to", to)
+    if to is not None:
+        check_writable("--output", to)
     with open_index(IndexOptions(folder=folder)) as index:
-        found = example_questions(index.snapshot(), n)
+        found = made_questions(LinkedPassages.of(index.snapshot()), n)
     if not found:
         raise CorpusError(
-            "No readable question can be made from this text: too few passages name what another one is about. Write "
-            'questions of your own, one a line: {"id": "q1", "question": "...", "supporting": ["ID of a document"]}.'
+            "No readable question can be made from this text: its sentences rarely say how one thing is connected with "
+            'another. Write questions of your own, one a line: {"id": "q1", "question": "...", "supporting": ["ID of a '
+            'document"]}.'
         )
     rows = [
-        {"id": f"q{number}", "question": one.text, "answers": [], "supporting": list(one.unit_ids)}
+        {"id": f"q{number}", "question": one.question, "answers": [], "supporting": list(one.passages)}
         for number, one in enumerate(found, 1)
     ]
-    write_text(to, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    say(f"Wrote {count(len(found), 'question')} to {to}, such as: {found[0].text}")
-    note(f"Measure with them: sire eval {folder} --questions {to}")
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if to is None:
+        say(lines.rstrip("\n"))
+        return
+    write_text(to, lines)
+    note(f"Wrote {count(len(found), 'question')} to {to}. Measure with them: sire eval {folder} --questions {to}")
 
 
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
@@ -191,10 +196,26 @@ def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:
         say(line)
     if advice.sampled:
         say(f"That is a sample of {advice.sampled:,} documents.")
-    say(f"\n{len(advice.questions):,} searches made of words of the text, not people's questions, for example:")
-    by_kind = {question.kind: question for question in reversed(advice.questions)}
-    for kind, question in by_kind.items():
-        say(f"{kind}: {question.question}", indent=4)
+    if advice.questions:
+        say(f"\n{count(len(advice.questions), 'question')} made from the text, for example:")
+        for question in advice.questions[:_EXAMPLES]:
+            say(question.question, indent=4)
+    if advice.measures:
+        _print_measures(advice)
+    name = advice.recommended.name
+    if advice.undecided:
+        say(f"\nUndecided. The default is {name}.", "bold yellow")
+    else:
+        say(f"\nRecommended: {name}", "bold green")
+    for reason in advice.reasons:
+        say(reason, indent=4)
+    if advice.undecided:
+        say("Write 20 questions of your own and measure with them: sire eval INDEX --questions FILE.", indent=4)
+    if len(sources) != 1 or not is_index(sources[0]):
+        say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
+
+
+def _print_measures(advice: Advice) -> None:
     best = max(measure.recall for measure in advice.measures) or 1.0
     width = max(len(measure.candidate.name) for measure in advice.measures)
     heads = f"  recall@{advice.k:<2}", "   both", "  build s", "  ms/search", "  model calls"
@@ -207,17 +228,6 @@ def _print_advice(advice: Advice, sources: Sequence[Path]) -> None:
         aligned = "".join(f"{cell:>{len(head)}}" for cell, head in zip(cells, heads[1:], strict=True))
         say(f"{measure.candidate.name:<{width}}{measure.recall:>{len(heads[0])}.1f}{share}{aligned}")
     say("Model calls are for 1,000 passages, and only if the index is built with --llm.", indent=4)
-    name = advice.recommended.candidate.name
-    if advice.undecided:
-        say(f"\nUndecided: such searches cannot tell; {name} is the default.", "bold yellow")
-    else:
-        say(f"\nRecommended: {name}", "bold green")
-    for reason in advice.reasons:
-        say(reason, indent=4)
-    if advice.undecided:
-        say("Write 20 questions of your own and measure with them: sire eval INDEX --questions FILE.", indent=4)
-    if len(sources) != 1 or not is_index(sources[0]):
-        say(f"\nsire index {' '.join(map(str, sources))} --to my-index --recipe {name}")
 
 
 @grouped

@@ -6,19 +6,16 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.pluralize import count, count_units
-from sire_core.algorithms.text import cached_key
-from sire_core.corpus.sections import SEPARATOR
-from sire_core.errors import ConfigurationError, CorpusError
+from sire_core.errors import ConfigurationError
+from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, made_questions, title_of
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.spans import has_unspaced_script, language_of
 from sire_core.extraction.titles import TitleLinker
@@ -27,178 +24,22 @@ from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.sync import run_sync
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.recipes import recipe_by_name
-from sire_core.search.passages import opening_name, passage_sentences
 
 if TYPE_CHECKING:
-    from sire_core.protocols import Embedder, FloatArray, IntArray, Progress
+    from sire_core.protocols import Embedder, IntArray, Progress
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Document, Unit
-
-_WORD = re.compile(r"[^\W_]+(?:[-_.'][^\W_]+)*")
-_ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
-_NEAR = 4  # Words beside a name that say how it is connected
-_TELLING = 0.05
-"""Share of the passages above which a word says nothing of one. People rarely ask in the rarest words of a passage."""
-_LINKED = 3.0
-"""How much more questions ask over names than passages name each other: people ask about what is connected."""
-_COMPARED = 0.25  # Share of the questions between two subjects, where there are subjects
 
 _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 ENGLISH = "en"
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
-_COMMON = 10  # A name of more passages leads nowhere in particular
 _WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
 FEW = 20
-"""Questions below which their shares say nothing."""
+"""Questions below which nothing is measured: resamples of so few agree with one another."""
 _RESAMPLED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SyntheticQuestion:
-    """A question and the passages that it needs."""
-
-    question: str
-    passages: tuple[str, str]  # Ids of the two passages
-    # `bridge`, over a name that the question leaves out; `comparison` of two subjects; `topic`, two passages on one
-    # matter, or two sections of one document
-    kind: str
-
-
-def synthetic_questions(look: CorpusStats, vectors: FloatArray, n: int, seed: int = 0) -> list[SyntheticQuestion]:
-    """Make questions in the proportions in which the corpus lends itself to them.
-
-    Args:
-        look: The corpus.
-        vectors: Unit-length vectors of its passages, `[passages, dimension]`.
-        n: How many; fewer where the corpus holds fewer connections.
-        seed: Of every choice.
-    """
-    rng = np.random.default_rng(seed)
-    maker = _Maker(look, vectors, rng)
-    bridges = round(n * min(1.0, _LINKED * look.linked))
-    compared = round(n * _COMPARED * look.subjects)
-    questions = [
-        *_first(maker.bridge, rng.permutation(len(look.links)), bridges - round(bridges * _COMPARED)),
-        *_first(maker.comparison, rng.permutation(look.passages), compared),
-    ]
-    questions += _first(maker.topic, rng.permutation(look.passages), n - len(questions))
-    return questions
-
-
-def _first(make: Callable[[int], SyntheticQuestion | None], order: Iterable[int], n: int) -> list[SyntheticQuestion]:
-    questions: list[SyntheticQuestion] = []
-    for index in order:
-        if len(questions) >= n:
-            break
-        question = make(int(index))
-        if question is not None:
-            questions.append(question)
-    return questions
-
-
-class _Maker:
-    def __init__(self, look: CorpusStats, vectors: FloatArray, rng: np.random.Generator) -> None:
-        self._look = look
-        self._vectors = vectors
-        self._rng = rng
-        self._words = [_content(unit.text) for unit in look.units]
-        self._frequency = Counter(word for words in self._words for word in set(words))
-
-    def bridge(self, index: int) -> SyntheticQuestion | None:
-        """From a named passage to one that the question does not name, over a sentence of the first."""
-        link = self._look.links[index]
-        own, name = self._look.about[link.passage], link.name
-        sentence = next((s for s in passage_sentences(self._look.units[link.passage].text) if name in s), "")
-        before, _, after = sentence.partition(name)
-        left = _without(before, own, name)
-        context = [*left[-_NEAR:], *_without(after, own, name)[: max(0, _NEAR - len(left))]]
-        subject = self._subject_words(link.subject, own, name)
-        if not context or not subject:
-            return None
-        start = own or " ".join(self._particular(link.passage, 2))
-        return self._question(
-            f"{' '.join(subject)}: {start} {' '.join(context)}?", link.passage, link.subject, "bridge"
-        )
-
-    def comparison(self, index: int) -> SyntheticQuestion | None:
-        """Two subjects that are alike, and a word that both passages have."""
-        other = self._most_similar(index)
-        names = self._look.about[index], self._look.about[other]
-        if other == index or not all(names) or names[0] == names[1]:
-            return None
-        used = _content(" ".join(names))
-        shared = [word for word in self._words[index] if word in set(self._words[other]) and word not in used]
-        common = max(shared, key=lambda word: self._frequency[word], default="")
-        if not common:
-            return None
-        return self._question(f"Which {common}, {names[0]} or {names[1]}?", index, other, "comparison")
-
-    def topic(self, index: int) -> SyntheticQuestion | None:
-        """Two passages on one matter: particular words of both."""
-        other = self._most_similar(index)
-        if other == index:
-            return None
-        shared = set(self._words[index]) & set(self._words[other])
-        both = self._particular(index, 2, lambda word: word in shared)
-        apart = [self._particular(p, 1, lambda word: word not in shared) for p in (index, other)]
-        if not both or not all(apart):
-            return None
-        return self._question(f"{' '.join([*both, *apart[0], *apart[1]])}?", index, other, "topic")
-
-    def _most_similar(self, index: int) -> int:
-        """Another section of the document, where there is one, else one of the nearest passages."""
-        similarities = self._vectors @ self._vectors[index]
-        sources = self._look.sources
-        same = [p for p in np.flatnonzero(sources == sources[index]).tolist() if p != index]
-        candidates = same or [p for p in np.argsort(-similarities, kind="stable")[:5].tolist() if p != index]
-        return int(candidates[int(self._rng.integers(len(candidates)))]) if candidates else index
-
-    def _subject_words(self, index: int, *names: str) -> list[str]:
-        """The subject of a question: everyday words of a sentence of the passage, such as `born` or `mother`."""
-        sentences = passage_sentences(self._look.units[index].text)
-        if not sentences:
-            return []
-        sentence = sentences[int(self._rng.integers(len(sentences)))]
-        plain = [word for word in _without(sentence, *names) if word.islower() and word.isalpha()]
-        plain.sort(key=lambda word: -self._frequency[word])
-        return plain[:2]
-
-    def _particular(self, index: int, n: int, wanted: Callable[[str], bool] = bool) -> list[str]:
-        """Some words that say something of a passage, and that other passages have too."""
-        limit = max(3, int(_TELLING * len(self._words)))
-        words = [w for w in dict.fromkeys(self._words[index]) if 2 <= self._frequency[w] <= limit and wanted(w)]
-        return [words[i] for i in sorted(self._rng.permutation(len(words))[:n].tolist())]
-
-    def _question(self, question: str, one: int, other: int, kind: str) -> SyntheticQuestion:
-        return SyntheticQuestion(question, (self._look.units[one].id, self._look.units[other].id), kind)
-
-
-def _words(text: str) -> list[str]:
-    """Words of a text without parts of addresses."""
-    words: list[str] = _WORD.findall(_ADDRESS.sub(" ", text))
-    return words
-
-
-def _content(text: str) -> list[str]:
-    return [word for word in map(str.lower, _words(text)) if word not in FUNCTION_WORDS and len(word) > 2]
-
-
-def _without(text: str, *names: str) -> list[str]:
-    """Content words of a text as they stand there, without those of some names."""
-    used = {word.lower() for name in names for word in _WORD.findall(name)}
-    return [w for w in _words(text) if w.lower() not in FUNCTION_WORDS and w.lower() not in used and len(w) > 2]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A passage that spells the subject of another one: places in the list of passages, and the name as it stands."""
-
-    passage: int
-    subject: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +56,6 @@ class CorpusStats:
     linked: float  # Share that name the subject of another passage
     technical: float  # Share with code, options or identifiers
     languages: Mapping[str, float]  # Share by language
-    units: Sequence[Unit] = field(repr=False, default=())
-    about: Sequence[str] = field(repr=False, default=())  # Of each passage what it is about; may be empty
-    links: Sequence[Named] = field(repr=False, default=())  # Who names whose subject
-    # Number of the document of every passage, `[passages]`
-    sources: IntArray = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def lines(self) -> list[str]:
         """For people."""
@@ -238,13 +74,9 @@ class CorpusStats:
         return count_units({"chunk": self.passages}, total)
 
 
-def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
+def corpus_stats(snapshot: SearchSnapshot, linked: LinkedPassages) -> CorpusStats:
     """Look at a corpus."""
-    graph, view = EntityGraph.of(snapshot.view), snapshot.view
-    units = view.units(graph.chunk_positions)
-    titles = Counter(_title(unit) for unit in units if _title(unit))
-    about = [_subject(unit, titles) for unit in units]
-    links = _links(graph, units, about)
+    graph, view, units = EntityGraph.of(snapshot.view), snapshot.view, linked.units
     sizes = np.array([len(unit.text.split()) for unit in units] or [0])
     names_per_passage = np.bincount(graph.passages, minlength=max(1, len(units)))
     sources = np.asarray(view.chunk_documents[view.pool.indices[view.pool.indptr[graph.chunk_positions]]])
@@ -255,16 +87,12 @@ def corpus_stats(snapshot: SearchSnapshot) -> CorpusStats:
         passages=len(units),
         duplicates=1 - len(units) / max(1, len(view.pool.chunk_ids)),
         words=(int(np.median(sizes)), int(np.quantile(sizes, 0.9))),
-        titled=sum(1 for unit in units if titles.get(_title(unit)) == 1) / total,
-        subjects=sum(map(bool, about)) / total,
+        titled=sum(1 for unit in units if linked.titles.get(title_of(unit)) == 1) / total,
+        subjects=sum(map(bool, linked.about)) / total,
         names=int(np.median(names_per_passage)),
-        linked=len({link.passage for link in links}) / total,
+        linked=len({link.passage for link in linked.links}) / total,
         technical=sum(bool(_CODE.search(unit.text)) for unit in units) / total,
         languages=languages,
-        units=units,
-        about=about,
-        links=links,
-        sources=sources,
     )
 
 
@@ -282,42 +110,6 @@ def _languages(units: Sequence[Unit], sources: IntArray) -> dict[str, float]:
 
 def _language(text: str) -> str:
     return language_of(text) or ("zh, ja" if has_unspaced_script(text) else ENGLISH)
-
-
-def _subject(unit: Unit, titles: Mapping[str, int]) -> str:
-    """The subject of a passage; a title that many passages share is none."""
-    title = _title(unit)
-    if title and titles[title] <= _COMMON:
-        return base_title(title)
-    return opening_name(unit.text)
-
-
-def _title(unit: Unit) -> str:
-    """A passage's title. The name of its file is one only where the text says it too: `page-02` says nothing."""
-    is_file_name = unit.title.split(SEPARATOR)[0] == PurePosixPath(str(unit.metadata.get("source", ""))).stem
-    return "" if is_file_name and unit.title.lower() not in unit.text.lower() else unit.title
-
-
-def _links(graph: EntityGraph, units: Sequence[Unit], about: Sequence[str]) -> list[Named]:
-    owners: dict[str, list[int]] = {}
-    for index, name in enumerate(about):
-        if name:
-            owners.setdefault(cached_key(name), []).append(index)
-    entity_owners: dict[int, set[int]] = {}
-    for mention in range(len(graph.passages)):
-        keys = {cached_key(name) for name in graph.names.names(mention)}
-        owners_of_entity = entity_owners.setdefault(int(graph.entities[mention]), set())
-        owners_of_entity.update(index for key in keys for index in owners.get(key, ()) if len(owners[key]) == 1)
-    frequency = np.bincount(graph.entities, minlength=len(graph.entity_ids))
-    links = []
-    for mention, (passage, entity) in enumerate(zip(graph.passages.tolist(), graph.entities.tolist(), strict=True)):
-        subjects = entity_owners[entity] - {passage}
-        if graph.titles[mention] or len(subjects) != 1 or frequency[entity] > _COMMON:
-            continue
-        spelled = [name for name in graph.names.names(mention) if name in units[passage].text]
-        if spelled:
-            links.append(Named(passage, subjects.pop(), max(spelled, key=len)))
-    return links
 
 
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:
@@ -383,8 +175,6 @@ def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
     """The first candidate that no other one beats by more than chance and a few points."""
     rng = np.random.default_rng(seed)
     eligible = [measure for measure in measures if not measure.candidate.shown_only]
-    if eligible and len(eligible[0].shares) < FEW:  # resamples of so few agree with one another, and say nothing
-        return eligible[0]
     best = max(eligible, key=lambda m: m.recall)
     return next((measure for measure in eligible if not any(_beats(other, measure, rng) for other in eligible)), best)
 
@@ -419,21 +209,21 @@ class Advice:
 
     look: CorpusStats  # The corpus, or the sample of it that was looked at
     sampled: int  # Documents of the sample; 0 when the whole corpus was looked at
-    questions: tuple[SyntheticQuestion, ...]  # The questions that were asked
+    questions: tuple[MadeQuestion, ...]  # The questions that could be made
     k: int  # Hits that counted
-    measures: tuple[Measure, ...]  # The best first
-    recommended: Measure  # The recipe; the default where `undecided`
+    measures: tuple[Measure, ...]  # The best first; empty where too few questions could be made
+    recommended: Candidate  # The recipe; the default where `undecided`
     reasons: tuple[str, ...]  # In words
-    # Whether words alone find clearly more than the recipe. Generated questions reuse words of the text, so this says
-    # nothing of what people ask.
+    # Whether it cannot tell: too few readable questions can be made, or words alone find clearly more than the recipe,
+    # which says nothing of what people ask, since made questions reuse words of the text
     undecided: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
         kinds = Counter(question.kind for question in self.questions)
         return {
-            "recommended": self.recommended.candidate.recipe,
-            "settings": dict(self.recommended.candidate.settings),
+            "recommended": self.recommended.recipe,
+            "settings": dict(self.recommended.settings),
             "undecided": self.undecided,
             "reasons": list(self.reasons),
             "passages": self.look.passages,
@@ -470,13 +260,13 @@ async def aadvise(
     *,
     embedder: Embedder | str | None = None,
     candidates: Sequence[Candidate] = CANDIDATES,
-    passages: int = 1500,
-    n: int = 150,
+    passages: int = 500,
+    n: int = 100,
     k: int = 5,
     seed: int = 0,
     progress: ProgressLike = None,
 ) -> Advice:
-    """Find the recipe that fits a corpus, without a model, in a few minutes at most."""
+    """Find the recipe that fits a corpus, without a model; measures nothing where too few questions can be made."""
     if all(candidate.shown_only for candidate in candidates):
         raise ConfigurationError("Name a candidate that may be recommended; see CANDIDATES.")
     chosen, say = sample(documents, passages, seed), progress_of(progress)
@@ -485,13 +275,12 @@ async def aadvise(
         # The first candidate's graph says who names whom; what it costs is its own.
         built = {CANDIDATES[0]: await _built(opened, folder, CANDIDATES[0], chosen, embedder, say)}
         first, _ = built[CANDIDATES[0]]
-        statistics = corpus_stats(first)
-        questions = synthetic_questions(statistics, first.view.matrix[: statistics.passages], n, seed)
-        if not questions:
-            raise CorpusError(
-                "No question that needs two passages can be made from these documents: they are too few, or have "
-                "nothing in common. With any recipe the hits will be much the same; take the default."
-            )
+        linked = LinkedPassages.of(first)
+        statistics, questions = corpus_stats(first, linked), made_questions(linked, n, seed)
+        sampled = len(chosen) if len(chosen) < len(documents) else 0
+        if len(questions) < FEW:
+            default = next(candidate for candidate in candidates if not candidate.shown_only)
+            return Advice(statistics, sampled, tuple(questions), k, (), default, (_too_few(questions),), undecided=True)
         measures = []
         for done, candidate in enumerate(candidates, 1):
             snapshot, build_s = built.get(candidate) or await _built(opened, folder, candidate, chosen, embedder, say)
@@ -501,11 +290,11 @@ async def aadvise(
     words = [measure for measure in measures if measure.candidate.shown_only]
     return Advice(
         look=statistics,
-        sampled=len(chosen) if len(chosen) < len(documents) else 0,
+        sampled=sampled,
         questions=tuple(questions),
         k=k,
         measures=tuple(sorted(measures, key=lambda m: -m.recall)),
-        recommended=best,
+        recommended=best.candidate,
         reasons=_reasons(statistics, measures, best, k),
         undecided=any(_beats(measure, best, np.random.default_rng(seed)) for measure in words),
     )
@@ -529,7 +318,7 @@ async def _built(
 
 
 async def _measure(
-    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[SyntheticQuestion], k: int, build_s: float
+    candidate: Candidate, snapshot: SearchSnapshot, questions: Sequence[MadeQuestion], k: int, build_s: float
 ) -> Measure:
     await snapshot.asearch(questions[0].question, k)  # the first search reads what later ones share
     shares, started = [], time.perf_counter()
@@ -548,13 +337,17 @@ async def _measure(
     )
 
 
+def _too_few(questions: Sequence[MadeQuestion]) -> str:
+    made = f"only {count(len(questions), 'question')}" if questions else "no question"
+    return (
+        f"The sentences of these documents rarely say how one thing is connected with another, so {made} that people "
+        f"would ask could be made from them. That is too few to tell recipes apart; at least {FEW} are needed."
+    )
+
+
 def _reasons(statistics: CorpusStats, measures: Sequence[Measure], best: Measure, k: int) -> tuple[str, ...]:
     plain = max((m for m in measures if m.candidate.recipe == "flat"), key=lambda m: m.recall, default=best)
     top = max(measures, key=lambda m: m.recall)
-    if len(best.shares) < FEW:
-        questions = count(len(best.shares), "question")
-        too_few = f"{questions} could be generated: too few to tell recipes apart"
-        return (f"{too_few}, so {best.candidate.name} is recommended.",)
     reasons = [f"It finds {best.recall:.0f} % of the passages that the questions need among {k} hits."]
     if plain is not best and plain is not top:
         reasons.append(f"{plain.candidate.name}, the best without derived data, finds {plain.recall:.0f} %.")

@@ -244,13 +244,13 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[ExampleQuest
     for row in rows[: 20 * n].tolist():
         ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
         spelled = [names.entity(graph.entity_ids[end]) for end in ends]
-        if len(found) < n and used.isdisjoint(ends) and all(map(_is_readable, spelled)):
+        if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
             found[f"How is {spelled[0]} connected with {spelled[1]}?"] = [int(graph.passages[row]), int(targets[row])]
             used.update(ends)
     few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
     for entity in few[: 20 * n].tolist():
         name = names.entity(graph.entity_ids[entity])
-        if len(found) < n and entity not in used and _is_readable(name):
+        if len(found) < n and entity not in used and is_readable(name):
             mentions = graph.passages[np.flatnonzero(seen & (graph.entities == entity))]
             found[f"What do we know about {name}?"] = np.unique(mentions).tolist()
     ids = snapshot.view.ids
@@ -260,15 +260,16 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[ExampleQuest
     ]
 
 
-def _is_readable(name: str) -> bool:
-    """Whether a name reads well in a question: a few words, capitalized, of letters."""
+def is_readable(name: str) -> bool:
+    """Whether a name reads well in a question: a few words, capitalized, of letters, and no initials."""
     words = name.split()
     return (
         1 < len(words) <= 5
         and name[0].isupper()
         and words[-1][0].isupper()
         and _PARTS.isdisjoint(word.strip(".").lower() for word in words)
-        and all(word.strip("().,'-").isalpha() for word in words)
+        and all((letters := word.strip("().,'-")).isalpha() and len(letters) > 1 for word in words)
+        and not all(word.isupper() for word in words)
     )
 
 
