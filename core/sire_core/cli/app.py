@@ -100,7 +100,7 @@ def _root(
 
 
 for _command in (
-    *(index, advise, estimate, query, ask, stats, documents, add, update, delete, forget, sync, reembed, backup, check),
-    *(recipes, eval_, questions, train_chains, export_training, mcp, explore, demo),
+    *(demo, index, query, ask, explore, stats, documents, sync, add, update, delete, forget, check, backup, reembed),
+    *(recipes, advise, estimate, questions, eval_, mcp, train_chains, export_training),
 ):
     app.command(_command.__name__.strip("_").replace("_", "-"), cls=GroupedCommand)(_command)
