@@ -50,10 +50,6 @@ def open_index(called: str, arguments: Mapping[str, Any], others: Collection[str
     words = take_settings(words, folder, {*_NAMES, *others, *SPELLINGS})
     named_arguments = named(called, words, (*_NAMES, *others), SPELLINGS)
     rest = {name: named_arguments.pop(name) for name in others if name in named_arguments}
-    if "recipe" not in named_arguments and (remembered := read_settings(named_arguments.get("path")).get("recipe")):
-        named_arguments["recipe"] = (
-            recipe_of(named_arguments["path"], remembered) if "vector_store" in named_arguments else remembered
-        )
     return make_index(**{**named_arguments, "chunker": arguments.get("chunker")}), rest
 
 
@@ -81,7 +77,7 @@ def make_index(
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """What a folder remembers of a retriever: `k`, `recipe`, `title_key`; empty where nothing was saved."""
+    """What a folder remembers of a retriever: `k` and `title_key`; empty where nothing was saved."""
     return read_optional(folder, _SETTINGS)
 
 

@@ -165,8 +165,8 @@ class SireRetriever(DocumentIndex):
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.
             llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
-            recipe: A name or a `Recipe`; None means the recipe saved with the retriever, or the folder's latest, or the
-                default.
+            recipe: A name or a `Recipe`; None means the folder's default (that of its first build, see
+                `Index.set_default_recipe`), or `sire` for a new index.
             path: Folder of the index; None keeps it in memory.
             ids: Replace the documents' own ids.
             **options: Settings of the recipe (`ranker="hybrid"`, or all in `recipe_settings={...}`), `vector_store` (or
@@ -233,8 +233,8 @@ class SireRetriever(DocumentIndex):
             path: The folder.
             embedding: The embedder that the index was built with; not needed for the default and for named embedders.
             **options: As in `from_documents`: `llm`, for recipes that call a model during a search, and for adding
-                documents later; `recipe`, one of the folder, by default that saved with the retriever, or the latest;
-                and others. The default of `k` is the saved value.
+                documents later; `recipe`, one of the folder instead of its default; and others. The default of `k` is
+                the saved value.
 
         Raises:
             IndexMissingError: There is no index.
@@ -549,10 +549,9 @@ class SireRetriever(DocumentIndex):
 def _save_settings(retriever: SireRetriever, folder: Path | None) -> None:
     if folder is not None:
         search = retriever.asked({})
-        recipe = retriever.searched(search).recipe_name
         titles = {} if retriever.title_key == "title" else {"title_key": retriever.title_key}
         size = {"k": search["k"]} if retriever.has_k else {}
-        write_settings(folder, {**size, **({"recipe": recipe} if recipe else {}), **titles})
+        write_settings(folder, {**size, **titles})
 
 
 def _refuse_store_searches(arguments: Mapping[str, Any]) -> None:

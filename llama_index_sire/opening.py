@@ -117,8 +117,6 @@ def open_index(
         from sire_core.progress import Bars
 
         options["progress"] = Bars()
-    if recipe is None and (remembered := read_settings(persist_dir).get("recipe")):
-        recipe = remembered if vector_store is None else recipe_of(persist_dir, remembered)
     bridged = not manifest.embedder or manifest.embedder.startswith("llama-index:")
     embedder = resolve_embed_model(embed_model) if bridged or embed_model is not None else None
     if vector_store is not None:
@@ -132,17 +130,17 @@ _FILE = "llama_index.json"
 
 
 def read_settings(folder: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """`similarity_top_k` and `recipe`, `transformations` that cut documents, `title_key` if it was set; or empty."""
+    """`similarity_top_k`, `transformations` that cut documents, `title_key` if it was set; or empty."""
     return read_optional(folder, _FILE)
 
 
 def write_settings(
-    folder: Path, similarity_top_k: int, cut_by: Sequence[str] | None, recipe: str, title_key: str | Sequence[str]
+    folder: Path, similarity_top_k: int, cut_by: Sequence[str] | None, title_key: str | Sequence[str]
 ) -> None:
     """Replace what is remembered."""
     titles = title_key if isinstance(title_key, str) else list(title_key)
     titles = "" if titles == "title" else titles
-    optional = {"recipe": recipe, "transformations": list(cut_by or ()), "title_key": titles}
+    optional = {"transformations": list(cut_by or ()), "title_key": titles}
     kept = {name: value for name, value in optional.items() if value}
     write_checked(folder / _FILE, {"similarity_top_k": similarity_top_k, **kept})
 

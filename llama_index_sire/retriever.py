@@ -166,7 +166,7 @@ class SireRetriever(BaseRetriever):
             documents: Documents, or nodes from a splitter, which are not split again.
             **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
                 index is in memory), `recipe` (a name or a
-                `Recipe`; by default the recipe saved with the retriever, the folder's latest or the default), `llm`
+                `Recipe`; by default that of the folder, see `Index.set_default_recipe`, or `sire`), `llm`
                 (also `extraction_llm`, see `resolve_llm`; without one, no model is called), settings of the recipe
                 (`ranker="hybrid"`, or all in `recipe_settings={...}`), `embed_model` (see `resolve_embed_model`),
                 `vector_store` (your store, or a `VectorStoreMirror` of it, which is kept up to date and searched),
@@ -225,7 +225,7 @@ class SireRetriever(BaseRetriever):
 
         Args:
             persist_dir: The index folder.
-            **options: As in `from_documents`. The defaults of `similarity_top_k` and `recipe` are the saved values.
+            **options: As in `from_documents`. The default of `similarity_top_k` is the saved value.
                 `embed_model` is needed unless the index was built with the core's default embedder, or it is set in
                 `Settings`.
 
@@ -281,7 +281,7 @@ class SireRetriever(BaseRetriever):
         cut_by = fingerprint(self.transformations)
         if cut_by is None:
             cut_by = read_settings(self.index.path or folder).get("transformations")
-        write_settings(folder, self.similarity_top_k, cut_by, self.searched().recipe_name, self.title_key)
+        write_settings(folder, self.similarity_top_k, cut_by, self.title_key)
 
     # --- retrieving -------------------------------------------------------------------------------------------------
 
@@ -596,9 +596,7 @@ class SireRetriever(BaseRetriever):
         before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
         cut_by = before if mine is None else mine
         if cut_by != before or ("title_key" not in saved and title_key != "title"):
-            write_settings(
-                folder, saved.get("similarity_top_k", self.similarity_top_k), cut_by, saved.get("recipe", ""), title_key
-            )
+            write_settings(folder, saved.get("similarity_top_k", self.similarity_top_k), cut_by, title_key)
 
 
 def _state(folder: Path) -> object:

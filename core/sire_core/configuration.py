@@ -112,7 +112,7 @@ class Configuration:
         return self.recipe if isinstance(self.recipe, str) else ""
 
     def recipe_to_build(self, manifest: Manifest) -> Recipe:
-        """Return the given recipe; else the folder's latest (of that name); else the default."""
+        """Return the given recipe; else the folder's latest of that name or its default; else `sire`."""
         from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, registered_recipe
 
         if self.recipe_object is not None:

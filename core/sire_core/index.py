@@ -44,8 +44,8 @@ class Index:
 
     Args:
         path: The folder; None keeps the index in memory.
-        recipe: A `Recipe` or a name; None means the folder's latest, or `sire` for a first build. This object keeps the
-            recipe of its first search, even if another recipe is built in the folder later.
+        recipe: A `Recipe` or a name; None means the folder's default, or `sire` for a first build. The default is the
+            recipe of the first build; see `set_default_recipe`. This object keeps the recipe of its first search.
         language_model: Extracts and summarises; None works without a model.
         embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
             ...); None means that of the folder, or for a first build the default one, which needs no download.
@@ -272,6 +272,17 @@ class Index:
         """See `drop_recipe`."""
         await self._writer.drop_recipe(name)
 
+    def set_default_recipe(self, name: str) -> None:
+        """Make a recipe of the index the default, which searches use that name none. Open objects keep theirs.
+
+        `ConfigurationError` if the index does not hold it.
+        """
+        run_sync(self.aset_default_recipe(name))
+
+    async def aset_default_recipe(self, name: str) -> None:
+        """See `set_default_recipe`."""
+        await self._writer.set_default_recipe(name)
+
     def purge(self) -> None:
         """Overwrite what deleted and replaced documents left on disk, then `push`, so that no mirror keeps it."""
         run_sync(self.apurge())
@@ -308,7 +319,7 @@ class Index:
         """Rebuild this index with another embedder in a new folder, with all its recipes.
 
         Stored answers of models and settings of adapters are copied, so extraction is not repeated. To resume an
-        interrupted call, make it again. Returns the report of the folder's latest recipe. `ConfigurationError` if a
+        interrupted call, make it again. Returns the report of the folder's default recipe. `ConfigurationError` if a
         recipe was built with a model or an extractor that this index does not have; `StorageError` if the new folder
         contains something else.
         """

@@ -118,7 +118,7 @@ class Reader:
         return manifest, self.resolve_recipe(manifest)
 
     def resolve_recipe(self, manifest: Manifest) -> BuiltRecipe:
-        """Return the given recipe; else that of the first use, which was the folder's latest (of the given name)."""
+        """Return the given recipe; else that of the first use: the folder's default, or the latest of the name."""
         if self._configuration.recipe_object is not None:
             return manifest.find(self._configuration.recipe_object)
         if self.first_recipe is None:
@@ -409,7 +409,7 @@ class Reader:
             "documents": manifest.counts.get("documents", 0) if allowed is None else allowed.documents,
             "chunks": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
             "recipe": built.name,
-            "recipes": list(dict.fromkeys(r.name for r in manifest.recipes)),
+            "recipes": manifest.recipe_names,
             "embedder": manifest.embedder,
             "dimension": manifest.dimension,
             "extraction": built.extraction,

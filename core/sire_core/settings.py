@@ -70,7 +70,7 @@ def untrusted_error(name: str, value: str) -> ConfigurationError:
         f"asks or what it loads. If you know it, and want it to have your questions (a server has your key then, too), "
         f"say it yourself: --set {name}=..., or from Python Index(path, recipe=recipe_of(path, {name}=...)) with "
         f"recipe_of of sire_core.recipes, which keeps the other settings of the folder (recipe_of(path, NAME, ...) for "
-        "another recipe than its latest). Else search without it, for example with --set rerank=none or --set "
+        "another recipe than its default). Else search without it, for example with --set rerank=none or --set "
         "scorer=heuristic."
     )
 

@@ -189,12 +189,12 @@ class Builder:
         self._calls.keep_fitted([f"embedder:{manifest.embedder}", f"extractor:{manifest.extractor}"])
 
     def _unchanged(self, work: _Work, failures: Sequence[Failure]) -> BuildReport:
-        """Make the target the recipe of searches, with its search settings; nothing else changes."""
-        latest = self._before.with_recipe(work.target)
+        """Keep the target with its search settings; nothing else changes."""
+        after = self._before.with_recipe(work.target)
         # Compared as JSON: settings that were read back have lists instead of tuples.
-        if to_json(latest.to_json()) != to_json(self._before.to_json()):
-            self._store.commit(Commit(manifest=latest.to_json()))
-        return self._report(work, latest, failures)
+        if to_json(after.to_json()) != to_json(self._before.to_json()):
+            self._store.commit(Commit(manifest=after.to_json()))
+        return self._report(work, after, failures)
 
     def _jobs(self, work: _Work, repaired: frozenset[str], *, changed: bool) -> list[Job]:
         following = [
@@ -340,10 +340,11 @@ class Builder:
             extractor=extractor if work.needs_records else before.extractor,
             chunker=chunker.settings() if chunker else None,
             seed=context.seed,
-            recipes=(*stale, *(built for _, built in work.following)),
             counts={"documents": len(self._corpus.after.documents), "chunks": len(self._corpus.after.chunks)},
         )
-        manifest = manifest.with_recipe(work.target)
+        kept = [*stale, *(built for _, built in work.following), work.target]
+        recipes = before.with_recipe(work.target).recipes
+        manifest = replace(manifest, recipes=tuple(built for built in recipes if built in kept))
         gone = {owner for built in before.recipes for owner in built.owners}
         gone = gone.difference(*(built.owners for built in manifest.recipes)).union(deltas)
         failures = {key: texts for key, texts in before.failed.items() if key not in gone}

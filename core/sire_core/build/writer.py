@@ -205,7 +205,7 @@ class IndexWriter:
             manifest = files.refresh()
             remaining = tuple(built for built in manifest.recipes if built.name != name)
             if len(remaining) == len(manifest.recipes):
-                known = ", ".join(dict.fromkeys(built.name for built in manifest.recipes))
+                known = ", ".join(manifest.recipe_names)
                 raise ConfigurationError(f"This index does not hold {name!r}; it holds: {known}.")
             if not remaining:
                 raise ConfigurationError(f"{name!r} is the only recipe of this index. Build another one first.")
@@ -217,6 +217,20 @@ class IndexWriter:
             await run_shielded(files.publish)
             self._reader.changed(files.manifest())
             await sync_mirrors(files, None, self._configuration.mirrors)
+
+    async def set_default_recipe(self, name: str) -> None:
+        """Make a recipe of the index the one that searches use if they name none."""
+        from sire_core.models.sync import run_shielded
+        from sire_core.storage.index_files import require_built
+        from sire_core.storage.rows import Commit
+
+        files = self._reader.files()
+        files.refresh()
+        require_built(files)
+        async with self._writing(files):
+            commit = Commit(manifest=files.refresh().with_default(name).to_json())
+            await run_shielded(lambda: files.store.commit(commit))
+            await run_shielded(files.publish)
 
     async def purge(self) -> None:
         """Overwrite what deleted documents left on disk, and delete it from the vector stores."""
@@ -277,10 +291,10 @@ class IndexWriter:
             )
             configuration = replace(configuration, mirrors=(), store=None)
             reader = Reader(configuration)
+            writer = IndexWriter(configuration, reader)
             try:
-                report = await IndexWriter(configuration, reader).apply(
-                    lambda known, _: replacing(known, stored, chunks)
-                )
+                report = await writer.apply(lambda known, _: replacing(known, stored, chunks))
+                await writer.set_default_recipe(built.name)  # the last one is the default here, too
             finally:
                 reader.close()
         await asyncio.to_thread(files.copy_adapter_files, path)

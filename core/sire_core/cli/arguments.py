@@ -43,7 +43,7 @@ RecipeName = Annotated[
     str | None,
     option(
         "--recipe -r NAME",
-        "The recipe; `sire recipes` lists all. Default: the latest in the folder, or `sire` for a new folder.",
+        "The recipe; `sire recipes` lists all. Default: that of the folder, or `sire` for a new folder.",
         autocompletion=_recipe_names,
     ),
 ]
@@ -51,7 +51,7 @@ HeldRecipe = Annotated[
     str | None,
     option(
         "--recipe -r NAME",
-        "A recipe of the folder; `sire stats` lists them. Default: the latest.",
+        "A recipe of the folder; `sire stats` lists them, the default first.",
         autocompletion=_recipe_names,
     ),
 ]

@@ -264,16 +264,19 @@ def _print_result(result: _Result, folder: Path | None) -> None:
         )
         if number
     ]
-    recipe_names = list(dict.fromkeys(built.name for built in result.before.recipes))
+    recipe_names = result.before.recipe_names
+    default = result.after.recipes[-1].name if result.after.recipes else ""
     if recipe_names and result.recipe not in recipe_names:
         say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(recipe_names)}.")
+        if result.recipe != default:
+            say(
+                f"Searches still use {default} by default. To search with {result.recipe}: sire query {folder} "
+                f"QUESTION -r {result.recipe}. To make it the default: the same command with --default."
+            )
     if settings := result.settings():
         say(f"Settings of {result.recipe} changed: {settings}. Other settings are unchanged.")
-    if recipe_names and result.before.recipes[-1].name != result.recipe:
-        say(
-            f"Searches without -r use {result.recipe} from now on; -r NAME selects another recipe. Open indexes keep "
-            "theirs."
-        )
+    if recipe_names and result.before.recipes[-1].name != default:
+        say(f"Searches without -r use {default} from now on. Indexes that are open keep their recipe.")
     if report.generation == result.before.generation:
         what = "No document" if settings or report.learned_again else "Nothing"
         say(f"{what} changed: {folder} holds these documents, indexed with {result.recipe}.")
@@ -661,6 +664,7 @@ def index(
     ] = None,
     seed: Annotated[int | None, option("--seed", "Random seed. Default: 0.", min=0)] = None,
     runner: arguments.Runner = None,
+    default: Annotated[bool, option("--default", "Make this recipe the folder's default for searches.")] = False,
     dry_run: Annotated[
         bool, option("--dry-run", "Read SRC, list titles, headings and sizes, and build nothing.")
     ] = False,
@@ -670,7 +674,7 @@ def index(
 
     Nothing is removed: to remove documents that are no longer in SRC, use `sire sync`. To resume an interrupted build,
     run the same command again. With another --recipe, that recipe is added to the folder; recipes share passages,
-    vectors and extraction.
+    vectors and extraction. Searches use the folder's first recipe unless -r names another one or --default was given.
 
     With --llm, the expected cost is shown and you are asked before anything is spent. Every answer is stored as it
     arrives, so a resumed build pays only for the rest.
@@ -689,4 +693,11 @@ def index(
     if to is None:
         raise ConfigurationError("Where should the index be? Add --to my-index; --dry-run alone needs none.")
     options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
-    run_change(options, put(Index.update), sources=sources, as_json=as_json, approve=approval(spending, with_documents))
+
+    def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
+        report = put(Index.update)(index, corpus)
+        if default:
+            index.set_default_recipe(index.recipe_name)
+        return report
+
+    run_change(options, change, sources=sources, as_json=as_json, approve=approval(spending, with_documents))

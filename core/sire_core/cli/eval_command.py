@@ -201,7 +201,7 @@ def eval_(
 def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
     """Recipes that are measured; every row of theirs is settled before anything is built."""
     if asking.file is not None and not compared.recipes:
-        built_names = dict.fromkeys(built.name for built in manifest_of(folder).recipes)
+        built_names = manifest_of(folder).recipe_names
         return [name for name in built_names if name != "flat"]
     names = recipe_names(compared.recipes, ablations=compared.ablations)
     if asking.file is None and not compared.clusters:

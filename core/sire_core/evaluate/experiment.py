@@ -411,7 +411,7 @@ def _plan_of_index(
     baselines: Sequence[str],
 ) -> list[PlannedRow]:
     """Rows of recipes that an index holds; none named means all but `flat`, which is a baseline."""
-    recipe_names = list(dict.fromkeys(built.name for built in manifest.recipes))
+    recipe_names = manifest.recipe_names
     missing = [_name(recipe) for recipe in recipes if _name(recipe) not in recipe_names]
     if missing:
         raise ConfigurationError(f"{path} does not hold {', '.join(missing)}; it holds {', '.join(recipe_names)}.")

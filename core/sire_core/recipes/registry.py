@@ -235,7 +235,7 @@ def recipe_of(folder: str | os.PathLike[str] | None, name: str = "", /, **settin
 
     Args:
         folder: The index folder.
-        name: Which of its recipes; the latest when left out.
+        name: Which of its recipes; the default when left out.
         **settings: Settings with other values, or said again.
 
     Raises:

@@ -201,7 +201,7 @@ class IndexFiles:
             self._busy.release()
 
     def publish(self) -> None:
-        """Publish the last commit: derive the latest recipe's pool, replace the manifest file, delete old files."""
+        """Publish the last commit: derive the default recipe's pool, replace the manifest file, delete old files."""
         self._require_there()
         committed = self.refresh()
         if self.folder is None:
@@ -209,7 +209,7 @@ class IndexFiles:
             return
         shown = self.folder.read_manifest()
         if committed.generation == shown.get("generation", 0):
-            # Another recipe is the latest now; pools are as they were. Of what was never built there is no manifest.
+            # Another recipe is the default now; pools are as they were. Of what was never built there is no manifest.
             if committed.generation and committed.to_json() != shown:
                 self._show(committed)
             return

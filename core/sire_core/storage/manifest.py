@@ -88,9 +88,14 @@ class Manifest:
     extractor: str = ""
     chunker: Mapping[str, Any] | None = None
     seed: int = 0
-    recipes: tuple[BuiltRecipe, ...] = ()
+    recipes: tuple[BuiltRecipe, ...] = ()  # In the order of their builds; but the last one is the default of searches
     counts: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def recipe_names(self) -> list[str]:
+        """Names of the recipes, the default first, then in the order of their builds."""
+        return list(dict.fromkeys(built.name for built in (*self.recipes[-1:], *self.recipes)))
 
     def failed_count(self, built: BuiltRecipe) -> int:
         """Return how many passages, vectors, summaries, bridges and reports of a recipe failed."""
@@ -149,13 +154,13 @@ class Manifest:
             ) from error
 
     def find(self, recipe: Recipe | None, name: str = "") -> BuiltRecipe:
-        """Return the built recipe to search: the one that builds the same, or the latest of a name, or the latest."""
+        """Return the built recipe to search: the one that builds the same, or the latest of a name, or the default."""
         fitting = [r for r in self.recipes if (r.builds_like(recipe) if recipe else not name or r.name == name)]
         if fitting:
             return fitting[-1]
         wanted = recipe.name if recipe else name
         same = [r for r in self.recipes if r.name == wanted]
-        built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing yet"
+        built = ", ".join(self.recipe_names) or "nothing yet"
         if same:
             raise ConfigurationError(
                 f"This index holds {wanted!r} built with other settings ({dict(same[-1].config)}). "
@@ -172,7 +177,7 @@ class Manifest:
         """Return a recipe of an earlier `find`, with its settings, whatever was built after it."""
         same = [r for r in self.recipes if r.name == began.name and r.organizers == began.organizers]
         if not same:
-            built = ", ".join(dict.fromkeys(r.name for r in self.recipes)) or "nothing"
+            built = ", ".join(self.recipe_names) or "nothing"
             raise ConfigurationError(
                 f"The recipe {began.name!r}, which this object began with, was removed from the index (it holds: "
                 f"{built}). Open the index again, with a recipe that it holds."
@@ -181,9 +186,16 @@ class Manifest:
         return replace(recipe, config=began.config)
 
     def with_recipe(self, built: BuiltRecipe) -> Manifest:
-        """Return a manifest in which this recipe is the latest."""
-        others = tuple(r for r in self.recipes if r.owners != built.owners or r.name != built.name)
-        return replace(self, recipes=(*others, built))
+        """Return a manifest with this recipe, the latest of its name. The default stays; a first recipe becomes it."""
+        is_default = not self.recipes or self.recipes[-1].name == built.name
+        others = [r for r in self.recipes if r.owners != built.owners or r.name != built.name]
+        others.insert(len(others) if is_default else len(others) - 1, built)
+        return replace(self, recipes=tuple(others))
+
+    def with_default(self, name: str) -> Manifest:
+        """Return a manifest in which the latest recipe of this name is the default."""
+        chosen = self.find(None, name)
+        return replace(self, recipes=(*(r for r in self.recipes if r is not chosen), chosen))
 
     def with_forgotten(self, hashes: Collection[str]) -> Manifest:
         """Return a manifest whose next change extracts passages again and writes again what models made of them."""

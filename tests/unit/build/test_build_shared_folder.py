@@ -43,19 +43,48 @@ def test_a_second_recipe_extracts_nothing_again_and_both_stay_in_step(tmp_path):
                 assert shared.search(question, 10) == alone.search(question, 10)
 
 
-def test_the_latest_recipe_is_the_default_and_names_choose(tmp_path):
+def test_the_first_recipe_stays_the_default_until_another_is_made_it_and_names_choose(tmp_path):
     path = tmp_path / "a"
-    for recipe in (raptor(depth=1), raptor(depth=2), flat()):
+    for recipe in (flat(), raptor(depth=1), raptor(depth=2)):
         with index_at(path, recipe) as index:
             index.build(DOCUMENTS)
     with index_at(path, None) as index:
         assert index.stats()["recipe"] == "flat"
+        assert index.stats()["recipes"] == ["flat", "raptor"]
     with index_at(path, "raptor") as index:
         index.add([Document("more", "One more passage.")])
         levels = {hit.unit.level for hit in index.search("harbor", 1000, returns="units")}
     assert levels == {0, 1, 2}
     with index_at(path, raptor(depth=1)) as index:
         assert {hit.unit.level for hit in index.search("harbor", 1000, returns="units")} == {0, 1}
+
+
+def test_the_default_may_be_changed_and_survives_changes_and_copies(tmp_path):
+    path = tmp_path / "a"
+    with index_at(path, flat()) as first:
+        first.build(DOCUMENTS)
+    with index_at(path, raptor()) as other:
+        other.build(DOCUMENTS)
+        with pytest.raises(ConfigurationError, match="does not hold 'pagerank'"):
+            other.set_default_recipe("pagerank")
+        other.set_default_recipe("raptor")
+    with index_at(path, "flat") as named:
+        named.add([Document("more", "One more passage.")])
+        named.build(DOCUMENTS)
+        named.reembed(tmp_path / "copy", HashEmbedder(32))
+    for place in (path, tmp_path / "copy"):
+        with Index(place, embedder=HashEmbedder(64 if place == path else 32)) as index:
+            assert index.stats()["recipe"] == "raptor"
+            assert index.stats()["recipes"] == ["raptor", "flat"]
+
+
+def test_the_default_of_a_folder_follows_another_build_of_its_recipe(tmp_path):
+    path = tmp_path / "a"
+    for recipe in (raptor(depth=1), flat(), raptor(depth=2)):
+        with index_at(path, recipe) as index:
+            index.build(DOCUMENTS)
+    with index_at(path, None) as index:
+        assert {hit.unit.level for hit in index.search("harbor", 1000, returns="units")} == {0, 1, 2}
 
 
 def test_an_open_index_keeps_the_recipe_that_it_began_with(tmp_path):
@@ -79,12 +108,12 @@ def test_an_open_index_keeps_the_recipe_that_it_began_with(tmp_path):
         opened.delete([DOCUMENTS[-1].id])
         assert opened.stats()["recipe"] == "flat"
         with index_at(path, None) as later:
-            assert later.stats()["recipe"] == "raptor"
+            assert later.stats()["recipe"] == "flat"
 
 
 def test_a_recipe_that_is_removed_under_an_open_index_is_an_error_there(tmp_path):
     path = tmp_path / "a"
-    for recipe in (flat(), raptor()):
+    for recipe in (raptor(), flat()):
         with index_at(path, recipe) as index:
             index.build(DOCUMENTS)
     with index_at(path, None) as opened, index_at(path, None) as other:

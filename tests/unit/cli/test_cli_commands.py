@@ -192,7 +192,7 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
 
 def test_stats_of_smart_and_of_trees_speak_plainly(index, source):
     assert "similarity tree  drifted 0% of the way to a rebuild" in run("stats", index).stdout
-    run("index", source, "--to", index, "-r", "smart")
+    run("index", source, "--to", index, "-r", "smart", "--default")
     shown = run("stats", index).stdout
     assert re.search(r"perspective 1 \(\w+\) +clusters of entities by level: ", shown)
     assert "% of how entities are related" in shown
@@ -235,11 +235,16 @@ def test_settings_of_a_folder_stay_where_others_are_given(tmp_path, source):
     assert "Nothing changed" in run("index", source, "--to", folder, "--set", "ranker=hybrid").stdout
 
 
-def test_index_says_what_searches_use_from_now_on(index, source):
+def test_a_second_recipe_is_the_default_only_if_that_is_said(index, source):
     said = run("index", source, "--to", index, "-r", "raptor").stdout
+    assert "Searches still use sirerag by default." in " ".join(said.split())
+    assert f"sire query {index} QUESTION -r raptor" in " ".join(said.split())
+    assert json.loads(run("stats", index, "--json").stdout)["recipe"] == "sirerag"
+    assert "by default" not in run("index", source, "--to", index, "-r", "raptor").stdout
+    said = run("index", source, "--to", index, "-r", "raptor", "--default").stdout
     assert "Searches without -r use raptor from now on" in said
-    assert "from now on" not in run("index", source, "--to", index, "-r", "raptor").stdout
-    assert "Searches without -r use sirerag from now on" in run("index", source, "--to", index, "-r", "sirerag").stdout
+    assert json.loads(run("stats", index, "--json").stdout)["recipes"] == ["raptor", "sirerag"]
+    assert "from now on" not in run("index", source, "--to", index, "-r", "sirerag").stdout
 
 
 def test_what_was_read_is_shown_before_and_after_the_build(tmp_path):

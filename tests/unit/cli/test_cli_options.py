@@ -127,7 +127,7 @@ def test_a_folder_of_recorded_extractions_keeps_them(tmp_path):
     with pytest.raises(ConfigurationError, match="--extractions"):
         build(folder=tmp_path / "ix", recipe="raptor")
     build(folder=tmp_path / "ix", recipe="raptor", extractions=recording)
-    assert [built.name for built in manifest_of(tmp_path / "ix").recipes] == ["sirerag", "raptor"]
+    assert [built.name for built in manifest_of(tmp_path / "ix").recipes] == ["raptor", "sirerag"]  # the default last
 
 
 def test_settings_of_the_search_are_laid_over_those_of_the_build(tmp_path):
@@ -180,7 +180,7 @@ def asked_on_page(tmp_path, monkeypatch):
 
     monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
     theirs = {"rerank": UntrustedText("model"), "rerank_model": UntrustedText("their@http://127.0.0.1:9/v1")}
-    for recipe in (recipe_by_name("flat"), recipe_by_name("sire", max_names=4, **theirs)):
+    for recipe in (recipe_by_name("sire", max_names=4, **theirs), recipe_by_name("flat")):
         with Index(tmp_path / "ix", recipe=recipe) as index:
             index.build(DOCUMENTS)
 

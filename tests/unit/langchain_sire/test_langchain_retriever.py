@@ -288,7 +288,7 @@ def test_a_question_that_is_no_text_is_called_so(documents, question):
         SireRetriever.from_documents(documents[:2], recipe="flat").invoke(question)
 
 
-def test_a_folder_remembers_the_recipe_of_its_retriever(documents, question, tmp_path):
+def test_a_folder_keeps_the_recipe_of_its_first_build(documents, question, tmp_path):
     retriever = SireRetriever.from_documents(documents, recipe="sire", path=tmp_path / "a", k=6)
     found = retriever.invoke(question)
     retriever.save(tmp_path / "copy")
@@ -301,10 +301,11 @@ def test_a_folder_remembers_the_recipe_of_its_retriever(documents, question, tmp
         assert SireRetriever.load(place, recipe="raptor").index.stats()["recipe"] == "raptor"
         assert SireRetriever.from_documents([], path=place).index.stats()["recipe"] == "sire"
     assert [d.id for d in retriever.invoke(question)] == [d.id for d in found]
+    retriever.index.set_default_recipe("raptor")
+    assert SireRetriever.load(tmp_path / "a").index.stats()["recipe"] == "raptor"
     retriever.index.drop_recipe("sire")
     with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Name one that it holds"):
-        SireRetriever.load(tmp_path / "a")
-    assert SireRetriever.load(tmp_path / "a", recipe="raptor").invoke(question)
+        SireRetriever.load(tmp_path / "a", recipe="sire").invoke(question)
 
 
 HISTORY = [HumanMessage("When did the Southern Tern sink?"), AIMessage("In 1902, unlike the Grey Gull.")]

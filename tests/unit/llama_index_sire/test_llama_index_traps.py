@@ -156,7 +156,6 @@ def test_trap_a_recipe_built_beside_changes_no_retriever(documents, question, tm
     for one in (retriever, SireRetriever.from_persist_dir(place), SireRetriever.from_documents([], persist_dir=place)):
         assert one.index.stats()["recipe"] == "sire"
         assert [node.node_id for node in one.retrieve(question)] == found
-    retriever.recipe = "raptor"
-    retriever.persist(place)
+    retriever.index.set_default_recipe("raptor")
     assert SireRetriever.from_persist_dir(place).index.stats()["recipe"] == "raptor"
     assert SireRetriever.from_persist_dir(place, recipe="sire").index.stats()["recipe"] == "sire"

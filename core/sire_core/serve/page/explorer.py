@@ -25,7 +25,7 @@ class ExplorerQuery:
     """A question and the options of its search."""
 
     question: str
-    recipe: str = ""  # Name of a recipe that the folder holds; empty for the latest
+    recipe: str = ""  # Name of a recipe that the folder holds; empty for the default
     k: int = 5  # Number of hits
     filter: str = ""  # A filter; empty for none
     settings: str = ""  # Settings of the search as `key=value` words
@@ -36,7 +36,7 @@ class ExplorerQuery:
 class Explorer:
     """Searches an index with all its recipes; read only."""
 
-    # Opens the index for a recipe (empty for the latest) and settings as `key=value` words
+    # Opens the index for a recipe (empty for the default) and settings as `key=value` words
     open: Callable[[str, Sequence[str]], Index]
     model: LanguageModel | None = None  # Model of the reasoning; None for evidence only
     title: str = "index"  # Name of the index
@@ -59,9 +59,9 @@ class Explorer:
         self._opened.clear()
 
     def recipes(self) -> list[str]:
-        """Names of the recipes in the index, the latest first."""
+        """Names of the recipes in the index, the default first."""
         stats = self.index().stats()
-        return list(dict.fromkeys([stats["recipe"], *reversed(stats["recipes"])]))
+        return stats["recipes"]
 
     async def snapshot(self, recipe: str = "", filter: str = "", settings: str = "") -> SearchSnapshot:
         """A snapshot of the latest generation, with a filter."""
