@@ -44,12 +44,6 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def ask(folder, server, *words, code=0):
     return run("ask", folder, QUESTION, "--llm", "m", "--base-url", server.base_url, *words, code=code)
 

@@ -35,12 +35,6 @@ def server():
         yield running
 
 
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def source(tmp_path) -> Path:
     rows = [

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 
 import numpy as np
-import openai
 import pytest
 
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError, RefusalError
@@ -35,13 +34,6 @@ REPEATED = ("half_body", "stall", "reset", "not_json", "rate_limit", "rate_limit
 REFUSED = ("refusal", "content_filter")
 
 
-@pytest.fixture(params=["default", "httpx"])
-def _transport(request, monkeypatch) -> None:
-    """Both HTTP clients that the openai package may use."""
-    if request.param == "httpx":
-        monkeypatch.delattr(openai, "DefaultAioHttpClient", raising=False)
-
-
 def client(server: ScriptedServer, **settings) -> OpenAIChat:
     return OpenAIChat("m", **{"base_url": server.base_url, "retry": RETRY, "concurrency": 4, **settings})
 
@@ -66,7 +58,7 @@ async def build(model, store: CallStore, corpus: list[Chunk]):
     return await extract_missing(corpus, ModelExtractor(model), store, lambda *_: None, max_failure_ratio=1.0)
 
 
-@pytest.mark.usefixtures("_transport")
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("fault", [*MENDED, *REPAIRED, *CUT, *REPEATED])
 async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
     store = CallStore()
@@ -82,7 +74,7 @@ async def test_a_fault_once_per_prompt_loses_nothing(fault: str) -> None:
             assert server.received == (6 if fault in MENDED else 12)
 
 
-@pytest.mark.usefixtures("_transport")
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("fault", [*REPAIRED, *REPEATED, *REFUSED])
 async def test_a_fault_for_ever_is_listed_not_kept_and_repaired_by_the_next_run(fault: str) -> None:
     store = CallStore()
@@ -259,7 +251,7 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
             assert model.meter.report().total.calls == 2
 
 
-@pytest.mark.usefixtures("_transport")
+@pytest.mark.usefixtures("transport")
 async def test_a_server_that_does_not_run_is_said_at_once_and_one_that_restarts_is_waited_for() -> None:
     slow = replace(RETRY, base=60.0, cap=60.0)
     for address, why in (("127.0.0.1:9", "refused"), ("nowhere.invalid", "no such host")):
@@ -280,8 +272,6 @@ async def test_a_server_that_does_not_run_is_said_at_once_and_one_that_restarts_
 
 
 async def test_missing_key_and_missing_package(monkeypatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
-        monkeypatch.delenv(name, raising=False)
     async with OpenAIChat("m") as model:
         with pytest.raises(ConfigurationError, match=r"(?i)key|credential"):
             await model.complete(Prompt("x"))

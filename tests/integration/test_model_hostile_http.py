@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 
-import openai
 import pytest
 
 from sire_core.errors import ModelError
@@ -16,16 +15,11 @@ from sire_core.models.openai.faults import RetryPolicy
 from sire_core.protocols import Prompt
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 RETRY = RetryPolicy(max_retries=1, base=0.01, cap=0.02, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "Drava"}, "finish_reason": "stop"}]}
-
-
-@pytest.fixture(params=["default", "httpx"], autouse=True)
-def _transport(request, monkeypatch) -> None:
-    """Both HTTP clients that the openai package may use."""
-    if request.param == "httpx":
-        monkeypatch.delattr(openai, "DefaultAioHttpClient", raising=False)
 
 
 class Server:

@@ -9,7 +9,6 @@ import zlib
 from base64 import b64encode
 from contextlib import suppress
 
-import openai
 import pytest
 from pydantic import BaseModel
 
@@ -23,6 +22,8 @@ from sire_core.protocols import Prompt
 from sire_core.storage.calls import CallStore
 from support.http_server import HttpRequest, HttpResponse, LoopbackServer
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 RETRY = RetryPolicy(max_retries=2, base=0.001, cap=0.002, seed=0)
 PROMPT = Prompt("Say it.", "Alma lives in Drava.")
 KEY = "sk-proj-4f9aQ7secretsecret"
@@ -30,14 +31,6 @@ KEY = "sk-proj-4f9aQ7secretsecret"
 
 class Town(BaseModel):
     town: str
-
-
-@pytest.fixture(params=["default", "httpx"], autouse=True)
-def _transport(request, monkeypatch) -> None:
-    """Both HTTP clients that the openai package may use."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    if request.param == "httpx":
-        monkeypatch.delattr(openai, "DefaultAioHttpClient", raising=False)
 
 
 class Server:

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import json
 
-import openai
 import pytest
 from pydantic import BaseModel
 
@@ -22,6 +21,8 @@ from support.faults import always, at_calls, first
 from support.http_server import HttpResponse, LoopbackServer
 from support.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 RETRY = RetryPolicy(max_retries=2, base=0.01, cap=0.05, seed=0)
 TEXT = "Petra Quillon was born in Varn Harbour, in the year 1871."
 PROMPT = Prompt("Say it.", "Where?")
@@ -29,13 +30,6 @@ PROMPT = Prompt("Say it.", "Where?")
 
 class Place(BaseModel):
     name: str
-
-
-@pytest.fixture(params=["default", "httpx"], autouse=True)
-def _transport(request, monkeypatch):
-    """Both HTTP clients that the openai package may use."""
-    if request.param == "httpx":
-        monkeypatch.delattr(openai, "DefaultAioHttpClient", raising=False)
 
 
 def serve(text=TEXT, **settings):

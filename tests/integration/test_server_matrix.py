@@ -316,12 +316,6 @@ DOCUMENTS = [
 IDS = {(document.id,) for document in DOCUMENTS}
 
 
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def words_of(error: tuple[int, Any]) -> str:
     """What a server says in an error, in short."""
     body = error[1]

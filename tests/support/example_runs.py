@@ -37,6 +37,5 @@ def runner(monkeypatch, capsys):
         names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
         return names, capsys.readouterr().out
 
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     return run

@@ -38,8 +38,10 @@ def expected(index):
     return {found.id: (found.page_content, found.metadata) for found in pool_documents(index)}
 
 
-def test_the_store_is_what_pool_documents_says_after_every_change(store):
-    index = Index(recipe=indexrag(), chunker=None, mirrors=[VectorStoreMirror(store)])
+def test_the_store_and_its_file_are_what_pool_documents_says_after_every_change(store, tmp_path):
+    file = str(tmp_path / "store.json")
+    mirror = VectorStoreMirror(store, save=lambda: store.dump(file))
+    index = Index(recipe=indexrag(), chunker=None, mirrors=[mirror])
     index.build([document(i) for i in range(4)])
     assert content(store) == expected(index)
     index.add([document(5)])
@@ -47,7 +49,7 @@ def test_the_store_is_what_pool_documents_says_after_every_change(store):
     index.update([document(1, " of ships")])
     assert content(store) == expected(index)
     index.delete(["d0", "d5"])
-    assert content(store) == expected(index)
+    assert content(store) == content(InMemoryVectorStore.load(file, store.embedding)) == expected(index)
 
 
 async def test_async_changes_use_the_stores_async_methods(store):
