@@ -4,7 +4,7 @@ import json
 
 import pytest
 from langchain_core.documents import Document
-from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 from langchain_scripted_chat import PROMPT, Answer, model
 
 from langchain_sire import (
@@ -18,9 +18,7 @@ from sire_core import Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, QueryError, UnusableAnswerError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.protocols import Prompt, Recipe
 from sire_core.reason.replay import PausedError, RecordedModel
-from sire_core.recipes import flat
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
@@ -134,14 +132,8 @@ def test_a_run_whose_process_died_resumes_without_a_repeated_call(retriever, thr
 
 
 def test_models_that_rankers_ask_are_not_asked_again_either(thread):
-    class AsksModel:
-        async def rank(self, query, n, view, where=None):
-            await view.language_model.complete(Prompt("Rewrite the question.", query))
-            return await flat().ranker.rank(query, n, view, where)
-
-    ranks, chat, saver = model("x"), model(*IRCOT), memory.InMemorySaver()
-    recipe = Recipe("flat", "asks", "test", (), AsksModel())
-    retriever = SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], recipe=recipe, llm=ranks, k=2)
+    ranks, chat, saver = model("1931"), model(*IRCOT), memory.InMemorySaver()
+    retriever = asking(ranks, ["Ilse Marrable wrote it.", "1931."], 2)
     given = {"question": QUESTION}
     while True:
         graph = create_ircot_graph(retriever, chat, checkpointer=saver, interrupt_after=["retrieve", "think"])

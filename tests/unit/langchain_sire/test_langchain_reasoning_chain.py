@@ -8,7 +8,7 @@ import pytest
 from langchain_core.callbacks import UsageMetadataCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs
+from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 from langchain_scripted_chat import model, says
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from pydantic import ValidationError
@@ -25,9 +25,7 @@ from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, IndexMissingError, ModelError, NoAnswerError, QueryError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.protocols import Prompt, Recipe
 from sire_core.reason import IRCoTConfig, PassageSource, collect, ircot
-from sire_core.recipes import flat
 from sire_core.testing.doubles import ScriptedModel
 
 MAKERS = {"ircot": (create_ircot_chain, IRCOT), "self-ask": (create_self_ask_chain, SELF_ASK)}
@@ -414,23 +412,12 @@ async def test_trap_model_calls_and_searches_are_children_of_the_chains_run(retr
     assert runs.errors == []
 
 
-class AsksModel:
-    """A ranker that asks the index's model while it searches."""
-
-    async def rank(self, query, n, view, where=None):
-        await view.language_model.complete(Prompt("Rewrite the question.", query))
-        return await flat().ranker.rank(query, n, view, where)
-
-
-def _asking(*answers):
-    recipe = Recipe("flat", "asks", "test", (), AsksModel())
-    return SireRetriever.from_texts(["Ilse Marrable wrote it.", "1931."], recipe=recipe, llm=model(*answers), k=2)
-
-
 @pytest.mark.parametrize("native", [False, True])
 async def test_a_model_that_a_search_asks_is_a_child_of_the_search(native):
     runs = Runs()
-    await _called(create_ircot_chain(_asking("x"), model(*IRCOT)), native, runs)
+    await _called(
+        create_ircot_chain(asking(model("1931"), ["Ilse Marrable wrote it.", "1931."], 2), model(*IRCOT)), native, runs
+    )
     kinds = {run_id: kind for kind, _, run_id in runs.begun}
     above = [kinds.get(runs.parents[run_id]) for kind, _, run_id in runs.begun if kind == "model"]
     assert above == ["search", "chain", "search", "chain", "chain"]
@@ -440,7 +427,13 @@ async def test_a_model_that_a_search_asks_is_a_child_of_the_search(native):
 async def test_errors_end_the_runs_that_are_open(native):
     runs = Runs()
     with pytest.raises(ModelError):
-        await _called(create_ircot_chain(_asking(ValueError("quota")), model(*IRCOT)), native, runs)
+        await _called(
+            create_ircot_chain(
+                asking(model(ValueError("quota")), ["Ilse Marrable wrote it.", "1931."], 2), model(*IRCOT)
+            ),
+            native,
+            runs,
+        )
     assert len(runs.errors) == 2  # of the search and of the chain
     assert set(runs.ended) == {run_id for kind, _, run_id in runs.begun if kind != "model"}
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from langchain_classic.chains import create_retrieval_chain
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
@@ -20,6 +19,7 @@ from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_reasoning import Runs, asking
 from langchain_scripted_chat import model
 
 import langchain_sire
@@ -35,31 +35,13 @@ from langchain_sire import (
 from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, QueryError, SireError, StorageError
 from sire_core.filters import parse_filter
-from sire_core.protocols import Prompt, Recipe
-from sire_core.recipes import flat
+from sire_core.protocols import Prompt
 from sire_core.testing.doubles import HashEmbedder
 
 
 @pytest.fixture
 def retriever(index_of):
     return SireRetriever(index=index_of(), k=3)
-
-
-class Runs(BaseCallbackHandler):
-    """Notes runs with their parents."""
-
-    def __init__(self):
-        self.retrievers, self.models, self.errors, self.metadata = [], [], [], []
-
-    def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, metadata=None, **kwargs):
-        self.retrievers.append(run_id)
-        self.metadata.append(metadata)
-
-    def on_retriever_error(self, error, **kwargs):
-        self.errors.append(error)
-
-    def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, **kwargs):
-        self.models.append(parent_run_id)
 
 
 async def test_trap_k_of_one_call_works_in_sync_and_async(retriever, question):
@@ -182,37 +164,25 @@ def test_trap_it_does_not_pretend_to_be_serializable(retriever):
     assert dumpd(retriever)["type"] == "not_implemented"
 
 
-class AsksModel:
-    """A ranker that asks the language model while it searches."""
-
-    async def rank(self, query, n, view, where=None):
-        answer = await view.language_model.complete(Prompt("Rewrite the question.", query))
-        return await flat().ranker.rank(answer.text, n, view, where)
-
-
-def _asking():
-    return Recipe("flat", "asks", "test", (), AsksModel())
-
-
 async def test_trap_inner_model_calls_are_children_of_the_retriever_run():
     model = FakeListChatModel(responses=["Who sang it?"])
-    retriever = SireRetriever.from_texts(["Petra wrote it.", "Otto sang it."], recipe=_asking(), llm=model, k=1)
+    retriever = asking(model, ["Petra wrote it.", "Otto sang it."], 1)
     runs = Runs()
     found = retriever.invoke("Who was it?", {"callbacks": [runs]})
-    assert runs.models == runs.retrievers != []
+    assert runs.above_models == runs.searches != []
     runs = Runs()
     assert await retriever.ainvoke("Who was it?", {"callbacks": [runs]}) == found
-    assert runs.models == runs.retrievers != []
+    assert runs.above_models == runs.searches != []
     assert found[0].page_content == "Otto sang it."
 
 
 async def test_concurrent_calls_keep_their_traces_apart():
     model = FakeListChatModel(responses=["Who sang it?"], sleep=0.01)
-    retriever = SireRetriever.from_texts(["Petra wrote it.", "Otto sang it."], recipe=_asking(), llm=model, k=1)
+    retriever = asking(model, ["Petra wrote it.", "Otto sang it."], 1)
     runs = [Runs() for _ in range(8)]
     await asyncio.gather(*(retriever.ainvoke("Who was it?", {"callbacks": [run]}) for run in runs))
     retriever.batch(["Who was it?"] * 8, [{"callbacks": [run]} for run in runs])
-    assert all(run.models == run.retrievers and len(run.models) == 2 for run in runs)
+    assert all(run.above_models == run.searches and len(run.searches) == 2 for run in runs)
 
 
 def test_errors_are_reported_to_callbacks(retriever):
