@@ -383,18 +383,14 @@ def _reach_order(known: Mask, starts: Ints, targets: Ints) -> list[int]:
         neighbors: list[int] = targets[starts[vertex] : starts[vertex + 1]].tolist()
         return neighbors
 
-    def spread(queue: list[int]) -> None:
+    new = np.flatnonzero(~known).tolist()
+    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if known[u])
+    for queue in ([vertex for _, vertex in sorted(reached)], *([vertex] for vertex in new)):
         for vertex in queue:  # grows while it is read
             if not seen[vertex]:
                 seen[vertex] = True
                 order.append(vertex)
                 queue.extend(neighbors_of(vertex))
-
-    new = np.flatnonzero(~known).tolist()
-    reached = ((u, vertex) for vertex in new for u in neighbors_of(vertex) if known[u])
-    spread([vertex for _, vertex in sorted(reached)])
-    for vertex in new:
-        spread([vertex])
     return order
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import chained_hashes, id_hashes, positions_in, ranges, stable_order
+from sire_core.algorithms.grouping import chained_hashes, distinct, id_hashes, positions_in, ranges, stable_order
 from sire_core.knowledge import MENTIONS
 from sire_core.recipes.smart.encoding_tree import first_members
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
@@ -194,9 +194,8 @@ class _NodeRows:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Concatenate all levels."""
-        empty = np.empty(0, dtype=np.int64)
         names = ("levels", "sizes", "vertices", "weights", "stated", "statements")
-        return {name: np.concatenate([part[name] for part in self._parts] or [empty]) for name in names}
+        return {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in self._parts)]) for name in names}
 
     def _weigh(self, clusters: Ints) -> None:
         """Add the weight of edges inside a cluster now: they are so at all higher levels."""
@@ -207,23 +206,15 @@ class _NodeRows:
 
     def _stated(self, finer: Ints, above: Ints) -> tuple[Ints, Ints]:
         """Return statements that join parts which are apart one level below, and their clusters, by cluster."""
-        begins = np.diff(self._owners, prepend=-1) > 0
-        number = np.cumsum(begins) - 1
-        parts = finer[self._members]
-        same_part = parts == parts[begins][number]
+        size = len(above) + 1
+        owners, parts = np.divmod(distinct(self._owners * size + finer[self._members]), size)
+        counts = np.bincount(owners, minlength=1)
         # What is in one part already is so at all higher levels.
-        apart = np.bincount(number, weights=~same_part, minlength=int(begins.sum())) > 0
-        is_open = apart[number]
+        is_open, apart = counts[self._owners] > 1, counts[owners] > 1
         self._owners, self._members = self._owners[is_open], self._members[is_open]
-        size, n_owners = len(above) + 1, int(self._owners.max(initial=-1)) + 1
-        codes = np.sort(self._owners * size + parts[is_open])
-        codes = codes[np.diff(codes, prepend=-1) > 0]
-        joined_codes = np.sort(above[codes % size] * n_owners + codes // size)
-        again = joined_codes[1:] == joined_codes[:-1]
-        joined_codes = joined_codes[:-1][
-            again & ~np.append(False, again)[:-1]
-        ]  # those that are there repeatedly, once each
-        return (joined_codes % n_owners, joined_codes // n_owners) if n_owners else (joined_codes, joined_codes)
+        codes, times = np.unique(above[parts[apart]] * len(counts) + owners[apart], return_counts=True)
+        clusters, owners = np.divmod(codes[times > 1], len(counts))
+        return owners, clusters
 
 
 def tree_name(tree: int) -> str:
