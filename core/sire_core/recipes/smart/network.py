@@ -94,11 +94,12 @@ class NetworkTable:
         if note is None:
             return cls()
         arrays = unpack_arrays(note)
+        columns = {name: {column: arrays[f"{name}.{column}"] for column in types} for name, types in _PARTS.items()}
         return cls(
             extractor=arrays["extractor"][0].decode(),
             passages=tuple(arrays["passages"].astype(str).tolist()),
             versions=arrays["versions"],
-            parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
+            parts={name: Ragged(arrays[f"{name}.counts"], own) for name, own in columns.items()},
         )
 
 
