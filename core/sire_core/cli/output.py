@@ -170,17 +170,15 @@ class _Bars:
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._tasks: dict[str, TaskID] = {}
-        self._totals: dict[str, tuple[int, int]] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Move the bar of a stage."""
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
-        before, known = self._totals.get(stage, (0, total))
-        if known != total or done < before:
-            self._bars.reset(self._tasks[stage], total=total)
-        self._totals[stage] = (done, total)
-        self._bars.update(self._tasks[stage], completed=done)
+        task = next(task for task in self._bars.tasks if task.id == self._tasks[stage])
+        if task.total != total or done < task.completed:
+            self._bars.reset(task.id, total=total)
+        self._bars.update(task.id, completed=done)
 
 
 class _Lines:

@@ -336,20 +336,6 @@ def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str,
     return {"recall": recall, "all": every}
 
 
-async def _reasoned(index: Index, question: Question, reader: ReaderConfig, config: AnswerConfig) -> Answer:
-    thinking = reason(
-        config.via,
-        index,
-        question.question,
-        model=config.model,
-        k=config.k,
-        filter=scope_of(question),
-        reader=reader,
-        **settings_of(config.via, config.flavor, config.examples),
-    )
-    return (await collect(thinking)).answer
-
-
 async def _answer(
     index: Index,
     question: Question,
@@ -364,7 +350,9 @@ async def _answer(
         passages = gold_passages(question, documents) if config.via == GOLDEN else []
         answer = await read_alone(question, passages, reader, config.model or index.language_model)
     else:
-        answer = await _reasoned(index, question, reader, config)
+        settings = settings_of(config.via, config.flavor, config.examples)
+        how: dict[str, Any] = {"model": config.model, "k": config.k, "filter": scope_of(question), "reader": reader}
+        answer = (await collect(reason(config.via, index, question.question, **how, **settings))).answer
     seconds = time.perf_counter() - start
     if answer.stop in _LIMITS:  # the model's: the reasoning is given none
         bound = _LIMITS[answer.stop]

@@ -96,7 +96,7 @@ class Experiment:
         workers: Model calls in flight at once.
         max_failure_ratio: Share of failed passages above which a build stops.
         progress: As in `Index`.
-        log: Called with a line of text about usage of models, failures and rows that are left out; None logs it.
+        log: Called with a line of text about usage of models, failures and rows that are left out. Default: logs it.
         on_row: Called with each row as soon as it is finished.
     """
 
@@ -119,7 +119,7 @@ class Experiment:
     workers: int = 8
     max_failure_ratio: float = 0.1
     progress: ProgressLike = None
-    log: Callable[[str], None] | None = None
+    log: Callable[[str], None] = _logger.warning
     on_row: Callable[[EvalRow], None] | None = None
 
     def run(self) -> list[EvalRow]:
@@ -161,7 +161,7 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
         experiment.settings,
         baselines=experiment.baselines,
         ablations=experiment.ablations,
-        log=partial(_log, experiment),
+        log=experiment.log,
     )
     rows: list[EvalRow] = []
     with temporary_folder(experiment.folder) as folder:
@@ -170,7 +170,7 @@ async def _run_builds(experiment: Experiment) -> list[EvalRow]:
         flat: Setup | None = None
         for row in plan:
             if row.ablation is not None and (missing := _missing(own, row.ablation)):
-                _log(experiment, f"{row.label}: left out, {missing}")
+                experiment.log(f"{row.label}: left out, {missing}")
                 continue
             if flat is not None and row.ablation is None and _name(row.recipe) == "flat":
                 setup = replace(flat, recipe=row.label, settings=row.settings)
@@ -229,11 +229,11 @@ async def _build(experiment: Experiment, row: PlannedRow, folder: Path) -> Setup
         report = await index.abuild(experiment.dataset.documents)
         seconds = time.perf_counter() - start
     for stage, used in report.usage.items():
-        _log(experiment, f"{name}: {UsageReport({stage: used}).describe()}")
+        experiment.log(f"{name}: {UsageReport({stage: used}).describe()}")
     if report.failures:
         first = report.failures[0]
         failed = count(len(report.failures), "passage or summary", "passages or summaries")
-        _log(experiment, f"{name}: {failed} failed, first {first.where}: {first.reason}")
+        experiment.log(f"{name}: {failed} failed, first {first.where}: {first.reason}")
     paper: Mapping[str, Any] = {}
     if row.ablation is not None:
         printed, figures = row.ablation.figures(experiment.dataset.name)
@@ -295,10 +295,10 @@ async def _answers(
             " Check --base-url, --llm and the key with: sire ask."
         )
     if failed:
-        _log(experiment, f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}")
+        experiment.log(f"{setup.recipe}: the model failed on {failed:,} of {count(len(answered), 'question')}")
     if unread := sum(answer.unread for answer in answered):
         readings = count(unread, "reading of a question", "readings of questions")
-        _log(experiment, f"{setup.recipe}: D-F1 counts {readings} as 0, for which the model failed")
+        experiment.log(f"{setup.recipe}: D-F1 counts {readings} as 0, for which the model failed")
     return answered
 
 
@@ -337,13 +337,6 @@ def _own_copy(experiment: Experiment, folder: Path, *, shares: bool) -> Iterator
         if folder.exists():
             shutil.copytree(folder, copy)
         yield copy
-
-
-def _log(experiment: Experiment, line: str) -> None:
-    if experiment.log is None:
-        _logger.warning("%s", line)
-    else:
-        experiment.log(line)
 
 
 def _finish(experiment: Experiment, row: EvalRow) -> None:
