@@ -261,8 +261,9 @@ async def test_a_server_that_does_not_run_is_said_at_once_and_one_that_restarts_
             with pytest.raises(ModelError, match=why):
                 async for _ in nobody.stream(Prompt("x")):
                     pass
-        with pytest.raises(ModelError, match=why):
-            await OpenAIEmbedder("m", base_url=f"http://{address}/v1", retry=slow).embed(["x"])
+        async with OpenAIEmbedder("m", base_url=f"http://{address}/v1", retry=slow) as nobody:
+            with pytest.raises(ModelError, match=why):
+                await nobody.embed(["x"])
     with ScriptedServer() as server:
         async with client(server) as model:
             await model.complete(Prompt("x"))
