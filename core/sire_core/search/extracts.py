@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit
 
 _SENTENCES = 5
-_RANK_DECAY = 0.5  # How much less a sentence of the next hit counts
+_RANK_DECAY = 0.5  # How much less a sentence of the next hit counts, in the order in which hits are read
 _REPEATED = 0.7  # Factor of every further sentence of one hit
 _COVERED = 0.3  # Factor of a word of the question for every chosen sentence that has it
 _ALIKE, _LEAST_ALIKE = 0.4, 0.5
@@ -30,7 +30,7 @@ _ALIKE, _LEAST_ALIKE = 0.4, 0.5
 _LINK_BONUS, _KIND_BONUS, _FIRST_BONUS = 0.5, 0.5, 0.15
 """Of a sentence that leads to one of the first hits, of one with what is asked for, and of a text's first one: in units
 of the rate of the hit's best sentence. All these numbers were set on the even questions of three sets."""
-_FOLLOWED = 3  # Hits to which linking sentences count
+_FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
@@ -61,6 +61,7 @@ class _Candidate:
     """A sentence that may be chosen."""
 
     extract: Extract
+    turn: int  # when its hit is read, from 0
     shared: frozenset[str]  # stems of the question that it has
     alike: Mapping[str, float]  # stems that it lacks and has a word for that means nearly the same, and the cosine
     rate: float  # how well it answers, 1 for the best sentence of the hit
@@ -73,7 +74,7 @@ class _Candidate:
         new = sum(weights[stem] * _COVERED ** covered[stem] for stem in self.shared)
         alike = max((cosine * _COVERED ** covered[stem] for stem, cosine in self.alike.items()), default=0.0)
         total = self.rate * (new / every if every else 1.0) + _ALIKE * alike + self.bonus + _REACHED_BONUS * reached
-        return total / (1 + _RANK_DECAY * (self.extract.hit - 1)) * _REPEATED**of_hit
+        return total / (1 + _RANK_DECAY * self.turn) * _REPEATED**of_hit
 
 
 _SHARED = 3  # A question of this many words for each word that a passage shares is about something else
@@ -93,16 +94,19 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:
-    """Choose the sentences that answer a question, in the order of the hits and of their texts.
+    """Choose the sentences that answer a question, in the order in which hits are read, and of their texts.
 
-    Each next one is what adds most to those chosen: words of the question that they lack, or others of that meaning.
+    Hits are read by rank; last are those to which a passage leads that only mentions what the question names, and is
+    not about it. Each next sentence is what adds most to those chosen: words of the question that they lack, or others
+    of that meaning.
     """
-    leading = _linking_sentences(hits)
+    order = sorted(range(len(hits)), key=lambda place: _follows_a_mention(hits[place]))
+    leading = _linking_sentences(hits, order)
     words = _Words(question)
     candidates = [
         candidate
-        for number, hit in enumerate(hits, 1)
-        for candidate in _candidates(question, words, number, hit, leading.get(number, {}))
+        for turn, place in enumerate(order)
+        for candidate in _candidates(question, words, turn, place + 1, hits[place], leading.get(place + 1, {}))
     ]
     counts = Counter(stem for candidate in candidates for stem in candidate.shared)
     weights = {stem: log(1 + len(candidates) / count) for stem, count in counts.items()}
@@ -120,7 +124,7 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
         covered.update(best.shared)
         of_hit[best.extract.hit] += 1
         candidates = [one for one in candidates if one.extract.text != best.extract.text]
-    return sorted(chosen, key=lambda extract: (extract.hit, extract.place))
+    return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
 
 
 class _Words:
@@ -150,7 +154,9 @@ def _meanings(text: str) -> tuple[list[str], FloatArray]:
     return words, unit_rows(word_vectors(stem_keys(words), keys_of_stems))
 
 
-def _candidates(question: str, words: _Words, number: int, hit: Hit, leading: Mapping[str, int]) -> list[_Candidate]:
+def _candidates(
+    question: str, words: _Words, turn: int, number: int, hit: Hit, leading: Mapping[str, int]
+) -> list[_Candidate]:
     """Sentences of a hit; none if nothing connects it with the question."""
     sentences = readable_sentences(text_below_title(hit.unit))
     rates = rate_sentences(sentences, question)
@@ -166,20 +172,27 @@ def _candidates(question: str, words: _Words, number: int, hit: Hit, leading: Ma
         shared = stems(text) & words.stems
         alike = words.alike(text, shared)
         share = rate / best if best else 0.0
-        candidates.append(_Candidate(Extract(text, number, place), shared, alike, share, bonus, leads))
+        candidates.append(_Candidate(Extract(text, number, place), turn, shared, alike, share, bonus, leads))
     return candidates
+
+
+def _follows_a_mention(hit: Hit) -> bool:
+    """Whether the path goes on from a passage that was found as one of those that mention a name of the question."""
+    named = {step.ids[0] for step in hit.path if step.step == "question"}
+    steps = [step for step in hit.path if step.step == "entity"]
+    return any(named.intersection(step.ids[1:-1]) for step in steps[:-1])
 
 
 def _is_reached(hit: Hit) -> bool:
     return any(step.step == "entity" for step in hit.path)
 
 
-def _linking_sentences(hits: Sequence[Hit]) -> dict[int, dict[str, int]]:
-    """By hit, the beginnings of its sentences that lead to one of the first hits, and the number of that."""
+def _linking_sentences(hits: Sequence[Hit], order: Sequence[int]) -> dict[int, dict[str, int]]:
+    """By hit, the beginnings of its sentences that lead to one of the first that are read, and the number of that."""
     numbers = {hit.unit.id: number for number, hit in enumerate(hits, 1)}
     found: dict[int, dict[str, int]] = {}
-    for number, hit in enumerate(hits[:_FOLLOWED], 1):
-        for step in hit.path:
+    for number in (place + 1 for place in order[:_FOLLOWED]):
+        for step in hits[number - 1].path:
             text = step.note.partition(": ")[2].strip(". ")[:_PREFIX]
             if step.step == "entity" and text and step.ids[0] in numbers:
                 found.setdefault(numbers[step.ids[0]], {})[text] = number

@@ -43,6 +43,18 @@ def test_hits_that_have_nothing_in_common_with_the_question_give_nothing():
     assert extract_answer("Who?", []).stop == "empty_index"
 
 
+@pytest.mark.parametrize("k", [5, 10])
+def test_what_leads_on_is_the_passage_about_what_is_asked_and_not_one_that_mentions_it(k):
+    with Index(recipe="sire") as index:
+        index.build(demo_documents())
+        question = "Who was the mother of the captain of the Northern Wren?"
+        hits = index.search(question, k)
+    assert hits[0].unit.title == "SS Southern Tern"  # a sister ship; its captain has a mother, too
+    answer = extract_answer(question, hits).text
+    assert answer.index("commanded by Aldous Brack") < answer.index("four sons of the botanist Hedda Sorrel")
+    assert "Bettany Teck" not in answer
+
+
 def test_the_sentence_that_leads_on_is_quoted():
     with Index(recipe="sire") as index:
         index.build(demo_documents())
