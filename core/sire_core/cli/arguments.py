@@ -136,7 +136,7 @@ Llm = Annotated[
 ]
 Answerer = Annotated[
     str | None,
-    option("--llm MODEL", "The model that reasons and answers. Without one, only the evidence is shown."),
+    option("--llm MODEL", "The model that reasons and answers. Without one, sentences of the evidence are quoted."),
 ]
 Allow = Annotated[
     str | None,

@@ -66,9 +66,9 @@ def documents(
     filter: arguments.Filter = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """List the documents of an index with their ids, or show one.
+    """List documents with their ids, or show one.
 
-    With a filter, those of which a passage passes.
+    With --filter, documents of which at least one passage passes the filter.
 
     Example: sire documents my-index guides/queue.md
 

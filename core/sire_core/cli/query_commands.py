@@ -259,7 +259,7 @@ def ask(
     k: Annotated[
         int | None,
         option(
-            "-k", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1
+            "-k N", "Number of hits that the model reads. Default: 10, or with `original` all that it collects.", min=1
         ),
     ] = None,
     filter: arguments.Filter = None,
