@@ -307,7 +307,7 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
 def test_two_settings_side_by_side_and_one_page_of_both(page, address, violations, shot):
     page.goto(f"{address}/?q={quote(QUESTION)}&recipe=sire&k=3")
     page.get_by_label("Its settings").fill("rounds=0")
-    page.get_by_role("textbox", name="Question").press("Enter")
+    page.get_by_label("Its settings").press("Enter")
     table = page.get_by_role("table", name="Ranks with sire and sire rounds=0")
     table.wait_for()
     page.get_by_role("list", name="The paths to the hits of sire rounds=0").wait_for()

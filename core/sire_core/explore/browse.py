@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from posixpath import dirname, join, normpath, splitext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -14,6 +15,7 @@ from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
+from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
 from sire_core.search.explanation import text_below_title
@@ -32,6 +34,8 @@ PAGE = 25
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
 
+_SHORT = 30
+"""Letters of a value in an example."""
 _SENTENCE = 200
 """Letters of a sentence in a list."""
 
@@ -327,6 +331,24 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     name = Names.of(snapshot).entity(entity_id, unit_id)
     sentence = next((text for text in sentences if name and name in text), next(iter(sentences), ""))
     return unit_id, title, excerpt(sentence, name, _SENTENCE)
+
+
+def filter_example(snapshot: SearchSnapshot) -> str:
+    """A filter that some of the documents pass, over a key of theirs; empty if they share no value."""
+    numbers, metadata = snapshot.view.chunk_metadata
+    visible = numbers[snapshot.view.passing_chunks(snapshot.where)]
+    counts: Counter[tuple[str, Any]] = Counter()
+    for number, passages in zip(*np.unique(visible, return_counts=True), strict=True):
+        for key, value in metadata[int(number)].items():
+            is_plain = isinstance(value, (str, int, float)) and len(str(value)) <= _SHORT
+            if is_plain and key != "source" and not key.startswith("sire_"):
+                counts[key, value] += int(passages)
+    for (key, value), number in counts.most_common():
+        if 1 < number < len(visible) and (where := parse_filter({key: value})):
+            return filter_text(where)
+    source = next((str(row["source"]) for row in metadata if "/" in str(row.get("source", ""))), "")
+    where = parse_filter({"source": {"contains": source.partition("/")[0]}}) if source else None
+    return filter_text(where) if where else ""
 
 
 def _of_kind(snapshot: SearchSnapshot, kind: str) -> IntArray:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.pluralize import shorten
 from sire_core.algorithms.snippets import readable_sentences, stem
 from sire_core.algorithms.text import bare_text, find_words, word_pattern
 
@@ -45,6 +46,11 @@ def shared_words(question: str, text: str) -> list[str]:
 def plain_text(text: str) -> str:
     """A text on one line, without marks of Markdown and HTML."""
     return " ".join(readable_sentences(text)).replace(" | ", ", ")
+
+
+def first_words(text: str) -> str:
+    """How a text without a title is called: its first words."""
+    return shorten(plain_text(text), 80)
 
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:

@@ -410,7 +410,7 @@ def comparison_html(one: QueryResult, other: QueryResult) -> str:
 def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:
     """Title, rank in one result and rank in the other (0 if it is not among the hits) of every hit of two results."""
     ranks = [{hit.id: hit.rank for hit in result.hits} for result in (one, other)]
-    titles = {hit.id: hit.title or hit.id for result in (one, other) for hit in result.hits}
+    titles = {hit.id: hit.name for result in (one, other) for hit in result.hits}
     for name, title in titles.items():
         yield title, ranks[0].get(name, 0), ranks[1].get(name, 0)
 
@@ -446,7 +446,7 @@ def parts(
         count(len(result.hits), "hit"),
         f"recipe {result.search}",
         *([f"filter {result.filter}"] if result.filter else []),
-        f"{result.units:,} units searched in {result.seconds * 1000:.0f} ms{', loading included' * result.is_first}",
+        f"{result.units:,} texts searched in {result.seconds * 1000:.0f} ms{', loading included' * result.is_first}",
         count(result.tokens, "token"),
         *([f"{count(left_out, 'node')} not drawn"] if left_out else []),
     ]
@@ -563,7 +563,7 @@ def _hit(
     documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     page = f", page {hit.page}" if hit.page else ""
     about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}{page}"
-    title = escaped(hit.title or f"{kind_name(hit.kind)} {hit.id}")
+    title = escaped(hit.name)
     if address is not None:
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'
     of_document = partial(target, hit.doc_ids[0]) if target and hit.doc_ids else None

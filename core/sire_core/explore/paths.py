@@ -254,7 +254,7 @@ class _Drawing:
             if name in hit.unit.chunk_ids and self._add(name):
                 self._link(hit.unit.id, name, step.note, "made from")
             elif self._add(name):
-                self._link(name, hit.unit.id, step.note, "made from it")
+                self._link(name, hit.unit.id, step.note, "made from")
 
     def _above(self, step: PathStep, hit: Hit) -> None:
         """Draw the entities below a report; the step has their names."""

@@ -9,13 +9,19 @@ from itertools import pairwise
 MOST_NODES = 60
 """Maximum number of nodes of a readable picture."""
 _SWEEPS = 3
+_KIND_NAMES = {
+    "chunk": "passage",
+    "sim_summary": "summary of similar passages",
+    "rel_summary": "summary of related passages",
+    "cross_summary": "summary of both trees",
+}
 WAYPOINT = "waypoint"
 """Kind of what a link passes between two nodes."""
 
 
 def kind_name(kind: str) -> str:
     """Display name of a kind of unit."""
-    return "passage" if kind == "chunk" else kind.replace("_", " ")
+    return _KIND_NAMES.get(kind) or kind.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)

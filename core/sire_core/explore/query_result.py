@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
+from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import short_title
@@ -50,6 +51,11 @@ class ResultHit:
     reasons: tuple[Reason, ...]
     page: int | None = None
 
+    @property
+    def name(self) -> str:
+        """Its title, or its first words."""
+        return self.title or first_words(self.text)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class QueryResult:
@@ -89,7 +95,7 @@ class QueryResult:
         return f"{self.recipe} {self.settings}".strip()
 
     def __repr__(self) -> str:
-        titles = ", ".join(hit.title or hit.id for hit in self.hits)
+        titles = ", ".join(hit.name for hit in self.hits)
         return f"QueryResult({self.question!r}, {self.recipe}: {titles or 'no hits'}; save('FILE.html') writes it)"
 
     def _repr_html_(self) -> str:

@@ -83,8 +83,10 @@ _SHARED = 3  # A question of this many words for each word that a passage shares
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     """A warning if hits are only the nearest passages: none shares more than a word with the question; else empty."""
     asked = stems(question)
-    if not hits or not asked or not is_plain(question):  # scripts without spaces have no words to compare
+    if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return ""
+    if not asked:
+        return "The question has no word to search for; these are only the nearest passages."
     shared = max((stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits), key=len)
     if len(shared) > 1 or len(shared) * _SHARED > len(asked):
         return ""

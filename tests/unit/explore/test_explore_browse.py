@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.errors import ConfigurationError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.highlight import escaped, marked
 from sire_core.explore.markdown import markdown_html
@@ -20,6 +21,7 @@ from sire_core.explore.page import compared, comparison_html, document
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.titles import shared_affixes, without_affixes
 from sire_core.explore.why_not import find_passages, why_not
+from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
 from support.command import run
@@ -57,6 +59,52 @@ def test_a_filter_that_nothing_passes_is_explained(explorer):
     assert "filter tenant=zz*" in shown
     assert "tenant contains zz" in shown
     assert "<svg" not in shown
+
+
+def test_settings_of_the_page_are_checked_and_listed(explorer):
+    ask = ExplorerQuery(QUESTION, "sire", settings="help")
+    with pytest.raises(ConfigurationError, match="name=value, such as rounds=1.*'help' is none.*More options"):
+        asyncio.run(explorer.ask(ask))
+    with pytest.raises(ConfigurationError, match="rounds is given twice"):
+        asyncio.run(explorer.ask(replace(ask, settings="rounds=1 rounds=2")))
+    listed = views.settings_html(asyncio.run(explorer.snapshot("sire")).recipe)
+    assert "<td>rounds=2</td><td>Number of rounds in which links are followed" in listed
+    assert "max_df" not in listed, "a search cannot change what the index was built with"
+
+
+def test_a_question_without_words_and_an_address_that_asks_for_nothing_are_explained(explorer):
+    for question in ("???", "a"):
+        asked = asyncio.run(explorer.ask(ExplorerQuery(question, "sire")))
+        assert "The question has no word to search for; these are only the nearest passages." in asked.html()
+    assert asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?", "sire"))).note == ""
+    assert pages.number_of_hits("7") == (7, "")
+    assert pages.number_of_hits(7.0) == (7, "")
+    for wrong in ("0", "101", "many", "-1", None):
+        number, note = pages.number_of_hits(wrong)
+        assert (number, note.endswith("5 are shown.")) == (5, True)
+    assert pages.known_or_first("sire", ["flat", "sire"], "recipe") == ("sire", "")
+    name, note = pages.known_or_first("nope", ["flat", "sire"], "recipe")
+    assert (name, note) == ("flat", "There is no recipe 'nope' here; 'flat' is used. There are: flat, sire.")
+
+
+def test_the_example_of_a_filter_finds_passages_of_this_index(folder, tmp_path):
+    snapshot = Index(folder, recipe="sire").snapshot()
+    assert browse.filter_example(snapshot) == "tenant=a"
+    index = Index(tmp_path, recipe="flat")
+    index.build(
+        [Document(name, f"Text of {name}.", "", {"source": name}) for name in ("docs/a.md", "docs/b.md", "c.md")]
+    )
+    example = browse.filter_example(index.snapshot())
+    assert (example, len(index.search("text", 5, filter=example))) == ("source contains docs", 2)
+
+
+def test_what_has_no_title_is_called_by_its_first_words(tmp_path):
+    index = Index(tmp_path, recipe="flat")
+    index.build([Document("a", "The lamp of Karn burns all night.")])
+    shown = index.show("lamp").html()
+    [unit_id] = [hit.unit.id for hit in index.search("lamp", 1)]
+    assert "<h3>[1] The lamp of Karn burns all night.</h3>" in shown
+    assert unit_id not in re.sub(r"<svg.*?</svg>", "", shown)
 
 
 def test_the_first_search_says_that_it_loaded(explorer):

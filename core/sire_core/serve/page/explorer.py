@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sire_core.errors import ConfigurationError
 from sire_core.explore.query_result import QueryResult, query_result
 from sire_core.explore.why_not import find_passages, why_not
 
@@ -32,6 +34,20 @@ class ExplorerQuery:
     returns: str = "passages"  # As in `Index.search`
 
 
+def check_words(settings: str) -> None:
+    """Refuse settings that are not written as `name=value` words, each once."""
+    names = Counter(word.partition("=")[0] if "=" in word[1:] else "" for word in settings.split())
+    wrong = [word for word in settings.split() if "=" not in word[1:]]
+    twice = [name for name, number in names.items() if number > 1]
+    if wrong:
+        raise ConfigurationError(
+            f"A setting is written name=value, such as rounds=1, with a space before the next one; {wrong[0]!r} is "
+            "none. 'Settings of ...' under 'More options' lists them."
+        )
+    if twice:
+        raise ConfigurationError(f"The setting {twice[0]} is given twice; give it once, with the value that counts.")
+
+
 @dataclass(slots=True)
 class Explorer:
     """Searches an index with all its recipes; read only."""
@@ -46,6 +62,7 @@ class Explorer:
     def index(self, recipe: str = "", settings: str = "") -> Index:
         """The index, opened with a recipe and settings."""
         key = (recipe, " ".join(settings.split()))
+        check_words(settings)
         if key not in self._opened:
             if len(self._opened) >= _KEPT:
                 self._opened.pop(next(iter(self._opened)))  # not closed: a reader may still use it

@@ -24,6 +24,10 @@ window.sirePng = async style => {
   const file = document.createElement('a');
   file.href = canvas.toDataURL('image/png'); file.download = 'question.png'; file.click();
 };
+// Options stay open for those who use them.
+document.addEventListener('toggle', event => {
+  if (event.target.matches('.sire-options')) localStorage.sireOptions = event.target.open ? 'open' : '';
+}, true);
 // Pictures are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
 (() => {
   const box = svg => svg.viewBox.baseVal;

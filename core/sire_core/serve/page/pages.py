@@ -20,7 +20,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
-from sire_core.explore.highlight import escaped
+from sire_core.explore.highlight import escaped, first_words
 from sire_core.explore.page import PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
@@ -36,7 +36,7 @@ from sire_core.serve.page.views import address, link
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nicegui import Client
     from nicegui.events import GenericEventArguments
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
+_MOST_HITS = 100
+_OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
 .sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
@@ -84,6 +86,8 @@ body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;
 .reading pre{{white-space:pre;overflow-x:auto}}
 @media (max-width:900px){{.reading{{grid-template-columns:minmax(0,1fr);gap:12px}}
 .reading nav{{position:static;max-height:38vh}}}}
+.sire-options>summary{{cursor:pointer;color:#1d4f9e;padding:4px 0}}
+@media (prefers-color-scheme: dark){{.sire-options>summary{{color:#8ab4f8}}}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
 .sire-two>*{{min-width:0}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
@@ -157,7 +161,8 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
 def step_html(step: ReasoningStep, recipe: str) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
-        summary = f"Found {count(len(step.hits), 'passage')}, {step.new:,} of them new"
+        new = "" if step.new == len(step.hits) else f", {step.new:,} of them new"
+        summary = f"Found {count(len(step.hits), 'passage')}{new}"
         items = "".join(f"<li>{_hit_link(hit, recipe)}</li>" for hit in step.hits)
         return f"<details><summary>{summary}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
@@ -183,7 +188,7 @@ def answer_html(answer: Answer, recipe: str) -> str:
 
 
 def _hit_link(hit: Hit, recipe: str) -> str:
-    return link(hit.unit.title or hit.unit.text[:80], address(recipe, hit.unit.kind.value, hit.unit.id))
+    return link(hit.unit.title or first_words(hit.unit.text), address(recipe, hit.unit.kind.value, hit.unit.id))
 
 
 def show_html(content: str) -> None:
@@ -230,7 +235,7 @@ async def guarded(show: Callable[[], Awaitable[None]]) -> None:
     try:
         await show()
     except SireError as error:
-        ui.label(str(error)).props("role=alert").classes("text-negative")
+        _alert(str(error))
 
 
 async def render_with_timeout(show: Callable[[], Awaitable[None]]) -> None:
@@ -279,11 +284,6 @@ def go_to(path: str, parameters: Mapping[str, object], title: str) -> None:
     ui.run_javascript(f"sireGo({json.dumps(target)}, {json.dumps(title)})")
 
 
-def one_of(value: str, known: list[str]) -> str:
-    """The value if it is known, else the first known one."""
-    return value if value in known else known[0]
-
-
 class AskPage:
     """A question, its hits and the paths to them; optionally next to those of another recipe."""
 
@@ -291,8 +291,8 @@ class AskPage:
         self._explorer = explorer
         self._latest: list[ExplorerQuery] = []
 
-    async def show(self, query: ExplorerQuery, other: ExplorerQuery | None) -> None:
-        """Draw the fields, and the result of the question in the address."""
+    async def show(self, query: ExplorerQuery, other: ExplorerQuery | None, notes: Sequence[str]) -> None:
+        """Draw the fields, what is to say about the address, and the result of its question."""
         recipes = self._explorer.recipes()
 
         async def go() -> None:
@@ -301,30 +301,49 @@ class AskPage:
             parameters |= {"settings": now.settings, "returns": now.returns}
             parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
             go_to("/", parameters, f"{now.question or 'Ask'} - {self._explorer.title}")
-            await self._answer(result, now, second)
+            await self._answer(result, now, second, [number_of_hits(hits.value)[1]])
 
         question = question_field("Question", query.question, "Ask", go)
         if not query.question:
             question.props("autofocus")
-        with ui.row().classes("sire-wide sire-low"):
-            recipe = ui.select(recipes, label="Recipe", value=one_of(query.recipe, recipes)).style("min-width:130px")
-            hits = ui.number("Hits", value=query.k, min=1, max=100, precision=0).style("width:80px")
-            filter_field = ui.input("Filter, such as year>1990", value=query.filter).style("min-width:min(100%,230px)")
-            settings = ui.input("Settings, such as rounds=1", value=query.settings)
-            settings.style("min-width:min(100%,230px)")
-            returns = ui.select(list(RETURNS), label="Returns", value=one_of(query.returns, list(RETURNS)))
-        with ui.row().classes("sire-wide sire-low"):
-            choices = [_NONE, *recipes]
-            compare = ui.select(choices, label="Compare with", value=one_of(other.recipe if other else _NONE, choices))
-            compare.style("min-width:130px")
-            compare_settings = ui.input("Its settings", value=other.settings if other else "")
+        recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
+        is_open = other is not None or replace(query, question="", recipe="") != ExplorerQuery("")
+        with ui.element("details").classes("sire-options sire-wide").props("open" if is_open else ""):
+            ui.html("More options", sanitize=False, tag="summary")
+            with ui.row().classes("sire-wide sire-low"):
+                hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
+                filter_field = ui.input("Filter", value=query.filter)
+                settings = ui.input("Settings, such as rounds=1", value=query.settings)
+                returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
+            with ui.row().classes("sire-wide sire-low"):
+                choices = [_NONE, *recipes]
+                compare = ui.select(choices, label="Compare with", value=other.recipe if other else _NONE)
+                compare.style("min-width:130px")
+                compare_settings = ui.input("Its settings", value=other.settings if other else "")
+            for field in (filter_field, settings, compare_settings):
+                field.style("min-width:min(100%,300px)")
+            for entry in (hits, filter_field, settings, compare_settings):
+                entry.on("keydown.enter", go)
+            listed = ui.html("", sanitize=False, tag="section").classes("sire sire-page")
+
+            async def describe() -> None:
+                """Say what the filter and the settings may be."""
+                snapshot = await self._explorer.snapshot(recipe.value)
+                listed.set_content(views.settings_html(snapshot.recipe))
+                example = await asyncio.to_thread(browse.filter_example, snapshot)
+                filter_field.props["label"] = f"Filter, such as {example}" if example else "Filter"
+                filter_field.update()
+
+            recipe.on_value_change(describe)
+        if not is_open:
+            ui.run_javascript(_OPTIONS)
         result = ui.column().classes("sire-wide")
 
         def current_query() -> tuple[ExplorerQuery, ExplorerQuery | None]:
             now = ExplorerQuery(
                 question=question.value or "",
                 recipe=recipe.value,
-                k=int(hits.value or 5),
+                k=number_of_hits(hits.value)[0],
                 filter=filter_field.value or "",
                 settings=settings.value or "",
                 returns=returns.value,
@@ -334,7 +353,11 @@ class AskPage:
 
         now = current_query()
         with result:
-            await render_with_timeout(lambda: self._show_results(*now) if query.question else self._start(now[0]))
+            for note in notes:
+                _alert(note)
+            has_question = bool(query.question.strip())
+            await render_with_timeout(lambda: self._show_results(*now) if has_question else self._start(now[0]))
+        await guarded(describe)
 
     async def _start(self, query: ExplorerQuery) -> None:
         """Show where to start: example questions and the main entities."""
@@ -347,9 +370,17 @@ class AskPage:
 
         show_html(await asyncio.to_thread(read))
 
-    async def _answer(self, column: Any, query: ExplorerQuery, other: ExplorerQuery | None) -> None:
+    async def _answer(
+        self, column: Any, query: ExplorerQuery, other: ExplorerQuery | None, notes: Sequence[str]
+    ) -> None:
         column.clear()
         with column:
+            for note in filter(None, notes):
+                _alert(note)
+            if not query.question.strip():
+                _alert("The question is empty: type one, or choose one of these.")
+                await guarded(lambda: self._start(query))
+                return
             status = ui.label("Searching ...").props("role=status").classes("sire-busy")
             await asyncio.sleep(0)  # the browser is told before the search begins
             await guarded(lambda: self._show_results(query, other))
@@ -393,7 +424,8 @@ class AskPage:
                 if not units:
                     ui.label("No passage has these words.")
                 for unit in units:
-                    ui.button(unit.title or unit.id, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
+                    title = unit.title or first_words(unit.text)
+                    ui.button(title, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
 
         async def why(name: str) -> None:
             answer.clear()
@@ -405,6 +437,26 @@ class AskPage:
 
         wanted = question_field("Words of the passage", "", "Find it", find)
         matches, answer = ui.column(), ui.column().classes("sire-wide")
+
+
+def number_of_hits(value: object) -> tuple[int, str]:
+    """The number of hits that a field or an address asks for, and what is to say if it is none."""
+    text = str(value if value is not None else "").strip().removesuffix(".0")
+    if text.isdecimal() and 1 <= int(text) <= _MOST_HITS:
+        return int(text), ""
+    default = ExplorerQuery("").k
+    return default, f"Hits are a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {default} are shown."
+
+
+def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, str]:
+    """A value if it is known, else the first known one with a note; none for an empty value."""
+    if not value or value in known:
+        return value or known[0], ""
+    return known[0], f"There is no {what} {value!r} here; {known[0]!r} is used. There are: {', '.join(known)}."
+
+
+def _alert(text: str) -> None:
+    ui.label(text).props("role=alert").classes("text-negative")
 
 
 def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
@@ -428,14 +480,20 @@ def register(explorer: Explorer) -> None:
         recipe: str = "",
         compare: str = "",
         compare_settings: str = "",
-        k: int = 5,
+        k: str = "5",
         filter: str = "",
         settings: str = "",
         returns: str = "passages",
     ) -> None:
         frame(explorer, "Ask", "/", q)
-        query = ExplorerQuery(q, one_of(recipe, explorer.recipes()), k, filter, settings, returns)
-        await AskPage(explorer).show(query, compared_query(query, compare, compare_settings))
+        recipes = explorer.recipes()
+        recipe, *notes = known_or_first(recipe, recipes, "recipe")
+        returns, wrong_returns = known_or_first(returns, list(RETURNS), "kind of results")
+        other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
+        hits, wrong_hits = number_of_hits(k)
+        query = ExplorerQuery(q, recipe, hits, filter, settings, returns)
+        notes = [note for note in (*notes, wrong_returns, wrong_other, wrong_hits) if note]
+        await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
 
     @page_of("/browse")
     async def browse_page(
@@ -459,7 +517,7 @@ def register(explorer: Explorer) -> None:
 
     @page_of("/unit")
     async def unit_page(id: str = "", recipe: str = "") -> None:  # noqa: A002 - as above
-        frame(explorer, "Unit", "/browse")
+        frame(explorer, "Passage", "/browse", heading=False)
         await render_with_timeout(lambda: _unit(explorer, id, recipe))
 
     @page_of("/entity")
@@ -498,7 +556,10 @@ def _header(explorer: Explorer, path: str = "") -> str:
 
 async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> None:
     recipes = explorer.recipes()
-    kind, recipe = here["kind"], one_of(here["recipe"], recipes)
+    recipe, wrong = known_or_first(here["recipe"], recipes, "recipe")
+    if wrong:
+        _alert(wrong)
+    kind = here["kind"]
     here = {**here, "recipe": recipe}
     snapshot = await explorer.snapshot(recipe)
     counts = snapshot.counts()
@@ -561,7 +622,7 @@ async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
     snapshot = await explorer.snapshot(recipe)
     picture = neighbours.neighbour_picture(snapshot, name)
     if picture is None or Names.of(snapshot).position(name) is None:
-        show_html("<p>There is no such unit, or you may not see it.</p>")
+        show_html("<h1>Passage</h1><p>There is no such passage or summary, or you may not see it.</p>")
         return
     show_html(_unit_html(snapshot, name, recipe))
     show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe, "#more"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.highlight import escaped, plain_text
+from sire_core.explore.highlight import escaped, first_words, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.page import legend, mark, region, table
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sire_core.explore.browse import EntityCard, TableRow
     from sire_core.explore.picture import Picture
     from sire_core.explore.why_not import WhyNot
+    from sire_core.protocols import Recipe
     from sire_core.types import Failure, Unit
 
 
@@ -109,9 +111,9 @@ def unit_html(
         (escaped(kind_name(u.kind.value)), link(_unit_title(u), address(recipe, "unit", u.id))) for u in derived
     ]
     return (
-        f'<h2>{escaped(_unit_title(unit))}</h2><p class="meta">{escaped(about)}; from {documents}</p>'
+        f'<h1>{escaped(_unit_title(unit))}</h1><p class="meta">{escaped(about)}; from {documents}</p>'
         f"{markdown_html(unit.text, target=target)}{metadata if about_it else ''}"
-        f"{table('Derived from it', ('kind', 'unit'), derived_rows) if derived_rows else ''}"
+        f"{table('Derived from it', ('kind', 'title'), derived_rows) if derived_rows else ''}"
     )
 
 
@@ -198,13 +200,25 @@ def _ways(path: str, here: Mapping[str, str], start: int, total: int) -> str:
     return f"<p>{' | '.join(ways)}</p>" if ways else ""
 
 
+def settings_html(recipe: Recipe) -> str:
+    """The settings of a recipe that a search may change: name, value and what it does."""
+    of_build = {name for organizer in recipe.organizers for name in getattr(organizer, "__dataclass_fields__", ())}
+    rows = [
+        (escaped(f"{name}={json.dumps(value)}"), escaped(recipe.texts.get(name, "")))
+        for name, value in recipe.config.items()
+        if name not in {*of_build, "preset"}
+    ]
+    shown = table(f"Settings of {recipe.name}", ("setting and its value", "what it does"), rows)
+    return f"<details><summary>Settings of {escaped(recipe.name)}</summary>{shown}</details>"
+
+
 def levels_html(levels: Sequence[tuple[str, str, int, int]], recipe: str) -> str:
     """Trees by level; every row links to its units."""
     rows = []
     for kind, tree, level, units in levels:
         here = {"kind": kind, "tree": tree, "level": level, "recipe": recipe}
         rows.append((link(f"{tree or kind}, level {level}", f"/browse?{urlencode(here)}"), f"{units:,}"))
-    return table("Trees by level; the trees of reports are the perspectives", ("tree", "units"), rows) if rows else ""
+    return table("Trees by level; the trees of reports are the perspectives", ("tree", "texts"), rows) if rows else ""
 
 
 def failures_html(failures: Sequence[Failure], spent: Sequence[tuple[str, int, int, int]]) -> str:
@@ -223,4 +237,4 @@ def why_not_html(result: WhyNot, recipe: str) -> str:
 
 
 def _unit_title(unit: Unit) -> str:
-    return unit.title or f"{kind_name(unit.kind.value)} {unit.id}"
+    return unit.title or first_words(unit.text)
