@@ -93,6 +93,31 @@ def test_the_map_is_as_it_was_after_back(page, address):
     assert page.evaluate("history.state.map.zoom") > 1
 
 
+def test_options_are_folded_take_the_return_key_and_what_is_wrong_is_said(page, address, violations):
+    page.goto(f"{address}/?recipe=sire")
+    page.get_by_role("heading", name="Questions to begin with").wait_for()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_text("The question is empty: type one").wait_for()
+    page.get_by_role("heading", name="Questions to begin with").wait_for()
+    settings = page.get_by_label("Settings, such as rounds=1")
+    assert not settings.is_visible()
+    page.get_by_text("More options").click()
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    settings.fill("rounds")
+    settings.press("Enter")
+    page.get_by_text("'rounds' is none").wait_for()
+    page.get_by_text("Settings of sire", exact=True).first.click()
+    assert "rounds=2" in page.get_by_role("table", name="Settings of sire").text_content()
+    assert violations(page) == []
+    settings.fill("rounds=1")
+    settings.press("Enter")
+    page.get_by_role("region", name="The paths to the hits of sire rounds=1").wait_for()
+    page.goto(f"{address}/?q={quote(QUESTION)}&recipe=nope&k=0")
+    page.get_by_text("Hits are a whole number from 1 to 100, not 0; 5 are shown.").wait_for()
+    page.get_by_text("There is no recipe 'nope' here").wait_for()
+    assert settings.is_visible(), "options stay open for those who use them"
+
+
 def test_an_address_that_there_is_not_has_a_page_with_the_ways_on(page, address, violations):
     assert page.goto(f"{address}/no<such>page").status == 404
     page.get_by_role("heading", level=1, name="There is no page /no<such>page").wait_for()

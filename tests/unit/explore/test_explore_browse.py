@@ -63,7 +63,7 @@ def test_a_filter_that_nothing_passes_is_explained(explorer):
 
 def test_settings_of_the_page_are_checked_and_listed(explorer):
     ask = ExplorerQuery(QUESTION, "sire", settings="help")
-    with pytest.raises(ConfigurationError, match="name=value, such as rounds=1.*'help' is none.*More options"):
+    with pytest.raises(ConfigurationError, match=r"name=value, such as rounds=1.*'help' is none.*More options"):
         asyncio.run(explorer.ask(ask))
     with pytest.raises(ConfigurationError, match="rounds is given twice"):
         asyncio.run(explorer.ask(replace(ask, settings="rounds=1 rounds=2")))
@@ -175,10 +175,10 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert 7 <= len(picture.nodes) <= 11
     width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', document(picture)).groups())
     assert 0.4 < height / width < 1.2
-    pages = [browse.entity_card(snapshot, notes.id, start) for start in (0, browse.PAGE, 2 * browse.PAGE)]
-    assert [len(card.passages) for card in pages] == [25, 25, 10]
-    assert {card.total for card in pages} == {60}
-    sentences = {sentence for card in pages for _, _, sentence in card.passages}
+    cards = [browse.entity_card(snapshot, notes.id, start) for start in (0, browse.PAGE, 2 * browse.PAGE)]
+    assert [len(card.passages) for card in cards] == [25, 25, 10]
+    assert {card.total for card in cards} == {60}
+    sentences = {sentence for card in cards for _, _, sentence in card.passages}
     assert sentences == {text.partition(". ")[0] + "." for text in texts}
     entity = neighbours.expanded(snapshot, picture, passages[0].id)
     assert entity.nodes[: len(picture.nodes)] == picture.nodes

@@ -84,7 +84,7 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
         ),
         ("Which lemons are painted?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
-        ("where is it?", ""),
+        ("where is it?", "The question has no word to search for; these are only the nearest passages."),
     ],
 )
 def test_hits_that_share_hardly_a_word_with_the_question_are_only_the_nearest(question, note):
