@@ -77,8 +77,8 @@ class Explorer:
 
     def recipes(self) -> list[str]:
         """Names of the recipes in the index, the default first."""
-        stats = self.index().stats()
-        return stats["recipes"]
+        names: list[str] = self.index().stats()["recipes"]
+        return names
 
     async def snapshot(self, recipe: str = "", filter: str = "", settings: str = "") -> SearchSnapshot:
         """A snapshot of the latest generation, with a filter."""
