@@ -10,24 +10,40 @@ from statistics import median
 
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
-    "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper".split()
+    "skip skiplink headerlink cookie cookies sphinxsidebar sphinxsidebarwrapper footer".split()
 )
 _KINDS = frozenset(
-    "main site page post posts primary secondary tertiary top bottom side left right global local header footer mobile "
+    "main site page post posts primary secondary tertiary top bottom side left right global local header mobile "
     "desktop link links list inner outer container wrapper wrap bar bars button btn toggle toggler brand collapse tree "
     "tabs pills md wy bd pst sphinx theme docs doc site app js bs mdc fixed sticky default light dark inverse vertical "
     "horizontal static dropdown context hamburger user account social sub mega overlay drawer panel widget area banner "
-    "consent notice law info popup modal message next prev previous to of on this in chapters elems".split()
+    "consent notice law info popup modal message next prev previous to of on this in chapters elems relations".split()
 )
 """Words that may join a navigation word in a class name without changing its meaning (`main-nav`)."""
 _ALL_NAVIGATION = _NAVIGATION | _KINDS
+_BACK = "backref"
+"""In the class of a link around a heading, back to the table of contents."""
 _LAYOUTS = frozenset(
     "no not for with without has have is one two three hide hides hidden show shows open opened closed layout grid "
     "columns column content contents body".split()
 )
 """Words that make a class name about the page, though it ends in a navigation word (`has-sidebar`)."""
 _TAGS = frozenset("div ul ol a section header p aside".split())
-HIDDEN_ROLES = ("navigation", "banner", "contentinfo", "search")
+_EDGE_TAGS = ("nav", "footer", "aside")
+_EDGE_ROLES = ("navigation", "banner", "contentinfo", "search")
+_SENTENCE_END = re.compile(
+    r"""(?:[^\W\d_]|[\])"'\u2019\u201d])[.!?\u2026]["'\u2019\u201d)\]]*\s|[.!?\u2026]["'\u2019\u201d)\]]*\s*$"""
+    "|[\u3002\uff01\uff1f]"
+)
+_SHORTEST_SENTENCE, _LONG_BLOCK = 30, 150
+"""Letters outside of links of a sentence with its full stop, and of a block that is running text without one."""
+_IMPRINT = re.compile(
+    r"\W*(?:created|built|generated|powered|made) (?:using|with|by)\b"
+    r"|.{0,60}(?:\u00a9|\bcopyright\b.{0,9}\d{4}|all rights reserved|\buses? cookies\b|\bupdated on\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONGEST_IMPRINT = 400
+"""Letters of a copyright notice or a note about cookies; they are no text of the page."""
 _PART = re.compile(r"[_-]+")
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
@@ -46,17 +62,16 @@ _UNENDED = re.compile(
 _UNENDED_MARKS = 8
 """Number of unended marks after which the rest of the page is taken as text."""
 _SKIPPED = frozenset(
-    "script style nav footer svg template noscript iframe button select textarea datalist dialog object canvas audio "
-    "video".split()
+    "script style svg template noscript iframe button select textarea datalist dialog object canvas audio video".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     "p div section article main header ul ol dl dt dd figure figcaption blockquote details summary address body "
-    "form fieldset aside".split()
+    "form fieldset aside nav footer".split()
 )
 _CELLS = ("td", "th")
 _GROUPS = ("tbody", "thead", "tfoot")
-_ENDS_P = "pre table hr nav footer dialog center menu hgroup search".split()
+_ENDS_P = "pre table hr dialog center menu hgroup search".split()
 _ENDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([*_BLOCKS, *_HEADINGS, *_ENDS_P], ("p",)),
     "li": ("li", "p"),
@@ -87,7 +102,7 @@ _LABEL = re.compile(r"[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
 _STEPS = frozenset("prev previous next up".split())
 """Relations of a link to the page before, behind or above this one."""
-_STEP_KEYS = ("p", "n", "u")
+_STEP_KEYS = ("p", "n", "u", "h")
 _STEP_WORDS = _STEPS | frozenset(
     "top home contents toc index ind bib back return to of the goto go page chapter section part book start table main "
     "manual".split()
@@ -98,7 +113,7 @@ _STEP_LINKS = 60
 _STEP_LETTERS = 600
 """Length of a block of links between pages."""
 _TITLES_BETWEEN = 20
-"""Words that a table of such links may have outside of them: the titles of the page and of its book."""
+"""Words that a table or list of such links may have outside of them: the titles of the page and of its book."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -123,31 +138,55 @@ def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content:
     if tag not in _TAGS:
         return False
     names = (attributes.get("class") or "").lower().split()
-    if not (in_content and (tag == "section" or "section" in names)):
+    is_place = tag == "a" and "href" not in attributes  # a place that links lead to
+    if not is_place and not (in_content and (tag == "section" or "section" in names)):
         names += (attributes.get("id") or "").lower().split()
     for name in names:
         parts = [part for part in _PART.split(name) if part]
         if not _NAVIGATION.isdisjoint(parts) and (
-            tag == "a"  # holds no content
+            (tag == "a" and _BACK not in parts)
             or _ALL_NAVIGATION.issuperset(parts)
-            or (parts[-1] in _NAVIGATION and _LAYOUTS.isdisjoint(parts))
+            or (parts[-1] in _NAVIGATION and parts[-1] != "footer" and _LAYOUTS.isdisjoint(parts))
         ):
             return True
     return False
 
 
-class PageRegions:
-    """Tells navigation from content: elements that look like navigation but contain the page's content are kept.
+class _Region:
+    """An element that looks like navigation; letters of its sentences and code, and of its links and imprints."""
 
-    Content is what the best landmark says that a page has: `main`, else `article`, else its first heading (and
+    __slots__ = ("by_name", "depth", "linked", "number", "prose", "rank", "tag")
+
+    def __init__(self, depth: int, number: int, tag: str, *, by_name: bool) -> None:
+        self.depth, self.number, self.tag, self.by_name = depth, number, tag, by_name
+        self.rank = self.prose = self.linked = 0  # rank: of the best landmark inside
+
+    def is_text(self) -> bool:
+        """Whether it holds running text rather than links."""
+        return self.tag != "a" and self.prose >= _SHORTEST_SENTENCE and self.prose > self.linked
+
+
+def _is_sentence(text: str, own: int, linked: int) -> bool:
+    """Whether a block is running text, by its letters outside of links and in them."""
+    if own < max(linked, _SHORTEST_SENTENCE):
+        return False
+    return own >= _LONG_BLOCK or _SENTENCE_END.search(text) is not None
+
+
+class PageRegions:
+    """Tells navigation from content among the elements that look like navigation by their tag, role, class or id.
+
+    Those with running text are content. Of those that only a class or id marks, the ones with the page's content are
+    kept, too. That is what the best landmark says that a page has: `main`, else `article`, else its first heading (and
     articles and headings inside of a better one count as much as that one).
     """
 
     def __init__(self) -> None:
         self._best = 0
-        self._ranks: dict[int, int] = {}  # of the best landmark in each element that looks like navigation
-        self._doubtful: list[tuple[int, int]] = []  # the open ones of these: place and number
+        self._regions: list[_Region] = []
+        self._open: list[_Region] = []
         self._landmarks: list[tuple[int, int]] = []  # the open ones: place and rank, the best last
+        self._run: list[tuple[str, bool]] = []  # text since a block began or ended, and whether it is in a link
 
     @property
     def in_content(self) -> bool:
@@ -156,29 +195,69 @@ class PageRegions:
 
     def begin(self, depth: int, number: int, tag: str, attributes: Mapping[str, str | None]) -> None:
         """Note an element by its depth and its number in the page."""
-        if is_navigation(tag, attributes, in_content=self.in_content):
-            self._ranks[number] = 0
-            self._doubtful.append((depth, number))
+        at_edge = attributes.get("role") in _EDGE_ROLES or (
+            tag in _EDGE_TAGS and not (tag == "aside" and self.in_content)  # in the content it is a note
+        )
+        if at_edge or is_navigation(tag, attributes, in_content=self.in_content):
+            region = _Region(depth, number, tag, by_name=not at_edge)
+            self._regions.append(region)
+            self._open.append(region)
         rank = _RANKS.get("main" if attributes.get("role") == "main" else tag, 0)
         if not rank:
             return
         rank = max(rank, self._landmarks[-1][1] if self._landmarks else 0)
         self._best = max(self._best, rank)
         self._landmarks.append((depth, rank))
-        for _, doubtful in reversed(self._doubtful):
-            if self._ranks[doubtful] >= rank:  # and so do all around it
+        for region in reversed(self._open):
+            if region.rank >= rank:  # and so do all around it
                 break
-            self._ranks[doubtful] = rank
+            region.rank = rank
+
+    def holds(self, depth: int, tag: str) -> bool:
+        """Whether the open element at a depth looks like navigation by its tag."""
+        return tag in _EDGE_TAGS and any(region.depth == depth for region in self._open)
+
+    def add(self, text: str, *, linked: bool) -> None:
+        """Note text of the page."""
+        if self._open:
+            self._run.append((text, linked))
+
+    def end_run(self, *, is_code: bool = False) -> None:
+        """A block begins or ends: decide whether the text before is a sentence."""
+        if not self._run:
+            return
+        text = "".join(text for text, _ in self._run)
+        letters = len("".join(text.split()))
+        linked = sum(len("".join(text.split())) for text, is_linked in self._run if is_linked)
+        self._run.clear()
+        if not self._open:
+            return
+        if not is_code and len(text) < _LONGEST_IMPRINT and _IMPRINT.match(text):
+            self._open[-1].linked += letters
+        elif is_code or _is_sentence(text, letters - linked, linked):
+            self._open[-1].prose += letters
+        elif "://" not in text:  # navigation does not spell addresses
+            self._open[-1].linked += linked
 
     def close(self, depth: int) -> None:
         """Forget the elements that are no longer open."""
-        for opened in (self._doubtful, self._landmarks):
-            while opened and opened[-1][0] >= depth:
-                opened.pop()
+        while self._open and self._open[-1].depth >= depth:
+            region = self._open.pop()
+            if region.is_text() and self._open:
+                self._open[-1].prose += region.prose
+                self._open[-1].linked += region.linked
+        while self._landmarks and self._landmarks[-1][0] >= depth:
+            self._landmarks.pop()
 
-    def navigation(self) -> frozenset[int]:
-        """Numbers of the elements that are navigation."""
-        return frozenset(number for number, rank in self._ranks.items() if not rank or rank < self._best)
+    def navigation(self, *, by_name: bool = True) -> frozenset[int]:
+        """Numbers of the elements that are navigation, those that only a class or id marks left out on request."""
+        return frozenset(
+            region.number
+            for region in self._regions
+            if not region.is_text()
+            and (by_name or not region.by_name)
+            and not (region.by_name and region.rank and region.rank >= self._best)
+        )
 
 
 class _UnendedError(Exception):
@@ -255,23 +334,25 @@ def _without_long_numbers(page: str) -> str:
 
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
-    whole_page, navigation = _read(page, frozenset())
-    if navigation:
-        title, text = _read(page, navigation)[0]
-        return (title, text) if text else whole_page
-    return whole_page
+    whole_page, landmarks = _read(page, frozenset())
+    found = whole_page
+    for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
+        found = _read(page, left_out)[0] if left_out else whole_page
+        if found[1]:
+            break
+    return found
 
 
-def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], frozenset[int]]:
-    """Title and Markdown of a page without some elements, and the numbers of its navigation elements."""
+def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
+    """Title and Markdown of a page without some elements, and what is known of its navigation."""
     reader = _Reader(left_out)
     reader.read(page)
-    return reader.finished(), reader.landmarks.navigation()
+    return reader.finished(), reader.landmarks
 
 
 def _linked_words(text: str) -> list[str]:
     """Words in lower case, of an image its alternative text."""
-    return _WORD.findall(_IMAGE.sub(r"\1", text).lower())
+    return _WORD.findall(_IMAGE.sub(r" \1 ", text).lower())
 
 
 def _is_step_name(words: list[str]) -> bool:
@@ -281,7 +362,7 @@ def _is_step_name(words: list[str]) -> bool:
     )
 
 
-def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_table: bool) -> bool:
+def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_list: bool) -> bool:
     """Whether a block holds nothing but links to the pages before, behind and above, with their labels."""
     text = "\n".join(lines)
     if len(text) > _STEP_LETTERS or any(line.startswith("#") for line in lines):
@@ -294,7 +375,7 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_tab
         others.subtract(_linked_words(name))
     if not any(is_step for _, is_step in links):
         return _STEP_LABEL.match(text) is not None and _is_step_name(list(others.elements()))
-    if is_table:
+    if is_list:
         return sum(others.values()) <= _TITLES_BETWEEN
     others.subtract(_linked_words(" ".join(_LABEL.findall(text))))
     return len(lines) == 1 and not any(others.elements())
@@ -345,6 +426,8 @@ class _Reader(LinearParser):
             self._close(min(ended))
         attributes = dict(attrs)
         self._number += 1
+        if tag in _BLOCK_TAGS:
+            self.landmarks.end_run()
         if tag in _VOID:
             self._void(tag, attributes)
             return
@@ -352,7 +435,8 @@ class _Reader(LinearParser):
             if self._number in self._left_out or self._hides(tag, attributes):
                 self._skips_from = len(self._open)
             else:
-                self.landmarks.begin(len(self._open), self._number, tag, attributes)
+                if tag != "footer" or not self._places["blockquote"]:  # there it names who said it
+                    self.landmarks.begin(len(self._open), self._number, tag, attributes)
                 self._begin(tag, attributes)
         for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
             self._places[name].append(len(self._open))
@@ -361,7 +445,8 @@ class _Reader(LinearParser):
     def _open_depth(self, tag: str) -> int | None:
         """Depth of the innermost open element of a name that a tag here may close."""
         depth = self._places[tag][-1] if self._places[tag] else None
-        if depth is None or depth == self._skips_from:  # no broken table keeps what is left out from ending
+        # no broken table keeps what is left out, or may be, from ending
+        if depth is None or depth == self._skips_from or self.landmarks.holds(depth, tag):
             return depth
         walls = _WALLS.get(tag, ("table", "object", "template") if tag in _BLOCK_TAGS else (_BLOCK,))
         return None if any(self._places[wall] and self._places[wall][-1] > depth for wall in walls) else depth
@@ -370,6 +455,8 @@ class _Reader(LinearParser):
         """Close an open element and all inside of it."""
         while len(self._open) > depth:
             tag = self._open.pop()
+            if tag in _BLOCK_TAGS:
+                self.landmarks.end_run(is_code=tag == "pre")
             for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
                 self._places[name].pop()
             if self._skips_from is None:
@@ -498,6 +585,7 @@ class _Reader(LinearParser):
         if self._in_title:
             self._title.append(data)
         elif self._skips_from is None:
+            self.landmarks.add(data, linked=self._link is not None)
             (self._text if self._code is None else self._code).append(data)
 
     def _void(self, tag: str, attributes: dict[str, str | None]) -> None:
@@ -518,13 +606,12 @@ class _Reader(LinearParser):
         if tag == "button" and any(self._places[name] for name in _NAMED_BY_BUTTONS):
             # what opens a part of a page is its name, unless it stands behind one
             return any(letter.isalpha() for text in self._text[-20:] for letter in text)
-        if tag == "aside" and not self.landmarks.in_content:  # in the content it is a note
-            return True
         if tag in _SKIPPED or (tag == "label" and self._places["form"]):
             return True
-        if attributes.get("role") != "tabpanel" and ("hidden" in attributes or attributes.get("aria-hidden") == "true"):
-            return True  # but one of several panels shows at a time
-        return attributes.get("role") in HIDDEN_ROLES
+        # one of several panels shows at a time
+        return attributes.get("role") != "tabpanel" and (
+            "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        )
 
     def _take_text(self) -> str:
         text = _SPACE.sub(" ", "".join(self._text)).strip()
@@ -541,12 +628,23 @@ class _Reader(LinearParser):
     def _flush(self) -> None:
         text = self._take_text()
         if text:
+            if self._prefix == "# " and not self._level:
+                self._leave_out_links_above()
             if not (_ITEM.match(self._prefix) and self._lines and _ITEM.match(self._lines[-1])):
                 self._lines.append("")
             self._lines.append(self._prefix + text)
             if self._prefix.startswith("#"):
                 self._level = len(self._prefix) - 1
             self._prefix = ""
+
+    def _leave_out_links_above(self) -> None:
+        """Forget the lines above the heading of the page if they hold nothing but links."""
+        text = "\n".join(self._lines)
+        if not self._row and not self._places["table"] and len(text) < _STEP_LETTERS:
+            words = Counter(_linked_words(text))
+            words.subtract(_linked_words(" ".join(name for name, _ in self._links)))
+            if not any(count > 0 for count in words.values()):
+                self._lines.clear()
 
     def _leave_out_steps(self, tag: str, first_line: int, first_link: int) -> None:
         """Forget the lines of a block that holds nothing but links to the pages before, behind and above."""
@@ -556,7 +654,7 @@ class _Reader(LinearParser):
         if links > _STEP_LINKS or lines > 2 * _STEP_LINKS:
             return
         block = [line for line in self._lines[first_line:] if line]
-        if _is_between_pages(block, self._links[first_link:], is_table=tag == "table"):
+        if _is_between_pages(block, self._links[first_link:], is_list=tag in ("table", *_LISTS)):
             del self._lines[first_line:]
 
     def _end_row(self) -> None:

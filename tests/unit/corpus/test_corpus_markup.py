@@ -224,6 +224,59 @@ def test_links_within_a_text_stay(page, text):
     assert read(page) == text
 
 
+SENTENCES = "<p>A purge deletes the files that a removal keeps.</p><p>The files are those of a package.</p>"
+LINKS = (
+    "<ul><li><a href='a'>A first page of the manual</a></li><li><a href='b'>A second page of the manual</a></li></ul>"
+)
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        *(f"<div class='{name}'>" for name in ("sidebar", "menu", "toc", "main-nav", "sidebar box-sidebar", "footer")),
+        *("<aside>", "<nav>", "<footer>", "<div role='banner'>", "<section id='navigation'>", "<header class='nav'>"),
+        "<table><tr><td><div class='sidebar'>",
+    ],
+)
+def test_running_text_is_content_and_links_are_navigation_whatever_their_class(opening):
+    tag = re.findall(r"<(\w+)", opening)[-1]
+    page = f"<h1>Purge</h1><p>It deletes.</p>{opening}%s</{tag}>"
+    kept = read(page % (SENTENCES + "<pre>dpkg --purge</pre>"))
+    assert "A purge deletes the files that a removal keeps." in kept
+    assert "dpkg --purge" in kept
+    assert "The files are those of a package." in read(page % (f"<nav>{LINKS * 9}</nav>{SENTENCES}"))
+    for text in (
+        LINKS,
+        LINKS + "<p>Two pages.</p>",
+        "<p>© Copyright 2010-2023 The authors of the book. Created using Sphinx.</p>",
+    ):
+        left = read(page % text)
+        assert left.startswith("# Purge\n\nIt deletes.")
+        assert not re.search("second|Two|Copyright", left)
+
+
+def test_links_around_headings_and_places_of_links_hide_no_heading():
+    page = "<h1><a class='toc-backref' href='#t'>Locks</a></h1><h2><a id='menu' name='menu'>Menus</a></h2><a id='skip' href='#m'>Skip</a>"
+    assert read(page) == "# Locks\n\n## Menus"
+
+
+def test_the_author_of_a_quotation_is_content():
+    assert (
+        read("<p>a<blockquote>Words.<footer>Petra</footer></blockquote><footer>other</footer>")
+        == "a\n\nWords.\n\nPetra"
+    )
+
+
+def test_links_above_the_heading_of_a_page_are_left_out():
+    banner = "<div id='banner'><a href='e'>Download the ebook</a></div><p><a href='d'><img alt='A Site' src='a.png'></a><a href='i'><img alt='Documents' src='b.png'></a></p>"
+    steps = """<ul class='docnav'><li><a accesskey='p' href='a'><b>Prev</b>1. Jobs</a></li><li>The Handbook of Queues</li><li><a
+accesskey='n' href='b'>Next</a></li></ul>"""
+    assert read(f"{banner}{steps}<h1>Claims</h1><p>A worker claims.</p>{steps}") == "# Claims\n\nA worker claims."
+    assert read(f"<p>Read <a href='a'>Jobs</a></p><h1>Claims</h1>{banner}").startswith(
+        "Read Jobs\n\n# Claims\n\nDownload"
+    )
+
+
 BASE64 = base64.b64encode(random.Random(3).randbytes(30_000)).decode()
 WRAPPED = "\n".join(textwrap.wrap(BASE64, 64))
 MARKS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
