@@ -148,7 +148,7 @@ def test_the_start_page_asks_a_question_of_this_corpus(page, address, violations
     question = page.locator("ul.start a").first.text_content()
     page.locator("ul.start a").first.click()
     page.get_by_role("region", name="The paths to the hits").wait_for()
-    names = question.removeprefix("How is ").removesuffix("?").split(" connected with ")
+    names = question.removeprefix("How are ").removesuffix(" connected?").split(" and ")
     hits = " ".join(page.locator("ol.hits").all_text_contents())
     assert len(names) == 2
     assert all(name in hits for name in names)

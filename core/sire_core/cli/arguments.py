@@ -229,8 +229,7 @@ AsOf = Annotated[
     str | None,
     option(
         "--as-of DATE",
-        "Leave out documents that are dated later than a day such as 2026-01-31, and show versions that a later "
-        "one of the same source supersedes last.",
+        "Leave out documents dated after this day, such as 2026-01-31; older versions of a source come last.",
     ),
 ]
 AsJson = Annotated[bool, option("--json", "Print JSON for scripts, and nothing else on stdout.")]

@@ -217,15 +217,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[TableRow, ...]:
     return _with_kinds(snapshot, rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleQuestion:
-    """A question about names of a corpus, with the ids of the passages that it needs."""
-
-    text: str
-    unit_ids: tuple[str, ...]
-
-
-def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[ExampleQuestion]:
+def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
     """Readable questions about names of the corpus; fewer than `n`, or none, where it has few readable names.
 
     Questions that need two passages come first: a passage that is about one name mentions what another passage is
@@ -243,25 +235,20 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[ExampleQuest
     targets = owner[graph.entities]
     linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
     rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
-    found: dict[str, list[int]] = {}
+    found: dict[str, None] = {}
     used: set[int] = set()
     for row in rows[: 20 * n].tolist():
         ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
         spelled = [names.entity(graph.entity_ids[end]) for end in ends]
         if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
-            found[f"How is {spelled[0]} connected with {spelled[1]}?"] = [int(graph.passages[row]), int(targets[row])]
+            found[f"How are {spelled[0]} and {spelled[1]} connected?"] = None
             used.update(ends)
     few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
     for entity in few[: 20 * n].tolist():
         name = names.entity(graph.entity_ids[entity])
         if len(found) < n and entity not in used and is_readable(name):
-            mentions = graph.passages[np.flatnonzero(seen & (graph.entities == entity))]
-            found[f"What do we know about {name}?"] = np.unique(mentions).tolist()
-    ids = snapshot.view.ids
-    return [
-        ExampleQuestion(text, tuple(str(ids[graph.chunk_positions[passage]].decode()) for passage in passages))
-        for text, passages in found.items()
-    ]
+            found[f"What do we know about {name}?"] = None
+    return list(found)
 
 
 def is_readable(name: str) -> bool:

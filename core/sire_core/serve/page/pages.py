@@ -365,7 +365,7 @@ class AskPage:
 
         def read() -> str:
             main = browse.main_names(snapshot)
-            questions = [question.text for question in browse.example_questions(snapshot)]
+            questions = browse.example_questions(snapshot)
             return views.start_html(questions, main, len(snapshot.document_ids()), query.recipe)
 
         show_html(await asyncio.to_thread(read))
