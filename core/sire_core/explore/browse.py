@@ -41,7 +41,7 @@ _SENTENCE = 200
 
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
-_PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
+PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
 """Words of headings that name a part of a document, which nobody asks about."""
 
 
@@ -258,7 +258,7 @@ def is_readable(name: str) -> bool:
         1 < len(words) <= 5
         and name[0].isupper()
         and words[-1][0].isupper()
-        and _PARTS.isdisjoint(word.strip(".").lower() for word in words)
+        and PARTS.isdisjoint(word.strip(".").lower() for word in words)
         and all((letters := word.strip("().,'-")).isalpha() and len(letters) > 1 for word in words)
         and not all(word.isupper() for word in words)
     )

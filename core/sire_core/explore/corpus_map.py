@@ -7,6 +7,7 @@ vector is nearest to, so that the time grows linearly. Only documents that pass 
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,11 +19,10 @@ import numpy as np
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.snippets import readable_sentences
-from sire_core.explore.browse import PAGE, Page, TableRow
+from sire_core.algorithms.snippets import stems
+from sire_core.explore.browse import PAGE, PARTS, Page, TableRow
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
-from sire_core.models.lexical_embedder import split_words
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -40,8 +40,10 @@ _FEW = 8
 _PER_TOPIC, _TOPICS = 15, 24
 _READ = 60
 """Documents of a topic that are read for its label."""
-_SENTENCE = 8
-"""Words of a sentence that is read for a label."""
+_PHRASES, _LONGEST = 2, 3
+"""Phrases of a label, and words of a phrase."""
+_SPREAD = 4
+"""A phrase in more than one of so many topics tells none of them from the others."""
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
@@ -56,7 +58,7 @@ class CorpusMap:
         passages: Position of the first visible passage of each, `[n]`.
         points: Coordinates from 0 to 1, float32 `[n, 2]`.
         topics: Number of the topic of each, `[n]`.
-        labels: Distinctive words of every topic, separated by commas.
+        labels: Distinctive phrases of the titles of every topic, separated by commas.
         colours: By folder or metadata key: the names of the values, and the number of each document's value, `[n]`.
     """
 
@@ -154,7 +156,7 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
         passages=positions[first],
         points=points,
         topics=topics,
-        labels=tuple(_labels(snapshot, positions[middle], topics)),
+        labels=tuple(topic_labels(snapshot, positions[middle], topics)),
         colours=dict(_colours(snapshot, documents, chunks[first])),
     )
 
@@ -190,36 +192,45 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
     return points.astype(np.float32), groups.predict(points).astype(np.int64)
 
 
-def _labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> Iterator[str]:
-    """Three words of every topic that are more frequent in it than elsewhere, in documents."""
+def topic_labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> Iterator[str]:
+    """The phrases of the titles of every topic that are more frequent in it than elsewhere, in documents."""
     random = np.random.default_rng(0)
     counts: list[Counter[str]] = []
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
         read = passages[random.choice(members, min(_READ, len(members)), replace=False)]
-        texts = (
-            f"{short_title(snapshot, unit.title)} {_prose(unit.text)}" for unit in snapshot.view.units(np.sort(read))
-        )
-        words = (set(split_words(text)) for text in texts)
-        counts.append(Counter(word for found in words for word in found))
+        titles = [short_title(snapshot, unit.title) for unit in snapshot.view.units(np.sort(read))]
+        counts.append(Counter(phrase for title in titles for phrase in _phrases(title)))
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
     everywhere = sum(counts, Counter[str]())
+    topics_with = Counter(phrase for found in counts for phrase in found)
     for size, found in zip(sizes, counts, strict=True):
         rates = {
-            word: n / size * np.log(n / size / (everywhere[word] / sum(sizes)))
-            for word, n in found.items()
-            if n > min(1, size - 1) and len(word) > 2 and word.isalpha() and word not in FUNCTION_WORDS
-        }
+            phrase: n / size * np.log(n / size / (everywhere[phrase] / sum(sizes))) * (1 + phrase.count(" ") / 2)
+            for phrase, n in found.items()
+            if n > min(1, size - 1) and topics_with[phrase] <= max(1, len(counts) // _SPREAD)
+        } or {phrase: n * (1 + phrase.count(" ") / 2) for phrase, n in found.items()}
         label: list[str] = []
-        for word in sorted(rates, key=lambda word: (-rates[word], word)):
-            if len(label) < 3 and not any(word[:5] == other[:5] for other in label):
-                label.append(word)
-        yield ", ".join(label) or "all documents"
+        for phrase in sorted(rates, key=lambda phrase: (-rates[phrase], phrase)):
+            if len(label) < _PHRASES and not any(stems(phrase) & stems(other) for other in label):
+                label.append(phrase)
+        yield ", ".join(label) or ("all documents" if len(sizes) == 1 else "without titles")
 
 
-def _prose(text: str) -> str:
-    """The sentences of a text that are long enough to be no menus, captions or names of pictures."""
-    return " ".join(part for part in readable_sentences(text) if len(part.split()) >= _SENTENCE)
+def _phrases(title: str) -> set[str]:
+    """Phrases of up to three words of a title, without numbers, words of grammar and names of parts."""
+    if " " not in title:  # the name of a file
+        title = re.sub(r"\.\w{1,5}$", "", title).replace("_", " ").replace("-", " ")
+    found: set[str] = set()
+    run: list[str] = []
+    for word in [*re.findall(r"[^\W\d_][\w'-]*|\S", title), ""]:
+        if len(word) > 1 and word.lower() not in FUNCTION_WORDS and word.lower() not in PARTS:
+            run.append(word)
+            continue
+        for length in range(1, _LONGEST + 1):
+            found |= {" ".join(run[start : start + length]) for start in range(len(run) - length + 1)}
+        run = []
+    return found
 
 
 def _colours(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.explore import browse, neighbours
+from sire_core.explore import browse, corpus_map, neighbours
 from sire_core.explore.highlight import escaped, marked
 from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import compared, comparison_html, document
@@ -182,6 +182,21 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert sentences == {text.partition(". ")[0] + "." for text in texts}
     entity = neighbours.expanded(snapshot, picture, passages[0].id)
     assert entity.nodes[: len(picture.nodes)] == picture.nodes
+
+
+def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
+    subjects = ("Zone Transfers", "Rye Bread")
+    documents = [
+        Document(f"{subject}{number}", f"Return the length of {number}.", f"Chapter {number}. {subject} - Handbook")
+        for subject in subjects
+        for number in range(20)
+    ]
+    index = Index(recipe="flat")
+    index.build(documents)
+    snapshot = index.snapshot()
+    positions = np.arange(snapshot.view.size)
+    topics = np.array([int(subjects[1] in unit.title) for unit in snapshot.view.units(positions)])
+    assert tuple(corpus_map.topic_labels(snapshot, positions, topics)) == subjects
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):

@@ -11,7 +11,7 @@ window.sireMap = (() => {
   ];
   const CELL = 8;  // pixels of the grid in which points are counted, so that labels cover few of them
   const view = {x: 0.5, y: 0.5, zoom: 1};
-  let root, canvas, pen, data, points, colour, found = {hits: [], steps: []}, waiting, near = -1, asked = 0;
+  let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], steps: []}, waiting, near = -1, asked = 0;
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const style = name => getComputedStyle(root).getPropertyValue(name).trim();
   const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
@@ -55,7 +55,7 @@ window.sireMap = (() => {
     };
   }
 
-  function write(text, x, y, size, taken, covered) {  // near x, y where the fewest points are covered
+  function write(text, x, y, size, taken, covered, ink = style('--ink')) {  // near x, y where the fewest points are covered
 
     pen.font = `600 ${size * ratio()}px system-ui, sans-serif`;
     const wide = pen.measureText(text).width / 2 + 4, high = size * ratio();
@@ -68,7 +68,7 @@ window.sireMap = (() => {
     if (taken.some(box => Math.abs(box[0] - x) < box[2] + wide && Math.abs(box[1] - y) < box[3] + high)) return;
     taken.push([x, y, wide, high]);
     pen.lineWidth = 4 * ratio(); pen.strokeStyle = style('--ground'); pen.strokeText(text, x, y);
-    pen.fillStyle = style('--ink'); pen.fillText(text, x, y);
+    pen.fillStyle = ink; pen.fillText(text, x, y);
   }
 
   function draw() {
@@ -100,7 +100,7 @@ window.sireMap = (() => {
     canvas.dataset.ranks = spots.map(spot => spot.ranks.join(', ')).join('; ');
     for (const {x, y, title} of spots)
       write(title.length > 44 ? title.slice(0, 43) + '\u2026' : title, x, y + 24 * ratio(), 12, taken);
-    for (const {label, at} of data.topics) write(label, ...onScreen(...at), 13, taken, covered);
+    labels.forEach(({label, at}, value) => write(label, ...onScreen(...at), 13, taken, covered, tint(value)));
     if (near >= 0) { pen.beginPath(); pen.arc(...place(near), 7 * ratio(), 0, 7); pen.strokeStyle = style('--ink'); pen.stroke(); }
     canvas.dataset.milliseconds = (performance.now() - start).toFixed(1);
   }
@@ -191,8 +191,17 @@ window.sireMap = (() => {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   }
 
+  function middles({names, values}) {  // where the points of every value are, on average
+    const sums = names.map(() => [0, 0, 0]);
+    values.forEach((value, point) => {
+      sums[value][0] += points[2 * point] / 65535; sums[value][1] += points[2 * point + 1] / 65535; sums[value][2]++;
+    });
+    return names.map((label, value) => ({label, at: sums[value].slice(0, 2).map(sum => sum / Math.max(1, sums[value][2]))}));
+  }
+
   function paint(key) {
     colour = key;
+    labels = key === 'topic' ? data.topics : middles(data.colours[key]);
     const shown = key === 'topic' ? [] : data.colours[key].names;
     root.querySelector('ul').replaceChildren(...shown.map((name, value) => {
       const item = document.createElement('li'), sign = document.createElement('i');
