@@ -30,6 +30,7 @@ from sire_core.cli.options import (
     open_index,
 )
 from sire_core.cli.output import note, reporting, say, say_json
+from sire_core.corpus.files import GENERATED
 from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
@@ -201,9 +202,11 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
     attachments: list[Failure] = []
     others: list[Failure] = []
     failed: list[Failure] = []
+    generated: list[Failure] = []
     for failure in failures:
         is_other = failure.reason.startswith(UNSUPPORTED)
         kind = attachments if failure.reason.startswith("an attachment") else others if is_other else failed
+        kind = generated if failure.reason.startswith(GENERATED) else kind
         kind.append(failure)
     _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
     if others:
@@ -211,6 +214,9 @@ def _list_skipped(failures: Sequence[Failure]) -> None:
         listed = ", ".join(f"{number:,} {suffix}" for suffix, number in suffixes.most_common(_SHOWN))
         more = f" and {count(len(suffixes) - _SHOWN, 'other type')}" if len(suffixes) > _SHOWN else ""
         note(f"Skipped {count(len(others), 'file')} of types that are not read ({listed}{more}).")
+    if generated:
+        files = count(len(generated), "file")
+        note(f"Skipped {files} of a site generator (scripts, indexes, sources of pages); name a file to read it.")
     _list_failures(attachments, "attachment of a mail was left out", "attachments of mails were left out")
 
 

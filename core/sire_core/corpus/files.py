@@ -55,6 +55,11 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
+DANGLING = "a link that points nowhere: the file that it names does not exist"
+GENERATED = "made by a site generator"
+"""How the reason begins for which a file of a folder is skipped that repeats pages or belongs to their looks."""
+_INDEXES = re.compile(r"(?:searchindex\.js|search_index\.js(?:on)?|.+\.min\.js)")
+_INDEX_PAGES = re.compile(r"(?:genindex(?:-.+)?|search|py-modindex)\.html")
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
@@ -176,8 +181,26 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
                 if path.is_symlink() and path.exists() and not _is_inside(path, inside):
                     leave(path, "a link to a file outside of the folder; name it as a source to read it")
                     continue
+                if _is_generated(root, path, names, subfolders):
+                    leave(path, f"{GENERATED}; name the file as a source to read it")
+                    continue
                 files.append(SourceFile(path, clean_text(path.relative_to(root).as_posix())))
     return sorted(files, key=lambda file: file.name)
+
+
+def _is_generated(root: Path, path: Path, names: Sequence[str], subfolders: Sequence[str]) -> bool:
+    """Whether a file is a script or an index of a site, or the source of a page that is there, too."""
+    parts = path.relative_to(root).parts
+    if _INDEXES.fullmatch(path.name) or (path.suffix == ".js" and "_static" in parts):
+        return True
+    if _INDEX_PAGES.fullmatch(path.name):
+        return "_static" in subfolders or "searchindex.js" in names
+    if "_sources" not in parts or path.suffix not in (".txt", ".rst", ".md"):
+        return False
+    place = parts.index("_sources")
+    name = re.sub(r"(?:\.(?:txt|rst|md))+$", "", path.name)
+    page = root.joinpath(*parts[:place], *parts[place + 1 : -1], name)
+    return any(os.path.exists(f"{page}{suffix}") for suffix in (".html", "/index.html"))  # noqa: PTH110 (as above)
 
 
 def _subfolders(folder: Path, subfolders: Sequence[str], leave: Callable[[Path, str], None]) -> list[str]:
@@ -200,6 +223,11 @@ def _is_inside(path: Path, folder: str) -> bool:
     return PurePath(os.path.realpath(path)).is_relative_to(folder)
 
 
+def is_dangling(path: Path) -> bool:
+    """Whether a path is a link to a file that does not exist."""
+    return path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 (answers False without permission)
+
+
 def check_readable(path: Path, max_bytes: int) -> None:
     """Refuse a file that cannot or should not be opened."""
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
@@ -207,6 +235,8 @@ def check_readable(path: Path, max_bytes: int) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
+        if is_dangling(path):
+            raise CorpusError(DANGLING) from error
         raise CorpusError(f"cannot be read: {error.strerror}") from error
     if not path.is_file():
         raise CorpusError("not a regular file")

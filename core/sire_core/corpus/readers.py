@@ -16,10 +16,13 @@ from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import clean_text
 from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.files import (
+    DANGLING,
     DEFAULT_MAX_BYTES,
+    GENERATED,
     SourceFile,
     check_readable,
     find_files,
+    is_dangling,
     json_lines,
     parse_json,
     read_text,
@@ -291,7 +294,8 @@ def read_documents(
     are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files must be UTF-8, or HTML that declares its encoding. What cannot be used is listed in `failures` and
-    the rest is read.
+    the rest is read. Scripts, search indexes and sources of pages that a site generator left in a folder are skipped
+    and listed in `failures`; a file that is named itself is read.
 
     Args:
         sources: Files and folders.
@@ -308,7 +312,7 @@ def read_documents(
         sources = [sources]
     files, left = find_files(sources, roots)
     failures = [Failure(_location(file), reason) for file, reason in left]
-    unread = [file.name for file, _ in left]
+    unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
     pool = DocumentPool()
     known = {file: None for file in files if is_known is not None and is_known(file)}
     whole: list[SourceFile] = []
@@ -391,7 +395,7 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         title, text = read_man_page(file.path, max_bytes)
         yield _with_title(file, clean_text(text), clean_text(title))
     elif not file.path.is_file():
-        yield Failure(_location(file), "not a regular file")
+        yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
     else:
         reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
         yield Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")

@@ -161,7 +161,7 @@ def test_a_folder_with_broken_files_of_each_kind(tmp_path):
         "none.json": "no records",
         "big.txt": "max_bytes=1,000",
         "questions.jsonl": "read_questions",
-        "gone.txt": "No such file",
+        "gone.txt": "points nowhere",
         "loop": "link to a folder",
         "pipe.txt": "not a regular file",
     }
@@ -342,3 +342,29 @@ def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, d
     with pytest.raises(CorpusError, match=f"is not UTF-8, and the file cannot be read as '{declared}'") as caught:
         read_documents(tmp_path)
     assert "WINDOWS-1252" not in str(caught.value)
+
+
+def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
+    site = tmp_path / "site"
+    kept = ["index.html", "app.js", "_sources/draft.rst.txt", "guide/search.html"]
+    skipped = ["_static/jquery.js", "_static/js/theme.js", "lib.min.js", "searchindex.js", "genindex.html"]
+    skipped += ["search.html", "_sources/index.rst.txt", "search/search_index.json"]
+    for name in (*kept, *skipped):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(f"<p>The words of {name}.</p>" if name.endswith("html") else f"// words of {name}\n")
+    found = read_documents(site)
+    assert sorted(document.id for document in found.documents) == sorted(kept)
+    assert sorted(failure.where for failure in found.failures) == sorted(str(site / name) for name in skipped)
+    assert all("name the file as a source" in failure.reason for failure in found.failures)
+    assert not found.unread
+    assert [document.id for document in read_documents(site / "_static").documents] == ["jquery.js", "js/theme.js"]
+    (named,) = read_documents(site / "searchindex.js").documents
+    assert "words of searchindex.js" in named.text
+
+
+@pytest.mark.parametrize("name", ["a.js", "a.css", "a.html", "a.pdf"])
+def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
+    (tmp_path / "b.txt").write_text("Words.")
+    (tmp_path / name).symlink_to(tmp_path / "missing")
+    (failure,) = read_documents(tmp_path).failures
+    assert failure.reason.startswith("a link that points nowhere")
