@@ -134,7 +134,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets; default: SIRE_DATA")
     parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="SET")
     parser.add_argument("--passages", type=int, default=1000, help="of each set; half of them are needed by questions")
-    parser.add_argument("--own", type=int, default=150, help="how many questions `advise` makes")
+    parser.add_argument("--own", type=int, default=100, help="how many questions `advise` makes")
     parser.add_argument("--embedder", default="lexical", help="as `sire index --embedder` takes it")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "advise.json")
     given = parser.parse_args(words)

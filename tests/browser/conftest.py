@@ -51,7 +51,7 @@ def _installed():
 def folder(tmp_path_factory):
     """The demo corpus with a hostile passage, in two recipes."""
     path = tmp_path_factory.mktemp("explore") / "index"
-    for recipe in ("flat", "sire"):
+    for recipe in ("sire", "flat"):
         Index(path, recipe=recipe).build([*demo_documents(), HOSTILE])
     return path
 

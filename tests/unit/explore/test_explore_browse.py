@@ -34,7 +34,7 @@ SECRET = Document("secret", "Port Ansel hides Quellmark. Aldous Brack saw Quellm
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("browse") / "index"
     documents = [Document(d.id, d.text, d.title, {"tenant": "a"}) for d in demo_documents()]
-    for recipe in ("flat", "sirerag", "sire"):
+    for recipe in ("sire", "sirerag", "flat"):
         Index(path, recipe=recipe).build([*documents, SECRET])
     return path
 
