@@ -38,6 +38,8 @@ _ASKS_NUMBER = re.compile(
 )
 _ASKS_NAME = re.compile(r"\b(?:who|whom|whose|where|which|(?:what|whose) name)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d")
+_FRAGMENT = re.compile(r":$|^[\])}>;,]|^\([a-z]")
+"""Of headings, which answer nothing, and of what begins in the middle of a sentence or of a line of code."""
 _NAME = re.compile(r"\b[A-Z]\w+")
 
 
@@ -167,6 +169,8 @@ def _candidates(
         return []
     candidates = []
     for place, (text, rate) in enumerate(zip(sentences, rates, strict=True)):
+        if _FRAGMENT.search(text):
+            continue
         bonus = _FIRST_BONUS * (place == 0)
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
         bonus += _LINK_BONUS * bool(leads)

@@ -21,7 +21,7 @@ PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
     chosen = extract_sentences("When was the Arne Bridge opened?", [BRIDGE, PAINT], 2)
-    assert [(one.hit, one.text) for one in chosen] == [(1, "Arne Bridge:"), (1, "It was opened in 1931.")]
+    assert [(one.hit, one.text) for one in chosen] == [(1, "It is painted green."), (1, "It was opened in 1931.")]
 
 
 def test_a_number_is_preferred_where_one_is_asked_for():
@@ -93,3 +93,9 @@ def test_hits_that_share_hardly_a_word_with_the_question_are_only_the_nearest(qu
 
 def test_without_hits_there_is_nothing_to_warn_of():
     assert unanswered_note("xyzzy", []) == ""
+
+
+def test_headings_and_fragments_are_no_answer():
+    text = "}; // the zone is signed\n\n## Signed zone\n\nThe signed zone has a key.\n\n(at the end of a signed zone) any more."
+    found = extract_sentences("What has the signed zone?", [hit("zones", text, "Zones")])
+    assert [one.text for one in found] == ["The signed zone has a key."]
