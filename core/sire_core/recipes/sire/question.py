@@ -196,7 +196,7 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
     words in lower case only where a passage is about them.
     """
     words = name_words(question)
-    spelled = _spellings(question, words)
+    spelled, spans = _spellings(question, words), _spans(question)
     lowered = question[1:] == question[1:].lower()
     used = np.zeros(len(words), dtype=bool)
     found: dict[int, tuple[float, str]] = {}
@@ -210,16 +210,16 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
         sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
         if sure:
             used[place] = True
-            found |= dict.fromkeys(entities.tolist(), (sure, _said(question, place)))
+            said = question[spans[place][0][0] : spans[place][-1][1]] if spans else ""
+            found |= dict.fromkeys(entities.tolist(), (sure, said))
     return found
 
 
-def _said(question: str, place: slice) -> str:
-    """Some words of a question as it writes them; empty in a script without spaces."""
+def _spans(question: str) -> list[tuple[int, int]]:
+    """Where the words of a question stand in it; nothing in a script without spaces."""
     found = re.finditer(f"&|{word_pattern().pattern}", question)
     parts = [(match.span(), name_words(match.group())) for match in found]
-    spans = [span for span, words in parts for _ in words][place]
-    return "" if any(len(words) > 1 for _, words in parts) else question[spans[0][0] : spans[-1][1]]
+    return [] if any(len(words) > 1 for _, words in parts) else [span for span, words in parts for _ in words]
 
 
 def _spellings(question: str, words: list[str]) -> list[bool]:
