@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from math import log
 from typing import Any
@@ -43,6 +43,8 @@ _TYPICAL_WORDS = 25  # Longer sentences share more words by chance
 _FULL_WORDS = 8  # Shorter ones are headings and labels
 _STEM = 6  # Letters of a stem that are compared: `director` is said of what somebody directed
 _LEAST = 1e-9
+_PAST_FORMS = {"found": "find", "fell": "fall", "felt": "feel", "saw": "see", "bore": "bear", "wound": "wind"}
+"""Past forms whose stem is also that of a verb of another meaning (founded, felled, sawed)."""
 _ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its neighbours are
 
 
@@ -140,6 +142,18 @@ def stems(text: str) -> frozenset[str]:
 def stem(word: str) -> str:
     """The stem of a lower-case word."""
     return str(_stemmer().stemWord(word))
+
+
+def form_stem(word: str) -> str:
+    """The stem of a lower-case word, past forms that look like other words told apart: "found" is of "find"."""
+    return stem(_PAST_FORMS.get(word, word))
+
+
+def has_form(word: str, words: Collection[str]) -> bool:
+    """Whether lower-case words with the stem of a word have a form of it: "found" is none of "founded"."""
+    own, form = stem(word.lower()), form_stem(word.lower())
+    forms = {form_stem(other) for other in words}
+    return form in forms or (form == own and own not in {stem(other) for other in words})
 
 
 @lru_cache(1)

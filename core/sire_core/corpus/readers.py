@@ -39,7 +39,7 @@ from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
 from sire_core.corpus.sections import first_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
-from sire_core.corpus.titles import first_title, header_title
+from sire_core.corpus.titles import first_title, header_title, without_site_name
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError, SireError
 from sire_core.types import Document, Failure
@@ -407,6 +407,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     fields: dict[str, Any] = {}
     if suffix in _HTML:
         title, text = html_to_markdown(text)
+        title = without_site_name(title, first_heading(text))
     elif suffix in _MARKDOWN:
         fields = front_matter(text)
         if "source" in fields:  # a filter for the path has to find every page

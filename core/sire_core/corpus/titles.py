@@ -27,6 +27,7 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 """Titles that programs write by default."""
+_SITE_NAME = re.compile(r"\s+(?:[-|:\u00b7\u00bb\u2013\u2014]|::)\s+\S")
 FILE_KEYS = ("source", "file_path")
 """Metadata keys that name the file of a document, the first that has a text counts."""
 
@@ -35,6 +36,12 @@ def first_title(*candidates: object) -> str:
     """The first title that a person may have written, on one line; empty if there is none."""
     titles = (" ".join(candidate.split()) for candidate in candidates if isinstance(candidate, str))
     return next((title for title in titles if title and not _NO_TITLE.fullmatch(title)), "")
+
+
+def without_site_name(title: str, heading: str) -> str:
+    """The title of a page without the name of its site, if the rest is the heading of the page."""
+    rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
+    return heading if _SITE_NAME.match(rest) else title
 
 
 def split_header(text: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.snippets import readable_sentences, stem
+from sire_core.algorithms.snippets import form_stem, readable_sentences
 from sire_core.algorithms.text import bare_text, find_words, word_pattern
 
 # What neither XML nor a UTF-8 file may hold: control characters except tab and newlines, and halves of pairs.
@@ -39,8 +39,8 @@ def question_words(question: str) -> list[str]:
 
 def shared_words(question: str, text: str) -> list[str]:
     """Content words of a question that a text has, in any form; as the question writes them."""
-    found = {stem(word.lower()) for word in find_words(text)}
-    return [word for word in question_words(question) if stem(word.lower()) in found]
+    found = {form_stem(word.lower()) for word in find_words(text)}
+    return [word for word in question_words(question) if form_stem(word.lower()) in found]
 
 
 def plain_text(text: str) -> str:
@@ -55,13 +55,13 @@ def first_words(text: str) -> str:
 
 def marked(text: str, question: str, names: Iterable[str] = ()) -> list[Piece]:
     """Cut a text into highlighted and plain pieces."""
-    wanted = {stem(word.lower()) for word in question_words(question)}
+    wanted = {form_stem(word.lower()) for word in question_words(question)}
     spans = _name_spans(text, [name for name in names if name.strip()])
     spans.sort()
     starts = [start for start, _, _ in spans]
     for match in word_pattern().finditer(text):
         index = bisect_right(starts, match.start()) - 1
-        if (index < 0 or spans[index][1] <= match.start()) and stem(bare_text(match.group()).lower()) in wanted:
+        if (index < 0 or spans[index][1] <= match.start()) and form_stem(bare_text(match.group()).lower()) in wanted:
             spans.append((match.start(), match.end(), "word"))
     pieces: list[Piece] = []
     at = 0

@@ -6,10 +6,12 @@ import json
 import os
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sire_core.corpus.chunker import SentenceChunker, chunk_document
 from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError
 
@@ -368,3 +370,28 @@ def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
     (tmp_path / name).symlink_to(tmp_path / "missing")
     (failure,) = read_documents(tmp_path).failures
     assert failure.reason.startswith("a link that points nowhere")
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "named"),
+    [
+        ("5. DNSSEC — BIND 9 documentation", "5. DNSSEC", "5. DNSSEC"),
+        (
+            "Authors &#8212; Borg - Archiver 1.2.4 documentation",
+            "<code>Authors</code><a class='headerlink' href='#'>¶</a>",
+            "Authors",
+        ),
+        ("Locks | Queue", "Locks", "Locks"),
+        ("mod_lock - Queue Server", "Module mod_lock", "mod_lock - Queue Server"),
+        ("Locks-free queues", "Locks", "Locks-free queues"),
+        ("Locks", "Locks", "Locks"),
+    ],
+)
+def test_titles_of_pages_have_no_name_of_their_site(tmp_path, title, heading, named):
+    (tmp_path / "a.html").write_text(
+        f"<title>{title}</title><h1>{heading}</h1><p>One.</p><h2>5.1. Keys</h2><p>Two.</p>"
+    )
+    (document,) = read_documents(tmp_path / "a.html").documents
+    assert document.title == named
+    long = replace(document, text=document.text.replace("One.", "One word. " * 300))
+    assert not any(chunk.title.startswith("5. DNSSEC > 5. DNSSEC") for chunk in chunk_document(long, SentenceChunker()))

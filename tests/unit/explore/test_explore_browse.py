@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core import Document, Index
+from sire_core.algorithms.snippets import has_form
+from sire_core.algorithms.text import find_words
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.explore import browse, corpus_map, neighbours
-from sire_core.explore.highlight import escaped, marked
+from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import compared, comparison_html, document
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
@@ -693,3 +695,21 @@ def test_hits_and_pictures_have_short_titles_where_a_folder_is_a_site():
     assert result.hits[0].title == "prune"
     assert result.picture.nodes[1].label == "prune"
     assert index.search("command prune", k=1)[0].unit.title == f"prune{SITE}"
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "is_form"),
+    [
+        ("founded", "It is found in the list.", False),
+        ("found", "Ian founded it.", False),
+        ("founded", "It is found where Ian founds it.", True),
+        ("find", "It is found.", True),
+        ("founding", "Ian founded it.", True),
+        ("felled", "It fell.", False),
+    ],
+)
+def test_only_forms_of_a_word_are_said_to_be_shared_and_highlighted(word, text, is_form):
+    assert bool(shared_words(word, text)) is is_form
+    assert any(kind for _, kind in marked(text, word)) is is_form
+    if word != "find":  # its past form has another stem
+        assert has_form(word, find_words(text.lower())) is is_form

@@ -10,7 +10,8 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt
-from sire_core.algorithms.snippets import readable_sentences, stems
+from sire_core.algorithms.snippets import has_form, readable_sentences, stems
+from sire_core.algorithms.text import find_words
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
 from sire_core.recipes.sire.question import NO_HOPS, Hops, QueryFeatures
@@ -81,10 +82,11 @@ class EvidenceReasons:
 
     def _shared(self, passage: int) -> str:
         """Which words of the question a passage has, and the heading with most of them."""
-        words = self._evidence.texts.words_in(passage)
+        unit = self._unit(passage)
+        found = find_words(f"{unit.title}\n{unit.text}".lower())
+        words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, found)]
         if not words:
             return "shares no word with it"
-        unit = self._unit(passage)
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
