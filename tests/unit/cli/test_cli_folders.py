@@ -251,7 +251,7 @@ def test_a_part_of_a_folder_that_was_indexed_keeps_its_ids(tmp_path):
 def test_another_embedder_without_extracting_again(tmp_path, source, folder):
     with ScriptedServer(default_script) as server:
         model = ("--llm", "scripted", "--base-url", server.base_url, "--yes")
-        run("index", source, "--to", folder, "--recipe", "indexrag", *model)
+        run("index", source, "--to", folder, "--recipe", "indexrag", "--default", *model)
         asked = server.received
         assert asked > 0
         before = stats(folder)
