@@ -697,7 +697,7 @@ def index(
         )
         return
     if to is None:
-        raise ConfigurationError("Where should the index be? Add --to my-index; --dry-run alone needs none.")
+        raise typer.BadParameter("name the folder of the index: --to my-index (only --dry-run needs none)")
     options = _options(to, spending.model(), spending, reading, seed=seed, runner=runner, **built.as_given())
 
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:

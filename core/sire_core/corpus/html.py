@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from statistics import median
+from typing import Any
 
 _NAVIGATION = frozenset(
     "nav navbar navigation navmenu breadcrumb breadcrumbs sidebar sidenav subnav topnav toc menu submenu pagination "
@@ -334,19 +335,47 @@ def _without_long_numbers(page: str) -> str:
 
 def html_to_markdown(page: str) -> tuple[str, str]:
     """Convert a page to its title and Markdown in linear time, without scripts, controls and navigation."""
-    whole_page, landmarks = _read(page, frozenset())
+    parser = _Parser()
+    parser.read(page)
+    whole_page, landmarks = _read(parser.parts, frozenset())
     found = whole_page
     for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
-        found = _read(page, left_out)[0] if left_out else whole_page
+        found = _read(parser.parts, left_out)[0] if left_out else whole_page
         if found[1]:
             break
     return found
 
 
-def _read(page: str, left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
+class _Parser(LinearParser):
+    """Parses a page once, to be read several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[tuple[str, Any]] = []  # name and attributes of an element that begins; of one that ends None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note that an element begins."""
+        self.parts.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that an element ends."""
+        self.parts.append((tag, None))
+
+    def handle_data(self, data: str) -> None:
+        """Note text, as that of an element without a name."""
+        self.parts.append(("", data))
+
+
+def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
     """Title and Markdown of a page without some elements, and what is known of its navigation."""
     reader = _Reader(left_out)
-    reader.read(page)
+    for tag, said in parts:
+        if not tag:
+            reader.add(said)
+        elif said is None:
+            reader.end(tag)
+        else:
+            reader.begin(tag, said)
     return reader.finished(), reader.landmarks
 
 
@@ -381,11 +410,10 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
     return len(lines) == 1 and not any(others.elements())
 
 
-class _Reader(LinearParser):
-    """Collects lines of Markdown while the parser reads a page."""
+class _Reader:
+    """Collects lines of Markdown from the parts of a page."""
 
     def __init__(self, left_out: frozenset[int]) -> None:
-        super().__init__()
         self.landmarks = PageRegions()
         self._left_out = left_out
         self._number = 0  # of the elements that began
@@ -419,12 +447,11 @@ class _Reader(LinearParser):
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
         return " ".join("".join(self._title).split()), text
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Begin an element."""
         ended = [depth for name in _ENDS.get(tag, ()) if (depth := self._open_depth(name)) is not None]
         if ended:
             self._close(min(ended))
-        attributes = dict(attrs)
         self._number += 1
         if tag in _BLOCK_TAGS:
             self.landmarks.end_run()
@@ -523,7 +550,7 @@ class _Reader(LinearParser):
         self._lists[-1] += 1
         return f"{number}. "
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         """End an element; unclosed ones inside of it end, too."""
         depth = self._open_depth(tag)
         if depth is not None:
@@ -580,7 +607,7 @@ class _Reader(LinearParser):
                     if self._lines[place : place + 1] == [text]:  # else it was links to other pages
                         self._lines[place] = f"{'#' * min(level + 1, 6)} {text}"
 
-    def handle_data(self, data: str) -> None:
+    def add(self, data: str) -> None:
         """Add text."""
         if self._in_title:
             self._title.append(data)
