@@ -484,7 +484,7 @@ def test_reasoning_shows_its_steps_and_the_answer(page, folder, explored, monkey
             shot(page, f"reason-{scheme}-{width}")
         steps.get_by_text("Found", exact=False).first.click()
         steps.get_by_role("link", name="Aldous Brack").first.click()
-        page.get_by_role("heading", name="Unit").wait_for()
+        page.get_by_role("heading", name="Aldous Brack", level=1).wait_for()
         page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
 
 
