@@ -120,7 +120,7 @@ def llama_index() -> None:
 def demo() -> None:
     """Three questions over the packaged corpus, without a model."""
     shown = _run(_sire(), "demo")
-    assert "Varn Harbour" in shown, shown
+    assert "Hedda Sorrel" in shown, shown
     assert "why " in shown, shown
 
 

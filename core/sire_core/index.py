@@ -44,8 +44,8 @@ class Index:
 
     Args:
         path: The folder; None keeps the index in memory.
-        recipe: A `Recipe` or a name; None means the folder's default, or `sire` for a first build. The default is the
-            recipe of the first build; see `set_default_recipe`. This object keeps the recipe of its first search.
+        recipe: A `Recipe` or a name; None means `sire` for a first build, and then the recipe of the first build or
+            that of `set_default_recipe`. This object keeps the recipe of its first search.
         language_model: Extracts and summarises; None works without a model.
         embedder: An `Embedder` or what `resolve_embedder` reads (`semantic`, `onnx:NAME_OR_FOLDER`, `openai:MODEL`,
             ...); None means that of the folder, or for a first build the default one, which needs no download.
@@ -65,10 +65,9 @@ class Index:
         allow: A filter on what this object shows: it applies to every search, snapshot and explanation, to `documents`
             and `stats`, and no argument can widen it. Changes are not restricted; see `delete`.
         runner: Where parallel parts of a build run: None means in this process; `ray` as Ray tasks on this machine or
-            the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` on another cluster (extra `ray`); or a `Runner`.
+            the cluster of `RAY_ADDRESS`, `ray://HOST:PORT` elsewhere (extra `ray`); or a `Runner`.
         wrap_model: Wraps a model that a setting names (`rerank_model`), for example to count, limit or store its calls.
-        strict_metadata: Refuse documents whose metadata has values that JSON does not have. By default these are stored
-            as filters compare them: dates as ISO texts, decimals as numbers, sets as lists, NaN as null, and so on.
+        strict_metadata: Refuse values that JSON does not have; by default dates become ISO texts, sets lists, NaN null.
     """
 
     def __init__(
@@ -161,10 +160,7 @@ class Index:
         return self._reader.latest()[0]
 
     def documents(self, doc_ids: Iterable[str] | None = None) -> list[Document]:
-        """Documents in corpus order, with their passages (`Document.chunks`); those that wait as they were given.
-
-        `doc_ids` are ids, or one id; None returns all documents. Unknown ids are ignored.
-        """
+        """Documents in corpus order with their passages (`Document.chunks`): all, or those with these ids (or one)."""
         return self._reader.documents({doc_ids} if isinstance(doc_ids, str) else doc_ids)
 
     def sources(self) -> dict[str, str]:
@@ -180,8 +176,8 @@ class Index:
     def build(self, documents: Iterable[Document], *, keep: Collection[str] = ()) -> BuildReport:
         """Build the index so that it contains exactly these documents, and the stored ones with the ids in `keep`.
 
-        Resumes an interrupted build. `CorpusError` if documents contradict each other, for example one id with two
-        texts; `BuildError` if too many passages failed: results so far are stored.
+        Resumes an interrupted build. `CorpusError` if documents contradict each other (one id with two texts);
+        `BuildError` if too many passages failed: results so far are stored.
         """
         return run_sync(self.abuild(documents, keep=keep))
 
@@ -254,9 +250,8 @@ class Index:
     def forget(self, doc_ids: Iterable[str]) -> BuildReport:
         """Ask the models about some documents again: for answers that are valid and bad, which would stay for ever.
 
-        Deletes and repeats the extractions of these documents, all answers that were made from them among others, and
-        everything derived. Documents can be searched meanwhile; what fails is asked for again by the next change.
-        `CorpusError` if an id is unknown; `ConfigurationError` as in `reembed`.
+        Deletes and repeats their extractions, all answers that were made from them among others, and what was derived.
+        What fails is asked again by the next change. `CorpusError`: unknown id; `ConfigurationError` as in `reembed`.
         """
         return run_sync(self.aforget(doc_ids))
 
@@ -273,10 +268,7 @@ class Index:
         await self._writer.drop_recipe(name)
 
     def set_default_recipe(self, name: str) -> None:
-        """Make a recipe of the index the default, which searches use that name none. Open objects keep theirs.
-
-        `ConfigurationError` if the index does not hold it.
-        """
+        """Make a recipe of the index its default (else `ConfigurationError`); objects that are open keep theirs."""
         run_sync(self.aset_default_recipe(name))
 
     async def aset_default_recipe(self, name: str) -> None:
@@ -319,9 +311,8 @@ class Index:
         """Rebuild this index with another embedder in a new folder, with all its recipes.
 
         Stored answers of models and settings of adapters are copied, so extraction is not repeated. To resume an
-        interrupted call, make it again. Returns the report of the folder's default recipe. `ConfigurationError` if a
-        recipe was built with a model or an extractor that this index does not have; `StorageError` if the new folder
-        contains something else.
+        interrupted call, make it again. Returns the report of the default recipe. `ConfigurationError` if a recipe was
+        built with a model or extractor that this index has not; `StorageError` if the folder contains something else.
         """
         return run_sync(self.areembed(path, embedder))
 
