@@ -338,12 +338,12 @@ def html_to_markdown(page: str) -> tuple[str, str]:
     parser = _Parser()
     parser.read(page)
     whole_page, landmarks = _read(parser.parts, frozenset())
-    found = whole_page
+    result = whole_page
     for left_out in (landmarks.navigation(), landmarks.navigation(by_name=False)):
-        found = _read(parser.parts, left_out)[0] if left_out else whole_page
-        if found[1]:
+        result = _read(parser.parts, left_out)[0] if left_out else whole_page
+        if result[1]:
             break
-    return found
+    return result
 
 
 class _Parser(LinearParser):
@@ -369,13 +369,13 @@ class _Parser(LinearParser):
 def _read(parts: Sequence[tuple[str, Any]], left_out: frozenset[int]) -> tuple[tuple[str, str], PageRegions]:
     """Title and Markdown of a page without some elements, and what is known of its navigation."""
     reader = _Reader(left_out)
-    for tag, said in parts:
+    for tag, content in parts:
         if not tag:
-            reader.add(said)
-        elif said is None:
+            reader.add(content)
+        elif content is None:
             reader.end(tag)
         else:
-            reader.begin(tag, said)
+            reader.begin(tag, content)
     return reader.finished(), reader.landmarks
 
 

@@ -149,13 +149,13 @@ def _bridge(linked: LinkedPassages, link: Named, rng: np.random.Generator) -> Ma
     before = " ".join(before.split()) + " "
     target = linked.units[link.subject].text
     first = ""
-    if (found := _MAKER.search(before)) and _is_said_of(subject, before[: found.start()]):
-        verb = found["verb"]
+    if (match := _MAKER.search(before)) and _is_said_of(subject, before[: match.start()]):
+        verb = match["verb"]
         first, others = f"Who {_PAST.get(verb, verb)} {subject}", _OF_MAKERS
-    elif (found := _RELATIVE.search(before)) and _is_said_of(subject, before[: found.start()]):
-        first, others = f"Whose {found['kin']} was {subject}", _OF_MAKERS
-    elif (found := _PLACE.search(before)) and _is_said_of(subject, before[: found.start()]):
-        verb = found["verb"]
+    elif (match := _RELATIVE.search(before)) and _is_said_of(subject, before[: match.start()]):
+        first, others = f"Whose {match['kin']} was {subject}", _OF_MAKERS
+    elif (match := _PLACE.search(before)) and _is_said_of(subject, before[: match.start()]):
+        verb = match["verb"]
         first, others = f"Where {'is' if verb in _STATES else 'was'} {subject} {verb}", _OF_PLACES
     if not first:
         return None

@@ -72,9 +72,9 @@ def kind_of_name(
         types: Types that a model gave to it, most trusted first among equally frequent ones.
     """
     if types:
-        said = Counter(types).most_common(1)[0][0]
-        known_by = f"the model that read the passages calls it {said}"
-        return NameKind(_TYPES.get(said.strip().lower(), "title" if is_title else "name"), known_by)
+        commonest = Counter(types).most_common(1)[0][0]
+        known_by = f"the model that read the passages calls it {commonest}"
+        return NameKind(_TYPES.get(commonest.strip().lower(), "title" if is_title else "name"), known_by)
     if len(name) <= _LONGEST and _CODE.fullmatch(name):
         return NameKind("code", "by its form")
     using = [text for text in texts if name in text]

@@ -210,15 +210,15 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
         sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
         if sure:
             used[place] = True
-            said = question[spans[place][0][0] : spans[place][-1][1]] if spans else ""
-            found |= dict.fromkeys(entities.tolist(), (sure, said))
+            spelling = question[spans[place][0][0] : spans[place][-1][1]] if spans else ""
+            found |= dict.fromkeys(entities.tolist(), (sure, spelling))
     return found
 
 
 def _spans(question: str) -> list[tuple[int, int]]:
     """Where the words of a question stand in it; nothing in a script without spaces."""
-    found = re.finditer(f"&|{word_pattern().pattern}", question)
-    parts = [(match.span(), name_words(match.group())) for match in found]
+    matches = re.finditer(f"&|{word_pattern().pattern}", question)
+    parts = [(match.span(), name_words(match.group())) for match in matches]
     return [] if any(len(words) > 1 for _, words in parts) else [span for span, words in parts for _ in words]
 
 

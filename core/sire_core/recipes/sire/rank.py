@@ -83,8 +83,8 @@ class EvidenceReasons:
     def _shared(self, passage: int) -> str:
         """Which words of the question a passage has, and the heading with most of them."""
         unit = self._unit(passage)
-        found = find_words(f"{unit.title}\n{unit.text}".lower())
-        words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, found)]
+        own_words = find_words(f"{unit.title}\n{unit.text}".lower())
+        words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
         if not words:
             return "shares no word with it"
         headings = passage_headings(unit.title, unit.text)
@@ -129,15 +129,15 @@ class EvidenceReasons:
         inside = set(self._index.entities.of(passage).tolist())
         labels: dict[str, str] = {}
         ids = []
-        for entity, said in self._evidence.named.items():
+        for entity, asked_name in self._evidence.named.items():
             if entity in inside and (name := self._name(entity, passage)):
                 ids.append(self._index.entity_id(entity))
                 # Another spelling explains a name only if they share no word.
-                is_other = said.lower() not in name.lower() and stems(said).isdisjoint(stems(name))
-                labels[said or name] = labels.get(said) or (name if is_other else "")
+                is_other = asked_name.lower() not in name.lower() and stems(asked_name).isdisjoint(stems(name))
+                labels[asked_name or name] = labels.get(asked_name) or (name if is_other else "")
         if not ids:
             return ()
-        names = ", ".join(f"{said} ({name})" if name else said for said, name in labels.items())
+        names = ", ".join(f"{asked_name} ({name})" if name else asked_name for asked_name, name in labels.items())
         return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {names}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
