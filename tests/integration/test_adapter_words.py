@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
-from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document as LlamaDocument
@@ -30,7 +29,7 @@ from langchain_sire import (
     create_self_ask_graph,
 )
 from llama_index_sire import IRCoTQueryEngine, ReasoningWorkflow, SelfAskQueryEngine
-from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, ModelError
+from sire_core.errors import ConfigurationError, CorpusError, ModelError
 from sire_core.index import Index
 from sire_core.recipes import recipe_of
 from sire_core.types import Document as SireDocument
@@ -226,15 +225,6 @@ def test_a_preset_is_a_setting_like_others(kind, given, tmp_path):
     kind.from_documents(documents, recipe="msrag", hop_decay=0.9, path=tmp_path / "i", **given)
     config = recipe_of(tmp_path / "i").config
     assert (config["preset"], config["vote"], config["hop_decay"]) == ("published", "count", 0.9)
-
-
-def test_another_length_of_vectors_under_the_same_name_is_said_when_a_folder_is_opened(tmp_path):
-    nodes, short, long = [TextNode(text="Petra sails.")], MockEmbedding(16), MockEmbedding(32)
-    kept = llama_index_sire.LlamaIndexEmbedder(short, fingerprint="llama-index:mine")
-    llama_index_sire.SireRetriever.from_documents(nodes, embed_model=kept, persist_dir=tmp_path / "b", recipe="flat")
-    other = llama_index_sire.LlamaIndexEmbedder(long, fingerprint="llama-index:mine")
-    with pytest.raises(EmbedderMismatchError, match=r"length 32.*length 16"):
-        llama_index_sire.SireRetriever.from_persist_dir(tmp_path / "b", embed_model=other)
 
 
 def test_documents_have_their_text():

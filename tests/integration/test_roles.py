@@ -20,9 +20,7 @@ from langchain_sire import (
     pool_documents,
 )
 from langchain_sire import SireRetriever as LangChainRetriever
-from llama_index_sire import IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine
 from llama_index_sire import SireRetriever as LlamaIndexRetriever
-from llama_index_sire import create_sire_tool as create_llama_index_tool
 from sire_core.errors import ConfigurationError
 from sire_core.explore.export import to_networkx
 from sire_core.index import Index
@@ -222,20 +220,3 @@ def test_stores_and_reasoning_of_langchain(folders, recipe, tmp_path):
     check([(call.instructions, call.data) for call in model.log])
     with Index(tmp_path / "i", recipe=recipe, embedder=HashEmbedder()) as everything:
         assert len(everything.documents(["b0", "b9"])) == 2, "what a role may not see it does not delete"
-
-
-@pytest.mark.parametrize("recipe", ["sire", "sirerag"])
-def test_engines_and_tools_of_llama_index(folders, recipe, tmp_path):
-    model = ScriptedModel()
-    with opened(folders[recipe], recipe) as index:
-        for where in WIDENING:
-            mine = LlamaIndexRetriever(index, similarity_top_k=50, filters=where)
-            for engine in (IRCoTQueryEngine, SelfAskQueryEngine, SingleQueryEngine):
-                response = engine(mine, llm=model).query(QUESTIONS[0])
-                check(response.response, [node.node.model_dump() for node in response.source_nodes], response.metadata)
-            check([node.node.model_dump() for node in mine.as_retriever(filters="number>=0").retrieve(QUESTIONS[0])])
-            check(str(create_llama_index_tool(mine).call(query=QUESTIONS[0], k=50)))
-        with pytest.raises(ConfigurationError, match="allow"):
-            mine.persist(tmp_path / "copy")
-    assert model.log
-    check([(call.instructions, call.data) for call in model.log])

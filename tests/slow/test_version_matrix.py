@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNERS = ("pytest", "pytest-asyncio", "hypothesis")
-LANGCHAIN = ("tests/unit/langchain_sire", "tests/parity/test_langchain_parity.py")
-LLAMA_INDEX = ("tests/unit/llama_index_sire", "tests/parity/test_llama_index_parity.py")
+LANGCHAIN = ("tests/unit/langchain_sire", "tests/unit/adapters")
+LLAMA_INDEX = ("tests/unit/llama_index_sire", "tests/unit/adapters")
 MCP = ("tests/unit/serve", "tests/integration/test_mcp_process.py")
 CASES = {
     "langchain": (

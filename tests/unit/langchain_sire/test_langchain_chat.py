@@ -4,8 +4,7 @@ import threading
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_scripted_chat import GOOD, PROMPT, Answer, Native, WithTools, calls_tool, model, says
+from langchain_core.messages import AIMessage
 
 from langchain_sire import LangChainChat
 from langchain_sire.chat import as_language_model
@@ -13,19 +12,7 @@ from sire_core.errors import ConfigurationError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.models.usage_meter import UsageMeter
 from sire_core.protocols import Prompt
-
-
-async def test_instructions_and_fenced_data_are_two_messages():
-    chat = model("Petra.")
-    assert (await LangChainChat(chat).complete(PROMPT)).text == "Petra."
-    system, user = chat.log[0]["messages"]
-    assert isinstance(system, SystemMessage)
-    assert isinstance(user, HumanMessage)
-    assert system.content.startswith("Who was it?")
-    assert "Petra" not in system.content
-    assert user.content.count("</data>") == 1
-    await LangChainChat(chat).complete(Prompt("Only words."))
-    assert [type(m) for m in chat.log[1]["messages"]] == [HumanMessage]
+from support.langchain_chat import GOOD, PROMPT, Answer, Native, WithTools, calls_tool, model, says
 
 
 async def test_images_travel_as_content_parts():
@@ -46,22 +33,6 @@ async def test_a_bound_of_the_users_own_stays():
     assert free.max_tokens is None
 
 
-async def test_stop_texts_end_the_answer_even_where_the_model_ignores_them():
-    chat = model("Thought one. Observation: two")
-    assert (await LangChainChat(chat).complete(PROMPT, stop=["Observation:"])).text == "Thought one. "
-    assert chat.log[0]["stop"] == ["Observation:"]
-
-
-async def test_errors_of_the_model_become_ours_with_their_cause():
-    with pytest.raises(ModelError, match="ValueError: quota") as caught:
-        await LangChainChat(model(ValueError("quota"))).complete(PROMPT)
-    assert isinstance(caught.value.__cause__, ValueError)
-    with pytest.raises(ModelError, match="NotImplementedError"):
-        await LangChainChat(model(NotImplementedError())).complete(PROMPT)
-    with pytest.raises(ModelError, match="answered nothing"):
-        await LangChainChat(model(" ")).complete(PROMPT)
-
-
 async def test_trap_tokens_are_counted_with_include_raw_too():
     used = {"input_tokens": 30, "output_tokens": 4, "total_tokens": 34}
     tool_call = calls_tool({"name": "Petra", "year": 1911})
@@ -71,12 +42,6 @@ async def test_trap_tokens_are_counted_with_include_raw_too():
     assert (done.input_tokens, done.output_tokens) == (30, 4)
     total = bridge.meter.report().total
     assert (total.calls, total.input_tokens, total.output_tokens) == (1, 30, 4)
-
-
-async def test_tokens_are_estimated_where_the_model_does_not_tell():
-    done = await LangChainChat(model("Petra wrote it.")).complete(PROMPT)
-    assert done.input_tokens > 20
-    assert 2 < done.output_tokens < 8
 
 
 async def test_every_request_counts_repairs_included_on_every_meter():
@@ -124,43 +89,6 @@ def test_only_chat_models_are_taken():
     assert as_language_model(ours) is ours
     assert as_language_model(None) is None
     assert isinstance(as_language_model(model("x")), LangChainChat)
-
-
-async def test_trap_models_without_structured_output_get_the_schema_in_the_prompt():
-    chat = model(f"Sure:\n```json\n{GOOD}\n```")
-    bridge = LangChainChat(chat)
-    with pytest.raises(NotImplementedError):
-        chat.with_structured_output(Answer)
-    done = await bridge.complete(PROMPT, schema=Answer)
-    assert done.parsed == Answer(name="Petra", year=1911)
-    assert "JSON schema" in chat.log[0]["messages"][0].content
-    await bridge.complete(PROMPT, schema=Answer)
-    assert len(chat.log) == 2
-
-
-async def test_an_answer_that_does_not_fit_is_repaired_once():
-    chat = model('{"name": "Petra"}', GOOD)
-    done = await LangChainChat(chat).complete(PROMPT, schema=Answer)
-    assert done.parsed.year == 1911
-    assert "year: Field required" in chat.log[1]["messages"][0].content
-    assert "PREVIOUS ANSWER" in chat.log[1]["messages"][1].content
-    with pytest.raises(ModelError, match="even after a repair"):
-        await LangChainChat(model("no", "no")).complete(PROMPT, schema=Answer)
-
-
-async def test_structured_output_is_asked_for_with_include_raw():
-    chat = model(calls_tool({"name": "Petra", "year": 1911}), kind=WithTools)
-    done = await LangChainChat(chat).complete(PROMPT, schema=Answer)
-    assert done.parsed == Answer(name="Petra", year=1911)
-    assert chat.log[0]["tools"]
-    assert "JSON schema" not in chat.log[0]["messages"][0].content
-
-
-async def test_a_tool_call_that_does_not_fit_is_repaired_from_its_arguments():
-    chat = model(calls_tool({"name": "Petra"}), calls_tool({"name": "Petra", "year": 1911}), kind=WithTools)
-    done = await LangChainChat(chat).complete(PROMPT, schema=Answer)
-    assert done.parsed.year == 1911
-    assert '{"name": "Petra"}' in chat.log[1]["messages"][1].content
 
 
 async def test_a_tool_call_that_is_no_json_is_read_tolerantly():

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_sire import SireRetriever, SireVectorStore
 from sire_core import types
-from sire_core.errors import BuildError, ConfigurationError, CorpusError, IndexMissingError, StorageError
+from sire_core.errors import BuildError, ConfigurationError, CorpusError, StorageError
 from sire_core.index import Index
 from sire_core.storage.check import check_folder
 from sire_core.storage.pending_documents import PendingDocuments as Pending
@@ -364,17 +364,6 @@ async def test_ids_or_a_filter():
     await retriever.adelete_documents(["a", "z"], missing_ok=True)
     retriever.delete_documents(["z"], missing_ok=True)
     assert texts(retriever) == ["Two."]
-
-
-def test_a_folder_remembers_k(tmp_path):
-    SireRetriever.from_documents(chunks("One."), path=tmp_path / "i", recipe="flat", k=5)
-    assert SireRetriever.load(tmp_path / "i").k == 5
-    assert SireRetriever.load(tmp_path / "i", k=2).k == 2
-    assert SireRetriever.from_documents(chunks("Two."), path=tmp_path / "i").k == 5
-    SireRetriever.load(tmp_path / "i", search_kwargs={"k": 7}).save(tmp_path / "copy")
-    assert SireRetriever.load(tmp_path / "copy").k == 7
-    with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, path="):
-        SireRetriever.load(tmp_path / "none")
 
 
 def test_metadata_keep_the_order_of_their_keys(tmp_path):

@@ -1,16 +1,11 @@
 """Documents from and to LangChain's."""
 
 import json
-from datetime import date, datetime, timezone
-from decimal import Decimal
-from pathlib import Path
-from uuid import UUID
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
-from langchain_sire import SireRetriever, SireVectorStore
 from langchain_sire.documents import document_id, from_langchain, from_texts, hit_to_langchain
 from sire_core.errors import CorpusError
 from sire_core.index import Index
@@ -54,29 +49,6 @@ def test_trap_metadata_without_a_form_in_json_is_refused():
         Index(recipe="flat").build(
             from_langchain([LangChainDocument(page_content="x", metadata={"price": [object()]})])
         )
-
-
-TYPED = {
-    "at": datetime(2024, 5, 31, 10, tzinfo=timezone.utc),
-    "day": date(2024, 5, 31),
-    "path": Path("a/b.md"),
-    "id_": UUID(int=7),
-    "price": Decimal("1.50"),
-    "tags": {"b", "a"},
-    "deep": {"days": [date(2024, 1, 1)]},
-    "plain": "text",
-}
-
-
-@pytest.mark.parametrize("kind", [SireRetriever, SireVectorStore])
-def test_metadata_of_any_type_comes_back_and_can_be_filtered(kind):
-    document = LangChainDocument(id="a", page_content="A lighthouse.", metadata=TYPED)
-    made = kind.from_documents([document], recipe="flat")
-    search = made.similarity_search if kind is SireVectorStore else made.invoke
-    (found,) = search("lighthouse", filter={"day": {"gte": date(2024, 5, 1)}})
-    assert {key: value for key, value in found.metadata.items() if key != "sire"} == TYPED
-    assert search("lighthouse", filter={"day": {"gt": date(2024, 6, 1)}}) == []
-    assert made.get_by_ids(["a"]) == [document]
 
 
 def test_an_id_made_from_content_does_not_depend_on_the_order_of_a_set():

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from langchain_classic.embeddings import CacheBackedEmbeddings
 from langchain_core import documents as langchain_documents
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_core.stores import InMemoryByteStore
 
 from langchain_sire import LangChainEmbedder, SireRetriever
-from sire_core import Document
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.sync import run_sync
 
@@ -113,12 +112,6 @@ def test_fingerprint(attributes, name, expected):
     assert expected in repr(LangChainEmbedder(model, name=name))
 
 
-def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
-    SireRetriever.from_texts(["Petra wrote it."], Counting(), path=tmp_path / "i").index.close()
-    with pytest.raises(EmbedderMismatchError, match=r"SireRetriever\.load\(path, embeddings\)"):
-        SireRetriever.load(tmp_path / "i").invoke("Who wrote it?")
-
-
 def test_a_deployment_that_was_given_is_part_of_the_fingerprint():
     openai = pytest.importorskip("langchain_openai")
     plain = openai.OpenAIEmbeddings(model="text-embedding-3-small", api_key="none")
@@ -134,17 +127,6 @@ def test_a_deployment_that_was_given_is_part_of_the_fingerprint():
     assert azure[0] != azure[1]
 
 
-def test_trap_another_embedding_model_is_refused_when_loading(tmp_path):
-    SireRetriever.from_texts(["Petra wrote it."], Counting(), recipe="flat", path=tmp_path / "i").index.close()
-    assert SireRetriever.load(tmp_path / "i", Counting()).invoke("Who wrote it?")
-    with pytest.raises(
-        EmbedderMismatchError, match=r"langchain:Counting:letters-1.*langchain:DeterministicFakeEmbedding"
-    ):
-        SireRetriever.load(tmp_path / "i", DeterministicFakeEmbedding(size=8))
-    with pytest.raises(EmbedderMismatchError, match="Pass it"):
-        SireRetriever.load(tmp_path / "i")
-
-
 def test_a_delete_in_a_new_process_needs_no_vectors_to_know_the_dimension(tmp_path):
     texts = ["Petra wrote it.", "Otto sang it."]
     SireRetriever.from_texts(texts, Counting(), ids=["a", "b"], recipe="flat", path=tmp_path / "i").index.close()
@@ -152,26 +134,6 @@ def test_a_delete_in_a_new_process_needs_no_vectors_to_know_the_dimension(tmp_pa
     loaded.index.delete(["a"])
     assert loaded.index.stats()["dimension"] == 8
     assert loaded.invoke("Who?")[0].metadata["sire"]["doc_ids"] == ["b"]
-
-
-def test_trap_the_same_name_with_another_dimension_is_an_error_that_says_so(tmp_path):
-    short, long = DeterministicFakeEmbedding(size=8), DeterministicFakeEmbedding(size=16)
-    SireRetriever.from_texts(["Petra wrote it."], short, ids=["a"], recipe="flat", path=tmp_path / "i").index.close()
-    with pytest.raises(
-        EmbedderMismatchError, match="langchain:DeterministicFakeEmbedding"
-    ):  # the class has no model name
-        SireRetriever.load(tmp_path / "i", long)
-    short, long = (LangChainEmbedder(found, name="same") for found in (short, long))
-    SireRetriever.from_texts(["Petra wrote it."], short, ids=["a"], recipe="flat", path=tmp_path / "j").index.close()
-    with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
-        SireRetriever.load(tmp_path / "j", long)
-    opened = SireRetriever.open(tmp_path / "j", long)
-    with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
-        opened.invoke("Who?")
-    with pytest.raises(EmbedderMismatchError, match="another length"):
-        opened.index.add([Document("b", "Otto sang it.")])
-    opened.index.close()
-    assert SireRetriever.load(tmp_path / "j", short).invoke("Who?")
 
 
 class Broken(Counting):

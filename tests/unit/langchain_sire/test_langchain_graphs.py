@@ -4,8 +4,6 @@ import json
 
 import pytest
 from langchain_core.documents import Document
-from langchain_reasoning import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
-from langchain_scripted_chat import PROMPT, Answer, model
 
 from langchain_sire import (
     SireRetriever,
@@ -20,6 +18,8 @@ from sire_core.errors import ConfigurationError, QueryError, UnusableAnswerError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.reason.replay import PausedError, RecordedModel
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
+from support.langchain_chat import PROMPT, Answer, model
+from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
 

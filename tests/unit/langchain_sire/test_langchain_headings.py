@@ -4,7 +4,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_text_splitters import MarkdownHeaderTextSplitter
 
-from langchain_sire import SireRetriever, SireVectorStore
+from langchain_sire import SireRetriever
 from sire_core import Document as CoreDocument
 from sire_core import Index
 
@@ -55,73 +55,22 @@ def test_headings_that_are_named_and_known_stand_in_a_title_once(keys, title):
     assert made.index.search("run", 1)[0].unit.title == title
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [
-        SireRetriever.open,
-        lambda path, **given: SireVectorStore(path=path, **given).documents,
-        lambda path, **given: SireRetriever(index=Index(path, chunker=None), **given),
-    ],
-)
-def test_a_folder_remembers_the_keys_of_its_first_write(chunks, tmp_path, opened):
-    first = opened(tmp_path / "i", title_key=["page", "section"])
-    first.add_documents(chunks[:2])
-    assert first.index.search("Heron", 1)[0].unit.title.startswith("Heron > ")
-    first.index.close()
-    again = SireRetriever.open(tmp_path / "i")
-    again.add_documents(chunks[2:4])
-    assert {hit.unit.title for hit in again.index.search("cluster", 9)} >= {"Gull > Production", "Gull > Staging"}
-    again.index.close()
-    other = SireRetriever.open(tmp_path / "i", title_key="page", k=2)
-    other.add_documents(chunks[4:])
-    assert other.title_key == "page"
-    other.index.close()
-    assert SireRetriever.load(tmp_path / "i").title_key == ["page", "section"]
-
-
 def _part(name, text, source="a.md"):
     return Document(page_content=text, metadata={"source": source}, id=name)
 
 
-@pytest.mark.parametrize("way", ["add", "upsert", "another process"])
-def test_all_chunks_of_a_file_follow_its_title(tmp_path, way):
-    """After any change the titles are those of an index that is made anew from the same documents."""
-    documents = {
-        "1": _part("1", "---\ntitle: The queue\n---\nFirst words."),
-        "2": _part("2", "Second words."),
-        "own": Document(page_content="Third.", metadata={"source": "a.md", "title": "Mine"}, id="own"),
-        "b": _part("b", "Other words.", "b.md"),
-    }
-
-    def same(retriever):
+def test_titles_follow_what_is_handed_in_before_a_search():
+    def titles():
         retriever.flush()
-        expected = SireRetriever.from_documents(list(documents.values()), recipe="flat").index.documents()
-        assert {d.id: d.title for d in retriever.index.documents()} == {d.id: d.title for d in expected}
-        return {d.id: d.title for d in expected}
+        return {document.id: document.title for document in retriever.index.documents()}
 
-    def change(put=(), delete=()):
-        documents.update({d.id: d for d in put})
-        for name in delete:
-            del documents[name]
-        on = SireRetriever.open(tmp_path / "i") if way == "another process" else retriever
-        if way == "add":
-            (on.add_documents(list(put)) if put else on.delete_documents(list(delete)))
-        else:
-            (on.upsert(list(put)) if put else on.delete(list(delete)))
-
-    retriever = SireRetriever.from_documents(list(documents.values()), path=tmp_path / "i", recipe="flat")
-    assert same(retriever) == {"1": "The queue", "2": "The queue", "own": "Mine", "b": ""}
-    change([_part("1", "---\ntitle: The list\n---\nFirst words.")])
-    assert same(retriever)["2"] == "The list"
-    change([_part("b", "+++\ntitle = 'B'\n+++\nOther.", "b.md"), _part("b2", "More.", "b.md")])
-    assert same(retriever)["b2"] == "B"
-    change([_part("2", "Second words.", "b.md")])
-    assert same(retriever)["2"] == "B"
-    change([_part("1", "No title any more.")])
-    change([_part("2", "Second words.")])
-    assert same(retriever)["2"] == ""
-    change(delete=["b"])
-    assert same(retriever)["b2"] == ""
+    retriever = SireRetriever.open(recipe="flat")
+    retriever.upsert([_part("1", "---\ntitle: The queue\n---\nFirst words."), _part("2", "Second words.")])
+    assert titles() == {"1": "The queue", "2": "The queue"}
+    retriever.upsert([_part("1", "---\ntitle: The list\n---\nFirst words.")])
+    assert titles()["2"] == "The list"
+    retriever.delete(["1"])
+    assert titles() == {"2": ""}
 
 
 def test_titles_that_come_from_elsewhere_stay(tmp_path):

@@ -9,12 +9,11 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sire import (
     SireRetriever,
     VectorStoreMirror,
-    over_vector_store,
     pool_documents,
 )
 from langchain_sire.documents import from_texts
 from sire_core import Document, Index
-from sire_core.errors import ConfigurationError, EmbedderMismatchError
+from sire_core.errors import EmbedderMismatchError
 from sire_core.recipes import indexrag, recipe_by_name
 
 PEOPLE = ["Mira Vale", "Anna Berg", "Tom Hale", "Ida Moor"]
@@ -94,21 +93,6 @@ def test_a_recipe_that_this_process_was_given_is_known_over_a_store_too(store, t
     assert [document.page_content for document in opened.invoke("Who?")] == ["Mira painted."]
 
 
-def test_an_emptied_store_is_filled_anew(store, tmp_path):
-    """A store in memory and the same script again; opening fills it as well."""
-    documents = from_texts(["Mira painted.", "Tom sailed."], ids=["a", "b"])
-    options = {"path": tmp_path / "i", "recipe": over_vector_store("flat", store), "k": 2}
-    SireRetriever.from_documents(documents, mirrors=[VectorStoreMirror(store)], **options).index.close()
-    store.store.clear()
-    again = SireRetriever.from_documents(documents, mirrors=[VectorStoreMirror(store)], **options)
-    assert len(again.invoke("Who?")) == 2
-    again.index.close()
-    store.store.clear()
-    options.pop("path")
-    opened = SireRetriever.load(tmp_path / "i", mirrors=[VectorStoreMirror(store)], **options)
-    assert len(opened.invoke("Who?")) == 2
-
-
 def test_a_store_that_is_away_does_not_keep_an_index_from_being_opened(tmp_path, caplog):
     class Away(InMemoryVectorStore):
         def get_by_ids(self, ids):
@@ -121,21 +105,6 @@ def test_a_store_that_is_away_does_not_keep_an_index_from_being_opened(tmp_path,
         assert retriever.invoke("Who?")
         assert "behind the index: ConnectionError: the store is away" in caplog.text
         retriever.index.close()
-
-
-def test_something_else_is_refused():
-    with pytest.raises(ConfigurationError, match="no LangChain VectorStore"):
-        VectorStoreMirror({})
-
-
-def test_another_index_in_the_store_is_warned_of_whatever_embeds_on_our_side(store, caplog):
-    """The vectors of the index have another length than those of the store."""
-    Index(mirrors=[VectorStoreMirror(store)]).build([document(0), document(1)])
-    assert "not of this index" not in caplog.text
-    with Index(mirrors=[VectorStoreMirror(store)]) as index:
-        index.build([Document("x", "Zed Moss was a sailor.")])
-        index.add([Document("y", "Zed Moss sailed to Orr.")])
-    assert caplog.text.count("not of this index") == 1
 
 
 class Picky(InMemoryVectorStore):

@@ -14,12 +14,10 @@ from langchain_sire import (
     pool_documents,
 )
 from sire_core.data import demo_documents as core_demo
-from sire_core.data import demo_questions
 from sire_core.errors import ConfigurationError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.recipes import REGISTRY
 from support.langchain_demo import Hashed
 
 
@@ -31,26 +29,6 @@ def _filled(documents, recipe, **source):
     store.add_documents(pool_documents(local.index))
     over = SireRetriever.from_documents(documents, embedding, recipe=over_vector_store(recipe, store, **source), k=6)
     return store, over, local
-
-
-@pytest.mark.parametrize("recipe", sorted(REGISTRY))
-async def test_the_store_ranks_as_the_index_itself_does(documents, recipe):
-    _, over, local = _filled(documents, recipe)
-    for asked in demo_questions():
-        found, expected = (one.invoke(asked.question, k=12) for one in (over, local))
-        assert [d.id for d in found] == [d.id for d in expected]
-        assert [d.metadata["sire"]["score"] for d in found] == pytest.approx(
-            [d.metadata["sire"]["score"] for d in expected], abs=1e-5
-        )
-        assert await over.ainvoke(asked.question, k=12) == found
-    assert "InMemoryVectorStore (yours)" in over.index.stats()["vectors"]
-
-
-def test_a_portable_filter_holds_over_any_store(documents, question):
-    _, over, local = _filled(documents, "sirerag")
-    found = over.invoke(question, k=5, filter={"kind": "person"})
-    assert [d.id for d in found] == [d.id for d in local.invoke(question, k=5, filter={"kind": "person"})]
-    assert len(found) == 5
 
 
 def test_trap_native_filters_pass_through_untouched(documents, question):
@@ -138,24 +116,6 @@ async def test_our_documents_in_a_store_beside_others(documents, question):
     store, over, local = _filled(documents, "flat")
     store.add_documents([Document(id="foreign", page_content=question)])
     assert [d.id for d in over.invoke(question)] == [d.id for d in local.invoke(question)]
-
-
-def test_a_store_named_on_the_retriever_is_filled_followed_and_searched(documents, question, tmp_path):
-    store = InMemoryVectorStore(Hashed())
-    over = SireRetriever.from_documents(documents, recipe="pagerank", path=tmp_path / "i", vector_store=store, k=5)
-    assert "InMemoryVectorStore (yours)" in over.index.stats()["vectors"]
-    own = SireRetriever.from_documents(documents, Hashed(), recipe="pagerank", k=5)
-    assert [d.id for d in over.invoke(question)] == [d.id for d in own.invoke(question)]
-    gone = over.invoke(question)[0].id
-    over.delete_documents([gone])
-    own.delete_documents([gone])
-    assert not [d for d in store.store.values() if gone in str(d["metadata"])]
-    over.index.close()
-    again = SireRetriever.load(tmp_path / "i", vectorstore=VectorStoreMirror(store), k=5)  # the folder's recipe
-    assert again.index.stats()["recipe"] == "pagerank"
-    assert [d.id for d in again.invoke(question)] == [d.id for d in own.invoke(question)]
-    with pytest.raises(ConfigurationError, match="str is no LangChain VectorStore"):
-        SireRetriever.from_documents(documents, vector_store="chroma")
 
 
 class Far(InMemoryVectorStore):

@@ -2,10 +2,10 @@
 
 import pytest
 from llama_index.core import Settings
-from llama_index_fakes import as_llama_index
 
 from llama_index_sire import SireRetriever
 from sire_core.data import demo_questions
+from support.llama_index_models import as_llama_index
 
 
 @pytest.fixture(autouse=True)

@@ -6,21 +6,18 @@ import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, Settings
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
-from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import QueryBundle
-from llama_index_fakes import AsyncEmbedding, ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 from pydantic import BaseModel
 
 from llama_index_sire import LlamaIndexEmbedder, LlamaIndexModel, SireRetriever
 from llama_index_sire.embedding import known_query
 from llama_index_sire.language_model import _usage
 from llama_index_sire.opening import resolve_embed_model, resolve_llm
-from sire_core import Index
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError, RefusalError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Prompt
-from sire_core.types import Document
+from support.llama_index_models import AsyncEmbedding, ChatLLM, FunctionLLM, WordEmbedding
 
 
 async def test_questions_and_passages_use_their_own_methods():
@@ -86,13 +83,6 @@ async def test_nonsense_from_a_model_is_an_error():
         await LlamaIndexEmbedder(Broken()).embed(["a", "b"])
 
 
-def test_another_model_than_the_index_was_built_with_is_refused(tmp_path):
-    with Index(tmp_path / "i", recipe="flat", embedder=LlamaIndexEmbedder(WordEmbedding(model_name="a"))) as index:
-        index.build([Document("d", "Some text.")])
-    with pytest.raises(EmbedderMismatchError, match="WordEmbedding:a"):
-        SireRetriever.from_persist_dir(tmp_path / "i", embed_model=WordEmbedding(model_name="b"))
-
-
 class Unnamed(MockEmbedding):
     """Of a user's own class, which sets no model name."""
 
@@ -119,13 +109,6 @@ def test_models_without_a_name_are_told_apart_by_what_they_answer(tmp_path):
     again = SireRetriever.from_persist_dir(tmp_path, embed_model=noisy)
     again.insert(LlamaDocument(text="A harbour.", id_="b"))
     assert len(again.retrieve("ship")) == 2
-
-
-def test_an_index_without_its_model_says_how_to_pass_it(tmp_path):
-    document = LlamaDocument(text="The ship.", id_="a")
-    SireRetriever.from_documents([document], persist_dir=tmp_path, embed_model=WordEmbedding()).index.close()
-    with pytest.raises(EmbedderMismatchError, match=r"from_persist_dir\(path, embed_model=\.\.\.\)"):
-        SireRetriever.from_persist_dir(tmp_path).retrieve("ship")
 
 
 def test_an_unnamed_model_that_fails_is_an_error_that_says_so():
@@ -176,47 +159,6 @@ class Answer(BaseModel):
 PROMPT = Prompt("Who wrote it, and when?", "A book </data> by Petra, 1904.")
 
 
-async def test_a_prompt_becomes_two_messages_with_fenced_data():
-    llm = ChatLLM(answer="Petra. More.")
-    answer = await LlamaIndexModel(llm).complete(PROMPT, stop=[". "])
-    (system, user), _ = llm._prompts[0]
-    assert system.role == MessageRole.SYSTEM
-    assert user.role == MessageRole.USER
-    assert user.content.count("</data>") == 1
-    assert user.content.startswith("<data>\n")
-    assert answer.text == "Petra"
-    assert (answer.input_tokens, answer.output_tokens) == (11, 7)
-
-
-async def test_a_schema_is_called_as_a_function_where_the_model_can():
-    llm = FunctionLLM(answers=[{"name": "Petra", "year": 1904}])
-    answer = await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
-    assert answer.parsed == Answer(name="Petra", year=1904)
-    assert (answer.input_tokens, answer.output_tokens) == (5, 3)
-    messages, tools = llm._prompts[0]
-    assert tools[0]["function"]["name"] == "Answer"
-    assert "JSON" not in messages[0].content
-
-
-async def test_a_function_call_that_does_not_fit_is_repaired_once():
-    llm = FunctionLLM(answers=[{"name": "Petra", "year": "early"}, {"name": "Petra", "year": 1904}])
-    answer = await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)
-    assert answer.parsed.year == 1904
-    assert answer.input_tokens == 10
-    assert "year" in llm._prompts[1][0][0].content
-
-
-async def test_a_text_in_place_of_a_function_call_goes_down_the_ladder():
-    llm = FunctionLLM(answers=['Sure: ```json\n{"name": "Petra", "year": 1904,}\n```'])
-    assert (await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)).parsed.name == "Petra"
-
-
-async def test_trap_models_without_functions_get_the_schema_in_the_prompt():
-    llm = ChatLLM(answer='{"name": "Petra", "year": 1904}')
-    assert (await LlamaIndexModel(llm).complete(PROMPT, schema=Answer)).parsed.year == 1904
-    assert "JSON" in llm._prompts[0][0][0].content
-
-
 async def test_refusals_and_empty_answers_are_told_apart():
     refused = ChatLLM(answer="No.", raw={"choices": [{"finish_reason": "content_filter"}]})
     with pytest.raises(RefusalError):
@@ -226,15 +168,6 @@ async def test_refusals_and_empty_answers_are_told_apart():
         await LlamaIndexModel(ChatLLM(answer="  ")).complete(PROMPT)
     cut = ChatLLM(answer="Pet", raw={"choices": [{"finish_reason": "length"}]})
     assert (await LlamaIndexModel(cut).complete(PROMPT)).finish == "length"
-
-
-async def test_what_a_model_raises_is_a_model_error():
-    class Broken(ChatLLM):
-        def chat(self, messages, **kwargs):
-            raise ConnectionError("refused")
-
-    with pytest.raises(ModelError, match=r"Broken:chatty.* failed: ConnectionError: refused"):
-        await LlamaIndexModel(Broken()).complete(PROMPT)
 
 
 async def test_the_answer_limit_is_passed_where_the_model_knows_it():
@@ -274,12 +207,6 @@ def test_usage_is_found_wherever_integrations_put_it(raw, more, expected):
     assert _usage(ChatResponse(message=message, raw=raw, additional_kwargs=more)) == expected
 
 
-async def test_usage_is_estimated_where_nobody_counts():
-    answer = await LlamaIndexModel(ChatLLM(answer="Yes.", raw={})).complete(PROMPT)
-    assert answer.input_tokens > 10
-    assert answer.output_tokens == 2
-
-
 def test_fingerprint_names_model_and_temperature():
     assert LlamaIndexModel(ChatLLM(temperature=0.5)).fingerprint == "llama-index:ChatLLM:chatty(temperature=0.5)"
     assert LlamaIndexModel(ChatLLM(), fingerprint="mine").fingerprint == "mine"
@@ -305,13 +232,3 @@ def test_trap_settings_llm_is_used_only_when_asked_for(documents):
         resolve_llm("gpt-4o")
     with pytest.raises(ConfigurationError, match="object is no language model"):
         resolve_llm(object())
-
-
-def test_a_class_in_the_place_of_an_llm_is_named():
-    with pytest.raises(ConfigurationError, match=r"MockLLM is a class \(pass an object: MockLLM.*an LLM of LlamaIndex"):
-        SireRetriever.from_documents(as_llama_index(), llm=MockLLM)
-
-
-def test_an_llm_is_not_for_the_index_itself():
-    with pytest.raises(ConfigurationError, match=r"pass it as llm=... of llama_index_sire.*LlamaIndexModel\(model\)"):
-        Index(language_model=MockLLM())

@@ -11,7 +11,6 @@ from llama_index.core.ingestion.pipeline import get_transformation_hash
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
-from llama_index_fakes import ChatLLM, WordEmbedding
 from pydantic import ValidationError
 
 from llama_index_sire import LlamaIndexEmbedder, SireNodeParser, SireRetriever
@@ -21,6 +20,7 @@ from sire_core.recipes import REGISTRY
 from sire_core.storage.check import check_folder
 from sire_core.types import to_uuid
 from support.damage import DAMAGES, damage
+from support.llama_index_models import ChatLLM, WordEmbedding
 
 RECIPES = sorted(REGISTRY)
 

@@ -1,9 +1,6 @@
 """What users of LlamaIndex put in comes back as it was; an index is used as theirs."""
 
 import asyncio
-import copy
-import json
-import pickle
 
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
@@ -95,34 +92,8 @@ def test_citations_name_the_users_files():
         assert text.partition("\n")[2].strip() in TEXTS[source.node.metadata["title"].lower()]
 
 
-def test_units_have_what_their_passages_agree_on():
-    found = SireRetriever.from_documents(split(), recipe="sirerag", returns="units", similarity_top_k=50).retrieve(
-        QUESTION
-    )
-    mixed = [hit.node for hit in found if len(json.loads(hit.node.metadata["sire_doc_ids"])) > 1]
-    assert mixed
-    for node in mixed:
-        assert "file_name" not in node.metadata
-        assert len(json.loads(node.metadata["sire_differing"])["file_name"]) > 1
-        assert "sire_node" not in node.metadata["sire_differing"]
-
-
 def names(retriever):
     return sorted(document.id for document in retriever.index.documents())
-
-
-def test_from_documents_adds_to_an_index_that_is_there(tmp_path):
-    place = tmp_path / "i"
-    first = SireRetriever.from_documents(documents(), persist_dir=place, similarity_top_k=2)
-    assert names(first) == ["film", "person", "town"]
-    more = [Document(text="A new text.", id_="new"), Document(text="Another film.", id_="film")]
-    again = SireRetriever.from_documents(more, persist_dir=place)
-    assert names(again) == ["film", "new", "person", "town"]
-    assert names(SireRetriever.from_documents([], persist_dir=place)) == names(again)
-    again.replace_all(more)
-    assert names(SireRetriever.from_persist_dir(place)) == ["film", "new"]
-    assert SireRetriever.from_documents(documents(), persist_dir=place, top_k=3).similarity_top_k == 3
-    assert SireRetriever.from_persist_dir(place).similarity_top_k == 3
 
 
 def test_damaged_settings_are_an_error_that_says_what_to_do(tmp_path):
@@ -182,41 +153,6 @@ def test_persisting_again_removes_the_old_copy_only(tmp_path):
     assert names(SireRetriever.from_persist_dir(copy)) == ["film", "new", "person", "town"]
     assert (copy / "docstore.json").read_text() == (other / "notes.txt").read_text() == "Mine."
     assert sorted(found.name for found in tmp_path.iterdir()) == ["copy", "copy.new"]
-
-
-def test_words_of_other_classes_mean_the_same(tmp_path, capsys):
-    made = SireRetriever.from_documents(
-        documents(), embedder="lexical", path=tmp_path / "i", top_k=2, recipe="flat", show_progress=True
-    )
-    assert len(made.retrieve(QUESTION)) == 2
-    assert "embedding: 100%" in capsys.readouterr().err
-    cut = SireRetriever.from_documents(
-        documents(), transformations=[SentenceSplitter(chunk_size=30, chunk_overlap=0)], recipe="flat", top_k=50
-    )
-    assert len(cut.retrieve(QUESTION)) == len(split())
-    titled = SireRetriever.from_documents([Document(text="x", metadata={"name": "N"})], title_key="name")
-    assert titled.index.documents()[0].title == "N"
-    with pytest.raises(TypeError, match=r"SireRetriever.from_documents\(\) has no argument 'embed_modl'; did you mean"):
-        SireRetriever.from_documents(documents(), embed_modl=None)
-    with pytest.raises(TypeError, match=r"from_persist_dir\(\) has no argument 'nothing_like_it'"):
-        SireRetriever.from_persist_dir(tmp_path / "i", nothing_like_it=1)
-
-
-def test_another_recipe_of_the_folder_and_other_settings(tmp_path):
-    for recipe in ("raptor", "pagerank"):
-        SireRetriever.from_documents(documents(), recipe=recipe, persist_dir=tmp_path / "i").index.close()
-    raptor, pagerank = (SireRetriever.from_persist_dir(tmp_path / "i", recipe=name) for name in ("raptor", "pagerank"))
-    other = raptor.as_retriever(recipe="pagerank", similarity_top_k=2)
-    assert [h.score for h in other.retrieve(QUESTION)] == [h.score for h in pagerank.retrieve(QUESTION)][:2]
-    narrowed = raptor.as_retriever(filters={"file_name": "film.md"}).as_retriever(filters={"file_name": "town.md"})
-    assert narrowed.retrieve(QUESTION) == []
-
-
-def test_retrievers_can_be_copied_and_sent_to_other_processes(tmp_path):
-    retriever = SireRetriever.from_documents(documents(), persist_dir=tmp_path / "i", similarity_top_k=3)
-    expected = [hit.node.node_id for hit in retriever.retrieve(QUESTION)]
-    for again in (pickle.loads(pickle.dumps(retriever)), copy.deepcopy(retriever)):
-        assert [hit.node.node_id for hit in again.retrieve(QUESTION)] == expected
 
 
 def test_a_store_with_ids_of_its_own_is_refused():

@@ -8,7 +8,6 @@ import threading
 import pytest
 from llama_index.core import Document, Settings
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, LLMMetadata, MessageRole
-from llama_index.core.base.response.schema import Response
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -17,7 +16,6 @@ from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_ca
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.program.streaming_utils import _repair_incomplete_json
 from llama_index.core.schema import QueryBundle
-from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
@@ -38,11 +36,11 @@ from sire_core import Index, UsageLimits
 from sire_core.errors import ConfigurationError, ModelError, NoAnswerError, QueryError
 from sire_core.models.sync import run_sync
 from sire_core.protocols import Completion, Prompt, StreamingModel
-from sire_core.reason import IRCoTConfig, PassageSource, ReasoningLimits, SelfAskConfig, collect, ircot
+from sire_core.reason import IRCoTConfig, ReasoningLimits, SelfAskConfig
 from sire_core.reason.prompts import Reading
-from sire_core.recipes import REGISTRY
 from sire_core.testing.doubles import ScriptedModel
 from sire_core.types import to_uuid
+from support.llama_index_models import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 
 THINK = {"reasoning": "Petra Quillon directed The Salt Lantern.", "search": "Where was Petra Quillon born?"}
 DONE = {"reasoning": "Petra Quillon was born in Varn Harbour.", "search": "DONE"}
@@ -61,50 +59,6 @@ def plain(response):
 
 async def drain(engine, question):
     return [event async for event in engine.astream_steps(question)]
-
-
-async def test_ircot_answers_with_evidence_and_steps(index_of, question):
-    engine = ircot_engine(SireRetriever(index_of(), similarity_top_k=2), k=5)
-    response = await engine.aquery(question)
-    assert isinstance(response, Response)
-    assert response.response == "Varn Harbour [1]"
-    assert len(response.source_nodes) == 5
-    assert response.metadata["stop"] == "done"
-    assert response.metadata["sufficient"] is True
-    assert response.metadata["citations"] == [1]
-    assert response.metadata["usage"]["calls"] == 3
-    assert response.metadata["usage"]["retrievals"] == 2
-    kinds = [step["type"] for step in response.metadata["steps"]]
-    assert kinds == ["retrieved", "thought", "sub_question", "retrieved", "thought", "answer"]
-    assert response.metadata["steps"][2]["text"] == THINK["search"]
-    json.dumps(response.metadata)
-
-
-def thinking(call):
-    """Answers by what it is asked for: recipes may ask the model, too."""
-    wanted = (call.schema or {}).get("properties", {})
-    if "search" in wanted:
-        return IRCOT[1] if call.fields.get("searched") else IRCOT[0]
-    return IRCOT[2] if "answer" in wanted else "0"
-
-
-@pytest.mark.parametrize("recipe", sorted(REGISTRY))
-async def test_contract_of_query_engines(recipe, index_of, question):
-    engine = IRCoTQueryEngine(SireRetriever(index_of(recipe), similarity_top_k=2), llm=ScriptedModel(thinking))
-    response = await engine.aquery(question)
-    trace = await collect(ircot(PassageSource(index_of(recipe)), question, model=ScriptedModel(thinking)))
-    assert [found.node.node_id for found in response.source_nodes] == [
-        to_uuid(hit.unit.id) for hit in trace.answer.hits
-    ]
-    assert [found.score for found in response.source_nodes] == pytest.approx([hit.score for hit in trace.answer.hits])
-    assert len(response.source_nodes) == 10, "as many as the core gives, whatever the retriever gives"
-    assert len(response.metadata["steps"]) == len(trace.steps) == 6
-    passages = {to_uuid(hit.unit.id) for hit in index_of(recipe).search(question, 200)}
-    shown = {name for step in response.metadata["steps"] for name in step.get("node_ids", ())}
-    assert shown
-    assert shown <= passages, "what a step shows is what the user handed in"
-    assert response.response == "Varn Harbour [1]"
-    assert plain(await asyncio.to_thread(engine.query, question)) == plain(response)
 
 
 async def test_evidence_alone_asks_for_no_answer(index_of, question):
@@ -126,35 +80,10 @@ async def test_k_filters_config_and_limits_hold(index_of, question):
     assert [len(event.nodes) for event in events if isinstance(event, RetrievedEvent)] == [2, 2]
 
 
-async def test_the_original_flavor_reads_all_that_it_collects(index_of, question):
-    asked = [
-        "Petra Quillon directed The Salt Lantern.",
-        "She was born on the coast.",
-        "So the answer is: Varn Harbour.",
-    ]
-    config = IRCoTConfig("original")
-    engine = ircot_engine(SireRetriever(index_of("flat"), similarity_top_k=5), [*asked, IRCOT[2]], config=config)
-    found = (await engine.aquery(question)).source_nodes
-    core = ircot(PassageSource(index_of("flat")), question, model=ScriptedModel([*asked, IRCOT[2]]), config=config)
-    assert [each.node.node_id for each in found] == [to_uuid(hit.unit.id) for hit in (await collect(core)).answer.hits]
-    assert 5 < len(found) <= 15
-    with pytest.raises(ConfigurationError, match="k must be at least 1, not 0"):
-        ircot_engine(index_of("flat"), k=0)
-
-
-async def test_a_failing_model_leaves_the_evidence(index_of, question):
-    with pytest.raises(NoAnswerError, match="down") as caught:
-        await IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")])).aquery(question)
-    assert len(caught.value.evidence) == 10
+async def test_a_model_that_fails_in_a_stream_is_an_error(index_of, question):
     streaming = IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")]), streaming=True)
     with pytest.raises(NoAnswerError, match="down"):
         [piece async for piece in (await streaming.aquery(question)).async_response_gen()]
-    engine = IRCoTQueryEngine(index_of(), llm=ScriptedModel([ModelError("down")]), on_model_error="return")
-    response = await engine.aquery(question)
-    assert response.metadata["stop"] == "model_failed"
-    assert "down" in response.metadata["note"]
-    assert len(response.source_nodes) == 10
-    assert str(response) == "Empty Response"
 
 
 class _Events(BaseEventHandler):
@@ -212,12 +141,6 @@ async def test_a_question_that_brings_its_vector_is_not_embedded(question):
     assert model._calls == ["query"]
 
 
-def test_limits_may_be_a_mapping(index_of, question):
-    response = ircot_engine(index_of(), limits={"max_calls": 0}).query(question)
-    assert response.metadata["stop"] == "call_limit"
-    assert response.source_nodes
-
-
 def test_what_is_refused(index_of):
     with pytest.raises(ConfigurationError, match="neither a retriever nor an Index"):
         IRCoTQueryEngine("a string")
@@ -250,6 +173,9 @@ async def test_the_workflow_streams_typed_events_and_ends_with_the_response(inde
         "StopEvent",
     ]
     assert plain(response) == plain(await ircot_engine(index_of()).aquery(question))
+    shown = {name for step in response.metadata["steps"] for name in step.get("node_ids", ())}
+    passages = {to_uuid(hit.unit.id) for hit in index_of().search(question, 200)}
+    assert set() < shown <= passages, "what a step shows is what the user handed in"
 
 
 async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
@@ -260,17 +186,6 @@ async def test_cancelling_the_workflow_stops_further_calls(index_of, question):
     await handler.cancel_run()
     await asyncio.sleep(0.5)
     assert len(model.log) == 1
-
-
-@pytest.mark.parametrize("answers", [True, False])
-def test_evidence_is_the_users_own_nodes_unless_units_are_wanted(answers, index_of, question):
-    kinds = {}
-    for returns in ("passages", "units"):
-        engine = ircot_engine(SireRetriever(index_of("sirerag"), returns=returns), k=6)
-        found = engine.query(question).source_nodes if answers else engine.retrieve(QueryBundle(question))
-        kinds[returns] = [node.metadata["sire_kind"] for node in found]
-    assert kinds["passages"] == ["chunk"] * 6
-    assert "aggregate" in kinds["units"]
 
 
 TEXT = 'Varn Harbour, a town on the coast where \u00e9very house has a "lamp" of its own'

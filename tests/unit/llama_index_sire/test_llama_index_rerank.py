@@ -8,11 +8,11 @@ from llama_index.core import Settings
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from llama_index_fakes import ChatLLM
 
 from llama_index_sire import SireRerank, SireRetriever
 from sire_core.errors import ConfigurationError, LimitExceededError
 from sire_core.testing.doubles import ScriptedModel
+from support.llama_index_models import ChatLLM
 
 
 class BrokenLLM(ChatLLM):

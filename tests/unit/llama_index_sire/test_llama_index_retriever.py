@@ -1,8 +1,6 @@
 """The retriever alone, in engines and beside others."""
 
 import json
-from datetime import date, datetime, timezone
-from pathlib import Path
 
 import pytest
 from llama_index.core import Document, Settings
@@ -21,7 +19,6 @@ from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage import StorageContext
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import RetrieverTool
-from llama_index_fakes import WordEmbedding
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
@@ -30,6 +27,7 @@ from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError, StorageError
 from sire_core.recipes import recipe_by_name
 from sire_core.testing.doubles import HashEmbedder
+from support.llama_index_models import WordEmbedding
 
 
 async def test_trap_aretrieve_has_a_span_of_its_own(index_of, question):
@@ -389,20 +387,3 @@ def test_what_a_search_adds_can_be_read_but_is_no_item():
         metadata["sire_nothing"]
     assert "sire_" not in found.node.get_content("all")
     assert TextNode.from_dict(found.node.to_dict()).hash == found.node.hash
-
-
-def test_metadata_of_any_type_comes_back_with_the_hash():
-    typed = {
-        "day": date(2024, 5, 31),
-        "at": datetime(2024, 5, 31, 9, tzinfo=timezone.utc),
-        "path": Path("a/b"),
-        "tags": {"a"},
-        "n": (1, 2),
-    }
-    node = TextNode(id_="a", text="A lighthouse.", metadata={**typed, "plain": 1})
-    (found,) = retriever([node], filters={"day": {"gte": date(2024, 5, 1)}}).retrieve("lighthouse")
-    assert found.node.metadata == node.metadata
-    assert found.node.hash == node.hash
-    document = Document(id_="d", text="A lighthouse.", metadata=typed)
-    (found,) = retriever([document]).retrieve("lighthouse")
-    assert found.node.metadata == typed

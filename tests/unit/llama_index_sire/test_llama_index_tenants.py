@@ -13,7 +13,6 @@ from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, SimpleVectorStore
-from llama_index_fakes import ChatLLM
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
@@ -28,6 +27,7 @@ from llama_index_sire import (
     create_sire_tool,
 )
 from sire_core import Document, Index, recipes
+from support.llama_index_models import ChatLLM
 
 # LlamaIndex's `Memory`, which chat engines have, never closes the connection of its store.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

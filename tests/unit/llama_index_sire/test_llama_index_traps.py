@@ -10,14 +10,11 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import Response
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import Document
 from llama_index.core.tools import QueryEngineTool
-from llama_index_fakes import ChatLLM, FunctionLLM, WordEmbedding, as_llama_index
 
 from llama_index_sire import (
     IRCoTQueryEngine,
-    LlamaIndexModel,
     ReasoningWorkflow,
     SelfAskQueryEngine,
     SireNodeParser,
@@ -25,9 +22,8 @@ from llama_index_sire import (
     SireRetriever,
     create_sire_tool,
 )
-from sire_core.index import Index
-from sire_core.protocols import Prompt
 from sire_core.testing.doubles import ScriptedModel
+from support.llama_index_models import ChatLLM, WordEmbedding, as_llama_index
 
 THINK = json.dumps({"reasoning": "All is known.", "search": "DONE"})
 READ = json.dumps({"answer": "Hathersay [1]", "citations": [1], "sufficient": True})
@@ -118,21 +114,6 @@ def test_trap_public_methods_are_left_to_llama_index():
         assert issubclass(ours, base)
 
 
-@pytest.mark.parametrize("is_function_calling", [False, True])
-async def test_trap_braces_in_documents_reach_the_model_untouched(is_function_calling, documents):
-    """Templates of LlamaIndex and LangChain treat braces differently, so no text of ours is one."""
-    text = 'A {name} in {{double}} braces, {"json": [1]}, {0} and a lone }.'
-    llm = FunctionLLM(answers=["Yes."]) if is_function_calling else ChatLLM(answer="Yes.")
-    await LlamaIndexModel(llm).complete(Prompt(text, text))
-    messages, _ = llm._prompts[0]
-    assert text in messages[0].content
-    assert text in messages[1].content
-    retriever = SireRetriever.from_documents([Document(id_="d", text=text), *documents[:3]], recipe="flat")
-    reader = ChatLLM(answer="Yes.")
-    assert str(RetrieverQueryEngine.from_args(retriever, llm=reader).query("braces {x}")) == "Yes."
-    assert any(text in message.content for message in reader._prompts[0][0])
-
-
 async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
     """`RetrieverTool` turns it into "input is ..."."""
     seen = []
@@ -145,17 +126,3 @@ async def test_trap_the_engine_as_a_tool_gets_the_question_as_it_is(index_of):
     tool = QueryEngineTool.from_defaults(Listening(index_of(), llm=ScriptedModel([THINK])), name="a", description="b")
     assert (await tool.acall(input="who founded X?")).content == "heard"
     assert seen == ["who founded X?"]
-
-
-def test_trap_a_recipe_built_beside_changes_no_retriever(documents, question, tmp_path):
-    place = tmp_path / "index"
-    retriever = SireRetriever.from_documents(documents, recipe="sire", persist_dir=place)
-    found = [node.node_id for node in retriever.retrieve(question)]
-    with Index(place, recipe="raptor") as beside:
-        beside.update(beside.documents())
-    for one in (retriever, SireRetriever.from_persist_dir(place), SireRetriever.from_documents([], persist_dir=place)):
-        assert one.index.stats()["recipe"] == "sire"
-        assert [node.node_id for node in one.retrieve(question)] == found
-    retriever.index.set_default_recipe("raptor")
-    assert SireRetriever.from_persist_dir(place).index.stats()["recipe"] == "raptor"
-    assert SireRetriever.from_persist_dir(place, recipe="sire").index.stats()["recipe"] == "sire"

@@ -7,24 +7,19 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from llama_index.core import MockEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
-from llama_index_fakes import WordEmbedding
 from llama_index_mirrors import AppendOnly, Flaky, document, expected, held, make
 
-from llama_index_sire import SireRetriever, VectorStoreMirror, over_vector_store
+from llama_index_sire import SireRetriever, VectorStoreMirror
 from llama_index_sire.documents import PROVENANCE_KEYS
 from sire_core import Index
-from sire_core.data import demo_questions
-from sire_core.errors import ConfigurationError
-from sire_core.recipes import REGISTRY, indexrag
+from sire_core.recipes import indexrag
 from sire_core.types import to_uuid
-
-RECIPES = sorted(REGISTRY)
+from support.llama_index_models import WordEmbedding
 
 
 class LeastStore(BasePydanticVectorStore):
@@ -67,18 +62,6 @@ def ids_of(retriever):
     return {to_uuid(name.decode()) for name in retriever.index.view().ids.tolist()}
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("store", [SimpleVectorStore, LeastStore])
-async def test_same_nodes_as_with_our_own_vectors(recipe, store, documents):
-    own = SireRetriever.from_documents(documents, recipe=recipe, vector_store=store(), similarity_top_k=8)
-    ours = SireRetriever.from_documents(documents, recipe=recipe, similarity_top_k=8)
-    assert "(yours) + local 8-bit scores" in own.index.stats()["vectors"]
-    for question in demo_questions():
-        expected = [node.node_id for node in ours.retrieve(question.question)]
-        assert [node.node_id for node in own.retrieve(question.question)] == expected
-        assert [node.node_id for node in await own.aretrieve(question.question)] == expected
-
-
 def test_filters_hold_whatever_the_store_does(documents, question):
     own = SireRetriever.from_documents(
         documents, recipe="sirerag", vector_store=LeastStore(), filters="kind=person", similarity_top_k=50
@@ -87,21 +70,6 @@ def test_filters_hold_whatever_the_store_does(documents, question):
     found = own.retrieve(question)
     assert found
     assert [node.node_id for node in found] == [node.node_id for node in ours.retrieve(question)]
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-async def test_the_store_follows_every_change(recipe, documents):
-    store = LeastStore()
-    retriever = SireRetriever.from_documents(documents[:20], recipe=recipe, vector_store=store)
-    assert store.ids == ids_of(retriever)
-    retriever.insert(documents[20:24])
-    assert store.ids == ids_of(retriever)
-    await retriever.arefresh([Document(id_=documents[3].id_, text="The Zorbleflux sank."), documents[5]])
-    assert store.ids == ids_of(retriever)
-    await retriever.adelete([documents[3].id_, documents[4].id_])
-    assert store.ids == ids_of(retriever)
-    live = [store._nodes[name] for name in store.ids]
-    assert "Zorbleflux" not in json.dumps(live)
 
 
 def test_passages_that_two_documents_share_change_hands():
@@ -195,27 +163,6 @@ def test_nodes_carry_excluded_keys_and_no_more_metadata(documents):
     assert set(PROVENANCE_KEYS) <= set(node.excluded_llm_metadata_keys)
 
 
-def test_something_else_is_refused():
-    with pytest.raises(ConfigurationError, match="no LlamaIndex vector store"):
-        VectorStoreMirror({})
-    with pytest.raises(ConfigurationError, match="no LlamaIndex vector store"):
-        over_vector_store("flat", {})
-    with pytest.raises(ConfigurationError, match="same name"):
-        Index(mirrors=[VectorStoreMirror(SimpleVectorStore()), VectorStoreMirror(SimpleVectorStore())])
-
-
-@pytest.mark.parametrize("filled", [True, False])
-def test_a_store_that_is_filled_already_is_warned_of_once(filled, caplog):
-    store, model = SimpleVectorStore(), MockEmbedding(embed_dim=8)
-    if filled:
-        store.add([TextNode(text="Mira was a painter.", embedding=[1.0] * 8)])
-    retriever = SireRetriever.from_documents(
-        [LlamaIndexDocument(text="Mira was a painter.")], embed_model=model, vector_store=store
-    )
-    retriever.insert([LlamaIndexDocument(text="Tom was a sailor.")])
-    assert caplog.text.count("not of this index") == filled
-
-
 def test_a_store_with_vectors_of_another_length_is_warned_of(caplog):
     store = SimpleVectorStore()
     store.add([TextNode(text="Mira was a painter.", embedding=[1.0] * 8)])
@@ -295,17 +242,6 @@ def test_two_stores_of_one_index(tmp_path, documents):
     second._left = 10**9
     assert retriever.index.push()["llama-index"] == 0
     assert first.data.embedding_dict == second.data.embedding_dict
-
-
-def test_the_same_script_again_with_a_store_in_memory(tmp_path, documents, question):
-    """The folder says that the store was told; this process's store was not."""
-    first = SireRetriever.from_documents(documents, vector_store=SimpleVectorStore(), persist_dir=tmp_path / "i")
-    wanted = [found.node_id for found in first.retrieve(question)]
-    assert len(wanted) == 10
-    again = SireRetriever.from_documents(documents, vector_store=SimpleVectorStore(), persist_dir=tmp_path / "i")
-    assert [found.node_id for found in again.retrieve(question)] == wanted
-    opened = SireRetriever.from_persist_dir(tmp_path / "i", vector_store=SimpleVectorStore())
-    assert [found.node_id for found in opened.retrieve(question)] == wanted
 
 
 def test_opening_while_another_process_writes(tmp_path, documents, question):

@@ -30,10 +30,11 @@ class WordEmbedding(BaseEmbedding):
 
     model_name: str = "words"
     delay: float = 0.0
+    size: int = 64
     _calls: list = PrivateAttr(default_factory=list)
 
     def _vectors(self, texts):
-        return run_sync(HashEmbedder(64).embed(texts)).tolist()
+        return run_sync(HashEmbedder(self.size).embed(texts)).tolist()
 
     def _get_query_embedding(self, query):
         self._calls.append("query")
@@ -100,14 +101,15 @@ class ChatLLM(CustomLLM):
 
 
 class FunctionLLM(FunctionCallingLLM):
-    """A function-calling model that plays a list of answers: a dict calls the first tool with it, a text is said."""
+    """Plays a list of answers: a dict calls the first tool with it, a text is said, an error is raised."""
 
     answers: list
+    calls_functions: bool = True
     _prompts: list = PrivateAttr(default_factory=list)
 
     @property
     def metadata(self):
-        return LLMMetadata(model_name="functions", is_chat_model=True, is_function_calling_model=True)
+        return LLMMetadata(model_name="functions", is_chat_model=True, is_function_calling_model=self.calls_functions)
 
     def _prepare_chat_with_tools(self, tools, user_msg=None, chat_history=None, **kwargs):
         messages = list(chat_history or [])
@@ -118,6 +120,8 @@ class FunctionLLM(FunctionCallingLLM):
     def _play(self, messages, tools=(), **kwargs):
         self._prompts.append((list(messages), list(tools)))
         answer = self.answers[len(self._prompts) - 1]
+        if isinstance(answer, Exception):
+            raise answer
         if isinstance(answer, str):
             return ChatResponse(message=ChatMessage(role=MessageRole.ASSISTANT, content=answer))
         call = {"name": tools[0]["function"]["name"], "arguments": answer}

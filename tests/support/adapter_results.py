@@ -1,0 +1,32 @@
+"""What searches and reasoning of either adapter gave, in one form."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Found:
+    """A document of LangChain or a node of LlamaIndex that a search gave; `metadata` are the user's own."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+    kind: str
+    doc_ids: list[str]
+    score: float
+    differing: dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Reasoned:
+    """What a reasoning chain or query engine gave; `rest` has `steps`, `stop`, `sufficient`, `citations` and others."""
+
+    text: str
+    found: list[Any]
+    rest: dict[str, Any]
+
+
+def by_words(query, texts):
+    """Places of the three texts that share the most words with a question."""
+    asked = set(query.lower().rstrip("?").split())
+    return sorted(range(len(texts)), key=lambda n: (-len(asked & set(texts[n].lower().rstrip(".").split())), n))[:3]

@@ -1,0 +1,142 @@
+"""`langchain_sire` in the words of `support.adapters`."""
+
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import ToolCall
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+
+import langchain_sire
+from support.adapter_results import Found, Reasoned, by_words
+from support.langchain_chat import Scripted, WithTools, calls_tool, model
+from support.langchain_demo import Hashed
+
+
+class LangChain:
+    """`langchain_sire`."""
+
+    name = "langchain"
+    package = langchain_sire
+    Retriever = langchain_sire.SireRetriever
+    load = staticmethod(langchain_sire.SireRetriever.load)
+    source_key = "source"
+    llm = FakeListChatModel(responses=["x"])
+    embedding = Hashed()
+    bridged_embedding = langchain_sire.LangChainEmbedder(Hashed())
+
+    @staticmethod
+    def named_embedder(name, size):
+        return langchain_sire.LangChainEmbedder(DeterministicFakeEmbedding(size=size), name=name)
+
+    @staticmethod
+    def score(score):
+        """A score of the core as the framework shows it."""
+        return score
+
+    @staticmethod
+    def document(name, text, **metadata):
+        return Document(id=name, page_content=text, metadata=metadata)
+
+    @staticmethod
+    def vector_store(kind=InMemoryVectorStore):
+        return kind(Hashed())
+
+    @staticmethod
+    def stored(store):
+        """Texts of a vector store by id."""
+        return {name: row["text"] for name, row in store.store.items()}
+
+    @staticmethod
+    def found(document):
+        about = document.metadata["sire"]
+        own = {key: value for key, value in document.metadata.items() if key != "sire"}
+        rest = (about["kind"], about["doc_ids"], about["score"], about.get("differing", {}))
+        return Found(document.id, document.page_content, own, *rest)
+
+    def search(self, retriever, question, **options):
+        return [self.found(document) for document in retriever.invoke(question, **options)]
+
+    async def asearch(self, retriever, question):
+        return [self.found(document) for document in await retriever.ainvoke(question)]
+
+    @staticmethod
+    def over(index, **options):
+        return langchain_sire.SireRetriever(index=index, **options)
+
+    @staticmethod
+    def add(retriever, *documents):
+        retriever.add_documents(documents)
+
+    @staticmethod
+    def delete(retriever, *names):
+        retriever.delete_documents(list(names))
+
+    @staticmethod
+    def reasoner(via, source, llm, **options):
+        makers = {"ircot": langchain_sire.create_ircot_chain, "self-ask": langchain_sire.create_self_ask_chain}
+        return makers[via](source, llm, **options)
+
+    @staticmethod
+    async def ask(chain, question):
+        """The answer, which sync and async give alike."""
+        result = chain.invoke(question)
+        assert await chain.ainvoke(question) == result
+        return Reasoned(result["answer"], result["documents"], result)
+
+    async def call(self, tool, **arguments):
+        """Text and raw result of a tool, which sync and async give alike."""
+        request = ToolCall(name=tool.name, args=arguments, id="1", type="tool_call")
+        message, native = tool.invoke(request), await tool.ainvoke(request)
+        assert (native.content, native.status) == (message.content, message.status)
+        found = message.artifact["documents"] if isinstance(message.artifact, dict) else message.artifact
+        return message.content, [self.found(document) for document in found or ()]
+
+    async def mistake(self, tool, **arguments):
+        """What a tool says of arguments that are wrong."""
+        request = ToolCall(name=tool.name, args=arguments, id="1", type="tool_call")
+        assert tool.invoke(request).status == "error"
+        return (await self.call(tool, **arguments))[0]
+
+    @staticmethod
+    def offered(tool):
+        """Name, description and parameters that a model is shown."""
+        function = convert_to_openai_tool(tool)["function"]
+        return function["name"], function["description"], function["parameters"]
+
+    class Words(BaseRetriever):
+        """Another retriever: ranks by shared words, and notes what it was asked."""
+
+        given: list[Any]
+        asked: list[str]
+
+        def _get_relevant_documents(self, query, *, run_manager):
+            self.asked.append(query)
+            return [self.given[place] for place in by_words(query, [d.page_content for d in self.given])]
+
+    def words(self, documents):
+        return self.Words(given=documents, asked=[])
+
+    @staticmethod
+    def scripted(*answers, tools=False):
+        """A chat model that plays answers: texts, errors, or mappings, which call the function `Answer`."""
+        said = [calls_tool(answer) if isinstance(answer, dict) else answer for answer in answers]
+        return model(*said, kind=WithTools if tools else Scripted)
+
+    @staticmethod
+    def bridged(llm):
+        return langchain_sire.LangChainChat(llm)
+
+    @staticmethod
+    def asked(llm):
+        """Messages of each request, as pairs of role and text."""
+        roles = {"system": "system", "human": "user"}
+        return [[(roles[message.type], message.content) for message in entry["messages"]] for entry in llm.log]
+
+    @staticmethod
+    def offered_functions(llm):
+        """Whether each request offered a function."""
+        return [bool(entry.get("tools")) for entry in llm.log]

@@ -1,0 +1,273 @@
+"""What both retrievers promise: the user's own data, folders and their recipes, changes, titles, models, words."""
+
+import copy
+import pickle
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from sire_core import Index
+from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, IndexMissingError
+from sire_core.testing.doubles import HashEmbedder
+
+TEXTS = {
+    "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon.",
+    "person": "Petra Quillon was born in Varn Harbour. She was a painter before.",
+    "town": "Varn Harbour is a town with a pier. Its school was founded by Otto Brack.",
+}
+QUESTION = "Where was the director of The Salt Lantern born?"
+
+
+@pytest.fixture
+def texts(adapter):
+    return [adapter.document(name, text, source=f"{name}.md", lang="en") for name, text in TEXTS.items()]
+
+
+def names(retriever):
+    return sorted(document.id for document in retriever.index.documents())
+
+
+def titles(retriever):
+    return {document.id: document.title for document in retriever.index.documents()}
+
+
+@pytest.mark.parametrize("recipe", ["sire", "iier", "raptor", "sirerag", "indexrag", "smart"])
+def test_documents_come_back_with_their_ids_and_all_metadata(adapter, texts, recipe):
+    retriever = adapter.Retriever.from_documents(texts, recipe=recipe, k=50)
+    found = adapter.search(retriever, QUESTION)
+    assert {hit.id: (hit.text, hit.metadata) for hit in found} == {
+        name: (text, {"source": f"{name}.md", "lang": "en"}) for name, text in TEXTS.items()
+    }
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+    assert len(adapter.search(retriever, QUESTION, k=2)) == 2
+
+
+def test_units_have_what_their_passages_agree_on(adapter, texts):
+    retriever = adapter.Retriever.from_documents(texts, recipe="sirerag", returns="units", k=50)
+    mixed = [hit for hit in adapter.search(retriever, QUESTION) if len(hit.doc_ids) > 1]
+    assert mixed
+    for hit in mixed:
+        assert (hit.metadata["lang"], "source" in hit.metadata) == ("en", False)
+        assert sorted(hit.differing["source"]) == sorted(f"{name}.md" for name in hit.doc_ids)
+
+
+def test_metadata_of_any_type_comes_back_and_can_be_filtered(adapter):
+    typed = {
+        "at": datetime(2024, 5, 31, 10, tzinfo=timezone.utc),
+        "day": date(2024, 5, 31),
+        "path": Path("a/b.md"),
+        "tags": {"b", "a"},
+        "n": (1, 2),
+        "deep": {"days": [date(2024, 1, 1)]},
+        "id_": UUID(int=7),
+        "price": Decimal("1.50"),
+        "plain": "text",
+    }
+    retriever = adapter.Retriever.from_documents([adapter.document("a", "A lighthouse.", **typed)], recipe="flat")
+    (found,) = adapter.search(retriever, "lighthouse", filter={"day": {"gte": date(2024, 5, 1)}})
+    assert found.metadata == typed
+    assert adapter.search(retriever, "lighthouse", filter={"day": {"gt": date(2024, 6, 1)}}) == []
+
+
+def test_from_documents_adds_to_an_index_that_is_there(adapter, texts, tmp_path):
+    adapter.Retriever.from_documents(texts, path=tmp_path / "i").index.close()
+    more = [adapter.document("new", "A new text."), adapter.document("film", "Another film.")]
+    retriever = adapter.Retriever.from_documents(more, path=tmp_path / "i", k=30)
+    assert names(retriever) == ["film", "new", "person", "town"]
+    assert "Another film." in {hit.text for hit in adapter.search(retriever, "film")}
+    assert names(adapter.Retriever.from_documents([], path=tmp_path / "i")) == names(retriever)
+    retriever.replace_all(more)
+    assert names(retriever) == names(adapter.load(tmp_path / "i")) == ["film", "new"]
+    with pytest.raises(CorpusError, match="'new'"):
+        adapter.add(retriever, *more, adapter.document("new", "Another text."))
+    adapter.delete(retriever, "new")
+    with pytest.raises(CorpusError, match="Not in the index"):
+        adapter.delete(retriever, "new")
+
+
+def test_a_folder_remembers_k(adapter, texts, tmp_path):
+    adapter.Retriever.from_documents(texts, path=tmp_path / "i", recipe="flat", k=2).index.close()
+    assert len(adapter.search(adapter.load(tmp_path / "i"), QUESTION)) == 2
+    assert len(adapter.search(adapter.load(tmp_path / "i", k=1), QUESTION)) == 1
+    with pytest.raises(IndexMissingError, match=r"SireRetriever.from_documents\(documents, p"):
+        adapter.load(tmp_path / "none")
+
+
+def test_another_recipe_of_the_folder_for_one_search(adapter, texts, tmp_path):
+    for recipe in ("raptor", "pagerank"):
+        adapter.Retriever.from_documents(texts, recipe=recipe, path=tmp_path / "i").index.close()
+    raptor, pagerank = (adapter.load(tmp_path / "i", recipe=recipe) for recipe in ("raptor", "pagerank"))
+    expected = adapter.search(pagerank, QUESTION)
+    assert adapter.search(raptor, QUESTION, recipe="pagerank") == expected != adapter.search(raptor, QUESTION)
+    adapter.add(raptor, adapter.document("new", "A new text about Varn Harbour."))
+    assert "new" in {hit.id for hit in adapter.search(raptor, "A new text", recipe="pagerank", k=9)}
+
+
+def test_a_folder_keeps_the_recipe_of_its_first_build(adapter, documents, question, tmp_path):
+    retriever = adapter.Retriever.from_documents(documents, recipe="sire", path=tmp_path / "i")
+    found = adapter.search(retriever, question)
+    retriever.index.save(tmp_path / "copy")
+    for folder in (tmp_path / "i", tmp_path / "copy"):
+        with Index(folder, recipe="raptor", chunker=None) as other:
+            other.build(other.documents())
+        for again in (adapter.load(folder), adapter.Retriever.from_documents([], path=folder)):
+            assert again.index.stats()["recipe"] == "sire"
+            assert [hit.id for hit in adapter.search(again, question, k=len(found))] == [hit.id for hit in found]
+        assert adapter.load(folder, recipe="raptor").index.stats()["recipe"] == "raptor"
+    assert adapter.search(retriever, question) == found
+    retriever.index.set_default_recipe("raptor")
+    assert adapter.load(tmp_path / "i").index.stats()["recipe"] == "raptor"
+    retriever.index.drop_recipe("sire")
+    with pytest.raises(ConfigurationError, match=r"does not hold 'sire' \(it holds: raptor\). Name one that it holds"):
+        adapter.search(adapter.load(tmp_path / "i", recipe="sire"), question)
+
+
+def test_retrievers_can_be_copied_and_sent_to_other_processes(adapter, texts, tmp_path):
+    retriever = adapter.Retriever.from_documents(texts, path=tmp_path / "i", k=3)
+    expected = adapter.search(retriever, QUESTION)
+    for again in (pickle.loads(pickle.dumps(retriever)), copy.deepcopy(retriever)):
+        assert adapter.search(again, QUESTION) == expected
+    with_model = pickle.loads(pickle.dumps(adapter.load(tmp_path / "i", llm=adapter.llm)))
+    assert adapter.search(with_model, QUESTION) == expected
+    memory = adapter.Retriever.from_documents(texts, recipe="flat")
+    assert adapter.search(copy.deepcopy(memory), QUESTION) == adapter.search(memory, QUESTION)
+    with pytest.raises(Exception, match="Give it a path"):
+        pickle.dumps(memory)
+
+
+async def test_a_callers_filter_narrows_and_never_widens(adapter, index_of, question):
+    people = adapter.over(index_of("sirerag"), filter={"kind": "person"}, k=50)
+    found = adapter.search(people, question)
+    assert {hit.metadata["kind"] for hit in found} == {"person"}
+    assert await adapter.asearch(people, question) == found
+    assert adapter.search(people, question, filter={"kind": "ship"}) == []
+    assert adapter.search(people, question, filter={"kind": {"in": ["person", "ship"]}}) == found
+    assert adapter.search(people, question, filter="kind=person", k=2) == found[:2]
+
+
+CLUSTERS = {"Heron": "green", "Gull": "blue", "Tern": "red"}
+
+
+@pytest.mark.default_recipe
+@pytest.mark.parametrize("opened_over_an_index", [False, True])
+def test_headings_under_any_keys_are_searched_and_a_folder_remembers_the_keys(adapter, tmp_path, opened_over_an_index):
+    def parts(name, cluster):
+        said = {"Production": f"Production runs on the cluster {cluster}.", "Staging": "Staging runs beside it."}
+        return [adapter.document(f"{name} {part}", text, page=name, section=part) for part, text in said.items()]
+
+    if opened_over_an_index:
+        first = adapter.over(Index(tmp_path / "i", chunker=None), title_key=["page", "section"])
+        adapter.add(first, *parts("Heron", "green"))
+    else:
+        given = {"title_key": ["page", "section"], "path": tmp_path / "i"}
+        first = adapter.Retriever.from_documents(parts("Heron", "green"), **given)
+    adapter.add(first, *parts("Gull", "blue"))
+    first.index.close()
+    again = adapter.load(tmp_path / "i")
+    adapter.add(again, *parts("Tern", "red"))
+    for name, cluster in CLUSTERS.items():
+        assert cluster in adapter.search(again, f"On which cluster does production of {name} run?", k=1)[0].text
+    assert {hit.unit.title for hit in again.index.search("production", 9)} >= {"Heron > Production", "Tern > Staging"}
+    again.index.close()
+    other = adapter.over(Index(tmp_path / "i"), title_key="page")
+    adapter.add(other, *parts("Wren", "grey"))
+    other.index.close()
+    assert adapter.load(tmp_path / "i").title_key == ["page", "section"]
+
+
+@pytest.mark.parametrize("other_process", [False, True])
+def test_all_documents_of_a_file_follow_its_title(adapter, tmp_path, other_process):
+    """After any change the titles are those of an index that is made anew from the same documents."""
+
+    def part(name, text, file="a.md", **more):
+        return adapter.document(name, text, **{adapter.source_key: file, **more})
+
+    given = [
+        part("1", "---\ntitle: The queue\n---\nFirst words."),
+        part("2", "Second words."),
+        part("own", "Third.", title="Mine"),
+        part("b", "Other words.", "b.md"),
+    ]
+    retriever = adapter.Retriever.from_documents(given, path=tmp_path / "i", recipe="flat")
+    documents = dict(zip(("1", "2", "own", "b"), given, strict=True))
+
+    def titles_after(put=None, delete=()):
+        writer = adapter.load(tmp_path / "i") if other_process else retriever
+        if put:
+            documents.update(put)
+            adapter.add(writer, *put.values())
+        for name in delete:
+            del documents[name]
+            adapter.delete(writer, name)
+        expected = titles(adapter.Retriever.from_documents(list(documents.values()), recipe="flat"))
+        assert titles(retriever) == expected
+        return expected
+
+    assert titles_after() == {"1": "The queue", "2": "The queue", "own": "Mine", "b": ""}
+    assert titles_after({"1": part("1", "---\ntitle: The list\n---\nFirst words.")})["2"] == "The list"
+    changed = {"b": part("b", "+++\ntitle = 'B'\n+++\nOther.", "b.md"), "b2": part("b2", "More.", "b.md")}
+    assert titles_after(changed)["b2"] == "B"
+    assert titles_after({"2": part("2", "Second words.", "b.md")})["2"] == "B"
+    titles_after({"1": part("1", "No title any more.")})
+    assert titles_after({"2": part("2", "Second words.")})["2"] == ""
+    assert titles_after(delete=["b"])["b2"] == ""
+    retriever.replace_all([part("1", "---\ntitle: Last\n---\nFirst words."), documents["2"]])
+    assert titles(retriever) == {"1": "Last", "2": "Last"}
+
+
+def test_an_index_without_its_embedding_model_says_how_to_pass_it(adapter, texts, tmp_path):
+    path = tmp_path / "i"
+    adapter.Retriever.from_documents(texts, embedder=adapter.bridged_embedding, path=path, recipe="flat").index.close()
+    assert adapter.search(adapter.load(path, embedder=adapter.bridged_embedding), QUESTION)
+    with pytest.raises(EmbedderMismatchError, match=r"SireRetriever\.\w+\(path, "):
+        adapter.search(adapter.load(path), QUESTION)
+    with pytest.raises(EmbedderMismatchError, match=rf"{adapter.bridged_embedding.fingerprint}.*hash/1"):
+        adapter.load(path, embedder=HashEmbedder())
+
+
+def test_vectors_of_another_length_under_the_same_name_are_refused(adapter, texts, tmp_path):
+    short, long = (adapter.named_embedder("same", size) for size in (8, 16))
+    adapter.Retriever.from_documents(texts, embedder=short, path=tmp_path / "i", recipe="flat").index.close()
+    with pytest.raises(EmbedderMismatchError, match="length 16, but the index holds vectors of length 8"):
+        adapter.load(tmp_path / "i", embedder=long)
+    opened = adapter.Retriever.from_documents([], embedder=long, path=tmp_path / "i")
+    with pytest.raises(EmbedderMismatchError, match="another length"):
+        adapter.add(opened, adapter.document("new", "Otto sang it."))
+    opened.index.close()
+    assert adapter.search(adapter.load(tmp_path / "i", embedder=short), QUESTION)
+
+
+def test_a_class_or_something_else_in_the_place_of_an_object_is_named(adapter, texts):
+    make = adapter.Retriever.from_documents
+    for wrong in (type(adapter.llm), object()):
+        with pytest.raises(ConfigurationError, match=r"(is a class \(pass an object|object is no).*llm is a"):
+            make(texts, llm=wrong)
+    with pytest.raises(ConfigurationError, match=r"HashEmbedder is a class \(pass an object: HashEmbedder"):
+        make(texts, embedder=HashEmbedder)
+    with pytest.raises(ConfigurationError, match="is a class"):
+        make(texts, vector_store=type(adapter.vector_store()))
+    with pytest.raises(ConfigurationError, match=rf"pass it as llm=... of {adapter.package.__name__}"):
+        Index(language_model=adapter.llm)
+
+
+def test_words_of_other_classes_mean_the_same(adapter, texts, tmp_path, capsys):
+    options = {"embedder": "lexical", "top_k": 2, "recipe": "flat", "filter": "lang=en", "show_progress": True}
+    made = adapter.Retriever.from_documents(texts, folder=tmp_path / "i", **options)
+    assert len(adapter.search(made, QUESTION)) == 2
+    assert "embedding: 100%" in capsys.readouterr().err
+    titled = adapter.Retriever.from_documents(
+        [adapter.document("x", "x", heading="N")], title_key="heading", recipe="flat"
+    )
+    assert titled.index.documents()[0].title == "N"
+    with pytest.raises(
+        TypeError, match=r"SireRetriever.from_documents\(\) has no argument 'embedding_modl'; did you mean"
+    ):
+        adapter.Retriever.from_documents(texts, embedding_modl="lexical")
+    with pytest.raises(TypeError, match="twice: "):
+        adapter.Retriever.from_documents(texts, embedder="lexical", embeddings="lexical")
+    with pytest.raises(TypeError, match=r"SireRetriever.\w+\(\) has no argument 'nothing_like_it'"):
+        adapter.load(tmp_path / "i", nothing_like_it=1)
