@@ -462,10 +462,14 @@ async def test_redirects_compare_the_port_and_send_no_credentials():
             f"http://127.0.0.1:{elsewhere.port}/v1/chat/completions",
             f"https://127.0.0.1:{elsewhere.port}/v1/chat/completions",
             f"http://user:secret@127.0.0.1:{elsewhere.port}/v1",
+            f"http://localhost:{elsewhere.port}/v1/chat/completions",
         ):
-            server = Server(lambda _, location=location: HttpResponse(307, b"", {"location": location}))
-            with pytest.raises(ModelError, match=rf"redirects to https?://127\.0\.0\.1:{elsewhere.port}"):
-                await ask(server, api_key=KEY)
+            for status in (301, 302, 307, 308):
+                server = Server(lambda _, s=status, location=location: HttpResponse(s, b"", {"location": location}))
+                with pytest.raises(
+                    ModelError, match=rf"redirects to https?://(127\.0\.0\.1|localhost):{elsewhere.port}"
+                ):
+                    await ask(server, api_key=KEY)
     assert other.requests == []
 
     def same(body):

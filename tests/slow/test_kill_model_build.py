@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -156,44 +155,3 @@ def test_twenty_kills_cost_nothing_twice_and_change_nothing(tmp_path: Path) -> N
             assert key_of(line) not in keys
         assert pool(folder) == pool(tmp_path / "calm")
         assert len(pool(folder)[0]) > PASSAGES
-
-
-def test_twenty_kills_in_an_add_leave_the_index_before_or_after(tmp_path: Path) -> None:
-    there, added = 400, 50
-    log = Log(tmp_path / "log.jsonl")
-    with ScriptedServer(
-        replay(DATA / "extractions.jsonl", DATA / "corpus.jsonl"), latency=0.005, log_path=log.path
-    ) as server:
-        before, after, folder = tmp_path / "before", tmp_path / "after", tmp_path / "killed"
-        finish(start(before, server.base_url, count=there))
-        shutil.copytree(before, after)
-        child = start(after, server.base_url, there, there + added)
-        begun = time.time()
-        finish(child)
-        calm = time.time() - begun
-        ends = (pool(before), pool(after))
-        assert ends[0] != ends[1]
-        shutil.copytree(before, folder)
-        log.news()
-        chance = random.Random(5)
-        seen = [0, 0]
-        for _ in range(KILLS):
-            hashes, keys = committed(folder)
-            child = start(folder, server.base_url, there, there + added)
-            time.sleep(chance.uniform(0.0, 1.1 * calm))
-            child.kill()
-            child.wait(10)
-            child.stdout.close()
-            time.sleep(0.05)  # what was on its way arrives
-            for line in log.news():
-                assert passage_hash(line) not in hashes
-                assert key_of(line) not in keys
-            found = pool(folder)
-            assert found in ends
-            seen[ends.index(found)] += 1
-            if found == ends[1]:  # begin again
-                shutil.rmtree(folder)
-                shutil.copytree(before, folder)
-        assert seen[0]
-        finish(start(folder, server.base_url, there, there + added))
-        assert pool(folder) == ends[1]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sire_core.algorithms.text import clean_text, count_tokens, name_key, normalize_answer, split_sentences
+from sire_core.algorithms.snippets import readable_sentences
+from sire_core.algorithms.text import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.markdown_blocks import markdown_blocks
 from sire_core.corpus.media import split_media
@@ -34,6 +35,8 @@ PARSERS = {
     "extraction": lambda text: EXTRACTOR.records([Chunk("c", "d", 0, text[:200], text)]),
     "title": lambda text: EXTRACTOR.records([Chunk("c", "d", 0, text, "Alma lives in Drava.")]),
     "sentences": split_sentences,
+    "snippets": readable_sentences,
+    "cut lines": lambda text: cut_line(text, 20),
     "tokens": count_tokens,
     "words": lambda text: [read(text) for read in (split_words, spaced_text, indexed_words().findall, name_key)],
     "chunks": SentenceChunker().split,
@@ -181,6 +184,12 @@ def test_long_texts(name, parts):
         ("answer", ",//"),
         ("fenced", "``` "),
         ("filter", "a=1,"),
+        ("filter", " "),
+        ("prompt", "<\u200d"),
+        ("snippets", "[a]("),
+        ("snippets", "**a "),
+        ("cut lines", "a "),
+        ("answer", "'"),
         ("citations", " "),
     ],
 )

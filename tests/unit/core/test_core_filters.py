@@ -3,11 +3,9 @@
 import json
 import math
 import pickle
-import time
-from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.errors import ConfigurationError
@@ -295,65 +293,7 @@ def test_groups_made_by_hand_are_checked_too(operator, parts):
         FilterGroup(operator, (Condition("a", "eq", 1),) * parts)
 
 
-PIECES = [
-    "a=1,",
-    "a=1 and ",
-    "(",
-    ")",
-    "not ",
-    '"',
-    "'",
-    "''",
-    '\\"',
-    "[",
-    "{",
-    '{"a":',
-    " ",
-    "\n",
-    "=",
-    "!",
-    "a ",
-    "1",
-]
-
-
-LONG = st.builds(
-    lambda head, repeated, tail: (head, repeated, tail),
-    st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join),
-    st.sampled_from(PIECES),
-    st.lists(st.sampled_from(PIECES), max_size=2).map("".join),
-)
-
-
-MOST = 10
 """Seconds: a quadratic reader takes minutes; a slow machine is no failure."""
-
-
-def seconds(parts, size):
-    head, repeated, tail = parts
-    text = head + repeated * (size // len(repeated)) + tail
-    started = time.process_time()
-    with suppress(ConfigurationError):
-        parse_filter(text)
-    return time.process_time() - started
-
-
-@settings(max_examples=30, deadline=None)
-@given(LONG)
-def test_long_texts_are_read_or_refused_in_time(parts):
-    assert seconds(parts, 200_000) < MOST
-
-
-@pytest.mark.parametrize("text", ["a=1," + " " * 1_000_000 + "x", 'a="' + "\\" * 1_000_000, "a='" + "'" * 1_000_001])
-def test_a_megabyte_that_was_slow(text):
-    assert seconds((text, " ", ""), 0) < MOST
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(LONG)
-def test_time_is_linear_up_to_a_megabyte(parts):
-    assert seconds(parts, 1_000_000) < MOST
 
 
 @given(st.text(st.sampled_from(list("ab=<>!,()[]{}\"' \\1$.:andorti")), max_size=30))

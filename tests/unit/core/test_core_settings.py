@@ -1,18 +1,14 @@
 """Settings of recipes and what ids depend on."""
 
-import hashlib
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sire_core import Document, Index
-from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import REGISTRY, flat, recipe_by_name
 from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, setting
-from sire_core.types import Chunk, chunk_id, content_hash, digest, unit_id
+from sire_core.types import Chunk, chunk_id, content_hash, unit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +149,3 @@ def test_what_ids_depend_on():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(ConfigurationError):
         Index(**wrong)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=[]))))
-def test_a_digest_hashes_the_length_in_bytes_and_the_bytes_of_every_part(parts):
-    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
-    prefixed = b"".join(b"%d:%b" % (len(part), part) for part in raw)
-    assert digest(*parts) == hashlib.blake2b(prefixed, digest_size=12).hexdigest()
-
-
-def test_an_index_that_began_with_add_or_update_is_as_ready_as_a_built_one(tmp_path):
-    kept = {}
-    for way in ("build", "add", "update"):
-        getattr(Index(tmp_path / way, recipe="sire"), way)(demo_documents())
-        [derived] = (tmp_path / way / "derived").iterdir()
-        kept[way] = sorted(str(path.relative_to(derived)) for path in derived.rglob("*"))
-    assert any(name.endswith("/arrays.bin") for name in kept["build"])
-    assert kept["add"] == kept["update"] == kept["build"]

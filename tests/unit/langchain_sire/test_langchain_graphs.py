@@ -14,11 +14,10 @@ from langchain_sire import (
 )
 from sire_core import Index
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError, QueryError, UnusableAnswerError
+from sire_core.errors import ConfigurationError, QueryError
 from sire_core.extraction.rules import RulesExtractor
-from sire_core.reason.replay import PausedError, RecordedModel
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel, default_script
-from support.langchain_chat import PROMPT, Answer, model
+from support.langchain_chat import model
 from support.langchain_runs import FOLLOW_UP, IRCOT, QUESTION, SELF_ASK, Runs, asking
 
 memory = pytest.importorskip("langgraph.checkpoint.memory", reason="the langgraph extra is missing")
@@ -332,14 +331,3 @@ async def test_a_run_that_was_interrupted_streams_when_it_goes_on(retriever, thr
     pieces = await gather(graph.astream(None, thread, stream_mode="custom"))
     assert "".join(piece["answer"] for piece in pieces) == TEXT
     assert len(chat.log) == 3
-
-
-async def test_an_unusable_answer_stays_one_and_a_call_too_many_pauses():
-    replies = {}
-    recorded = RecordedModel(ScriptedModel(["prose", "more prose"]), replies, numbered=True, most=1)
-    with pytest.raises(UnusableAnswerError):
-        await gather(recorded.stream(PROMPT, schema=Answer))
-    with pytest.raises(UnusableAnswerError):
-        await gather(RecordedModel(ScriptedModel([]), replies, numbered=True).stream(PROMPT, schema=Answer))
-    with pytest.raises(PausedError):
-        await gather(recorded.stream(PROMPT, schema=Answer))

@@ -2,12 +2,9 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from sire_core import Document, Index
@@ -16,8 +13,6 @@ from sire_core.models.embedders import resolve_embedder
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.reason import ReasoningLimits, collect, reason
 from sire_core.recipes import recipe_by_name, recipe_of
-from sire_core.recipes.iier import neural
-from sire_core.recipes.iier.scorers import HeuristicScorer
 from sire_core.search.selectors.rerank import ask_order
 from sire_core.settings import UntrustedText
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
@@ -101,54 +96,6 @@ async def test_no_folder_decides_what_is_loaded(tmp_path, recipe, settings):
         await index.abuild(CORPUS)  # nothing is asked of it here
         with pytest.raises(ConfigurationError, match=f"--set {list(settings)[-1]}="):
             await index.asearch(QUESTION)
-
-
-@pytest.mark.parametrize(
-    ("recipe", "settings", "kept"),
-    [
-        ("sire", {"rerank": "model", "rerank_model": "m@http://127.0.0.1:9/v1"}, {"max_names": 4, "rounds": 1}),
-        ("sire", {"rerank": "cross_encoder", "cross_encoder": "."}, {"max_names": 4, "rounds": 1}),
-        ("iier", {"scorer": "neural", "checkpoint": "mine"}, {"kw_min": 2, "max_length": 3}),
-    ],
-)
-async def test_what_the_refusal_says_works(tmp_path, monkeypatch, recipe, settings, kept):
-    """Word for word, in the folder that others made, with what it was built with."""
-    reached, said = [], list(settings)[-1]
-
-    class Judge:
-        def __init__(self, name):
-            reached.append(name)
-
-        def predict(self, pairs, **_):
-            return np.ones(len(pairs))
-
-    def chat(name):
-        reached.append(name)
-        return ScriptedModel(["0"] * 9)
-
-    def scorer(name):
-        reached.append(name)
-        return HeuristicScorer()
-
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=Judge))
-    monkeypatch.setattr("sire_core.models.openai.client._chat_model", chat)
-    monkeypatch.setattr(neural, "load_chain_scorer", scorer)
-    theirs = {name: UntrustedText(value) for name, value in settings.items()}
-    path = tmp_path / "ix"
-    with Index(path, recipe=recipe_by_name(recipe, **theirs, **kept), embedder=HashEmbedder()) as index:
-        await index.abuild(CORPUS)
-    with Index(path, embedder=HashEmbedder()) as index, pytest.raises(ConfigurationError) as refused:
-        await index.asearch(QUESTION)
-    assert not reached
-    advice = re.search(r"Index\(path, recipe=recipe_of\(path, \w+=\.\.\.\)\)", str(refused.value))[0]
-    expression = advice.replace("...", repr(settings[said])).replace("path, recipe", "path, embedder=embedder, recipe")
-    names = {"Index": Index, "recipe_of": recipe_of, "path": path, "embedder": HashEmbedder()}
-    with eval(expression, names) as index:
-        assert await index.asearch(QUESTION)
-    assert set(reached) == {settings[said]}
-    assert {**recipe_of(path).config, **kept, **settings} == dict(recipe_of(path).config)
-    without = recipe_of(path, recipe, **({"rerank": "none"} if recipe == "sire" else {"scorer": "heuristic"}))
-    assert {**without.config, **kept, said: ""} == dict(without.config)
 
 
 def test_the_embedder_of_a_folder_brings_no_code_and_downloads_nothing(tmp_path):

@@ -468,21 +468,3 @@ def test_sire_asks_no_model_unless_told(tmp_path):
     with Index(tmp_path / "i", embedder=HashEmbedder(), language_model=model) as index:
         assert documents(index)
     assert not model.log
-
-
-@recipes
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"rerank": "maybe"},
-        {"rerank_pool": 0},
-        {"rerank": "none", "rerank_pool": 7},
-        {"rerank": "none", "rerank_named": 3},
-        {"rerank": "none", "rerank_model": "m"},
-        {"rerank": "model", "cross_encoder": "m"},
-        {"rerank": "cross_encoder"},
-    ],
-)
-def test_settings_without_meaning_or_effect_are_refused(recipe, settings):
-    with pytest.raises(ConfigurationError):
-        recipe_by_name(recipe, **settings)
