@@ -1,11 +1,7 @@
 """The user's own vector store follows every change, and what it missed is told again."""
 
 import sqlite3
-import subprocess
-import sys
-import textwrap
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,31 +151,6 @@ def test_any_history_with_any_failures_ends_equal(steps):
     store.fails_after = None
     index.push()
     assert held(store) == expected(index)
-
-
-def test_a_kill_between_commit_and_push_is_made_good(tmp_path):
-    script = textwrap.dedent(
-        f"""
-        import os, sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_build_mirrors import DictStore, document, make
-
-        class Deadly(DictStore):
-            async def put(self, units):
-                os._exit(9)
-
-        make(Deadly(), {str(tmp_path / "i")!r}).add([document(9)])
-        """
-    )
-    store = DictStore()
-    with make(store, tmp_path / "i") as index:
-        index.build([document(i) for i in range(4)])
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
-    with make(store, tmp_path / "i") as index:
-        assert "d9" in {found.id for found in index.documents()}
-        assert held(store) != expected(index)
-        index.push()
-        assert held(store) == expected(index)
 
 
 @pytest.mark.parametrize("table", ["mirror_owners", "mirror_waits", "mirror_holds"])

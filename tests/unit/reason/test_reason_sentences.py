@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -11,19 +10,15 @@ from hypothesis import strategies as st
 
 from sire_core.models.answers import without_thinking
 from sire_core.reason.output_parsing import (
-    AnswerText,
     abstains,
     choose_query,
     first_sentence,
-    is_done,
     is_factual,
-    labelled_line,
     states_answer,
-    tidy_citations,
     without_question_words,
 )
 from sire_core.reason.prompts import prompt
-from sire_core.reason.strategies import _SEARCH, admit_paragraphs
+from sire_core.reason.strategies import admit_paragraphs
 from sire_core.types import Unit, UnitKind
 
 
@@ -150,42 +145,3 @@ def test_near_duplicates_and_giants_are_left_out_and_the_collection_is_bounded()
 )
 def test_an_answer_is_no_admission(text):
     assert not abstains(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        " " * 100_000 + "x",
-        "answer" + " " * 100_000 + "x",
-        "answer to " + "x " * 50_000,
-        "search" + " " * 100_000,
-        "\n" * 100_000 + "search:" + " " * 100_000,
-        "Search: " + "x" + " " * 100_000 + "y",
-        "Follow up: " + "- " * 50_000,
-        "[1" + " " * 100_000,
-        "[1, " * 30_000,
-        "x" * 100_000 + " ",
-        "<think>" * 12_000,
-        "</think>" * 12_000,
-        "I do not " * 10_000,
-        "provided " * 12_000,
-        "1 + " * 25_000,
-        "the answer is " + " " * 100_000,
-    ],
-    ids=range(16),
-)
-def test_what_a_model_writes_is_read_in_linear_time(text):
-    begin = time.process_time()
-    without_thinking(text)
-    first_sentence(text)
-    is_done(text)
-    abstains(text)
-    states_answer(text)
-    is_factual(text)
-    labelled_line(text, _SEARCH)
-    tidy_citations(text, 9)
-    shown = AnswerText(9)
-    shown.add('{"answer": "')
-    shown.add(text)
-    # A hundredth of what reading a run of white space from each of its places would take.
-    assert time.process_time() - begin < 2
