@@ -160,7 +160,9 @@ def test_the_start_page_asks_a_question_of_this_corpus(page, address, violations
 def test_the_map_finds_zooms_and_opens_documents(page, address, violations, shot):
     page.goto(f"{address}/map")
     canvas = page.get_by_role("application", name="Map of 42 documents")
-    page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
+    page.wait_for_function("document.querySelector('canvas')?.dataset.titles", timeout=60_000)
+    titles = set(canvas.get_attribute("data-titles").split("; "))
+    assert titles <= {document.title for document in demo_documents()} | {"Lamp of <b ..."}
     whole = canvas.evaluate(PIXELS)
     page.get_by_role("textbox", name="Question").fill(QUESTION)
     page.get_by_role("textbox", name="Question").press("Enter")

@@ -87,18 +87,20 @@ def test_the_map_has_only_documents_that_may_be_seen(folder, explored):
         assert len(base64.b64decode(data["points"])) == 4 * 42
         assert sum(topic["documents"] for topic in data["topics"]) == len(values(data, "topic")) == 42
         kinds = data["colours"]["kind"]["names"]
-        shown = {fetched(address, f"/map/document?point={n}")["title"] for n in range(42)}
+        every = ",".join(map(str, range(42)))
+        shown = {document["title"] for document in fetched(address, f"/map/documents?points={every}")}
         people = int((values(data, "kind") == kinds.index("person")).sum())
         assert {"SS Northern Wren", "Aldous Brack"} <= shown
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            fetched(address, "/map/document?point=42")
+            fetched(address, "/map/documents?points=42")
         script = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
         request = urllib.request.Request(f"{address}/map/data", headers=script)
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(request, timeout=60)
     with explored(folder, "--allow", "kind=person") as address:
         data = fetched(address, "/map/data")
-        visible = {fetched(address, f"/map/document?point={n}")["title"] for n in range(len(values(data, "topic")))}
+        every = ",".join(map(str, range(len(values(data, "topic")))))
+        visible = {document["title"] for document in fetched(address, f"/map/documents?points={every}")}
         assert len(visible) == people
         assert visible < shown
         assert "SS Northern Wren" not in visible

@@ -13,8 +13,10 @@ import numpy as np
 
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
+from sire_core.corpus.sections import SEPARATOR
+from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import short_title
+from sire_core.explore.titles import compact_title, document_titles, short_title
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
@@ -100,18 +102,33 @@ def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     passing = np.flatnonzero(view.passing_chunks(snapshot.where))
     numbers, first, counts = np.unique(view.pool.chunk_documents[passing], return_index=True, return_counts=True)
     ids = view.derived("explore documents", view.pool.document_ids)
-    titles = _titles(snapshot)
-    chunks = passing[first]
-    selected = np.arange(len(numbers))
+    selected = list(zip(numbers.tolist(), passing[first].tolist(), counts.tolist(), strict=True))
     wanted = text.strip().lower()
     if wanted:
-        labels = (f"{ids[int(number)]}\n{titles[int(chunk)]}" for number, chunk in zip(numbers, chunks, strict=True))
-        selected = np.flatnonzero(np.fromiter((wanted in label.lower() for label in labels), bool, len(numbers)))
+        labels = (f"{ids[number]}\n{document_label(snapshot, number, chunk)}" for number, chunk, _ in selected)
+        selected = [row for row, label in zip(selected, labels, strict=True) if wanted in label.lower()]
     rows = [
-        TableRow(ids[int(numbers[i])], titles[int(chunks[i])] or ids[int(numbers[i])], f"{int(counts[i]):,}")
-        for i in selected[start : start + PAGE].tolist()
+        TableRow(ids[number], document_label(snapshot, number, chunk), f"{passages:,}")
+        for number, chunk, passages in selected[start : start + PAGE]
     ]
     return Page(tuple(rows), len(selected))
+
+
+def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int = 0) -> str:
+    """What a document is called: its title, or that of its first visible passage, or its first words, or its id.
+
+    Args:
+        snapshot: The index.
+        number: Number of the document.
+        chunk: Number of its first visible passage.
+        size: Maximum number of letters; 0 for the whole title.
+    """
+    title = document_titles(snapshot)[number]
+    unit = None if title else _passage(snapshot, chunk)
+    if unit is not None:
+        title = short_title(snapshot, unit.title).partition(SEPARATOR)[0] or first_words(unit.text)
+    title = title or snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)[number]
+    return compact_title(snapshot, title, size) if size else title
 
 
 def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
@@ -122,11 +139,7 @@ def document_units(snapshot: SearchSnapshot, doc_id: str) -> list[Unit]:
         return []
     chunks = np.flatnonzero(view.pool.chunk_documents == ids.index(doc_id))
     chunks = chunks[view.passing_chunks(snapshot.where)[chunks]]
-    names = Names.of(snapshot)
-    units_of_chunks = (
-        names.unit(view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, int(chunk)) for chunk in chunks
-    )
-    return [unit for unit in units_of_chunks if unit is not None]
+    return [unit for unit in (_passage(snapshot, int(chunk)) for chunk in chunks) if unit is not None]
 
 
 def document_ids(snapshot: SearchSnapshot) -> Collection[str]:
@@ -353,20 +366,9 @@ def _of_tree(snapshot: SearchSnapshot, kind: str, tree: str) -> Sequence[int]:
     return [position for position, unit in derived if unit.tree == tree]
 
 
-def _titles(snapshot: SearchSnapshot) -> list[str]:
-    """Title of every chunk by number, or its first words; read once per snapshot."""
-
-    def read() -> list[str]:
-        view = snapshot.view
-        titles = [""] * len(view.pool.chunk_ids)
-        for position in np.flatnonzero(view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value)).tolist():
-            unit, _ = view.pool.unit(position)
-            for chunk in view.pool.indices[view.pool.indptr[position] : view.pool.indptr[position + 1]].tolist():
-                titles[chunk] = short_title(snapshot, unit.title) or shorten(unit.text, 80)
-        return titles
-
-    titles: list[str] = snapshot.view.derived("explore titles", read)
-    return titles
+def _passage(snapshot: SearchSnapshot, chunk: int) -> Unit | None:
+    """The unit of a visible chunk."""
+    return Names.of(snapshot).unit(snapshot.view.pool.chunk_ids[chunk].decode()) or _shared(snapshot, chunk)
 
 
 def _shared(snapshot: SearchSnapshot, chunk: int) -> Unit | None:

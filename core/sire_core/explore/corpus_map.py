@@ -7,6 +7,7 @@ vector is nearest to, so that the time grows linearly. Only documents that pass 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -16,22 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.pluralize import shorten
-from sire_core.algorithms.snippets import stems
-from sire_core.explore.browse import PAGE, PARTS, Page, TableRow
+from sire_core.algorithms.snippets import stem
+from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import short_title
-from sire_core.types import UnitKind
+from sire_core.types import UnitKind, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sire_core.protocols import FloatArray, IntArray
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
+_VERSION = 1
+"""Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
 _BLOCK = 8192
@@ -40,13 +42,20 @@ _FEW = 8
 _PER_TOPIC, _TOPICS = 15, 24
 _READ = 60
 """Documents of a topic that are read for its label."""
-_PHRASES, _LONGEST = 2, 3
-"""Phrases of a label, and words of a phrase."""
+_PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
+"""Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
+_SHARE, _FEW_TITLES = 0.2, 3
+"""Part of the titles of a topic that have a phrase of its label, and how many of them at least."""
+_SHORT = 30
+"""Letters of a title on the map."""
+_WORD = re.compile(r"[^\W\d_][\w'-]*|\S")
+_FILE_WORD = re.compile(r"[^\W\d_][^\W_]*|[^\s_-]")
 _SPREAD = 4
 """A phrase in more than one of so many topics tells none of them from the others."""
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
+_FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +80,9 @@ class CorpusMap:
 
     @classmethod
     def of(cls, snapshot: SearchSnapshot) -> CorpusMap:
-        """The map of a snapshot, made once for each filter."""
-        made: CorpusMap = snapshot.view.derived(f"corpus map {snapshot.where}", lambda: _made(snapshot))
+        """The map of a snapshot, made once for each filter and kept in a file with the index."""
+        name = f"map-{_VERSION}-{digest(repr(snapshot.where), size=6)}"
+        made: CorpusMap = snapshot.view.cached_on_disk(name, lambda: _made(snapshot), _save, _load)
         return made
 
     def data(self) -> dict[str, Any]:
@@ -93,12 +103,12 @@ class CorpusMap:
             },
         }
 
-    def title(self, snapshot: SearchSnapshot, point: int) -> tuple[str, str]:
-        """Id and title of a document by the number of its point."""
-        unit, _ = snapshot.view.pool.unit(int(self.passages[point]))
-        ids = snapshot.view.derived("explore documents", snapshot.view.pool.document_ids)
-        name = ids[int(self.documents[point])]
-        return name, short_title(snapshot, unit.title) or shorten(unit.text.lstrip("# "), 80) or name
+    def title(self, snapshot: SearchSnapshot, point: int, size: int = 0) -> tuple[str, str]:
+        """Id and title of a document by the number of its point; the title in at most `size` letters, if given."""
+        pool, number = snapshot.view.pool, int(self.documents[point])
+        ids = snapshot.view.derived("explore documents", pool.document_ids)
+        chunk = int(pool.indices[pool.indptr[self.passages[point]]])
+        return ids[number], document_label(snapshot, number, chunk, size)
 
     def page(self, snapshot: SearchSnapshot, topic: int, start: int = 0) -> Page:
         """Documents of a topic, those in its middle first."""
@@ -137,6 +147,20 @@ def _base64(array: np.ndarray[Any, Any]) -> str:
     return base64.b64encode(array.tobytes()).decode()
 
 
+def _save(corpus_map: CorpusMap, folder: Path) -> None:
+    arrays: dict[str, Any] = {name: getattr(corpus_map, name) for name in _ARRAYS}
+    arrays |= {f"colour {number}": values for number, (_, values) in enumerate(corpus_map.colours.values())}
+    names = {key: names for key, (names, _) in corpus_map.colours.items()}
+    np.savez(folder / _FILE, **arrays, names=np.array(json.dumps([corpus_map.labels, names])))
+
+
+def _load(folder: Path) -> CorpusMap:
+    with np.load(folder / _FILE) as file:
+        labels, names = json.loads(str(file["names"]))
+        colours = {key: (tuple(known), file[f"colour {i}"]) for i, (key, known) in enumerate(names.items())}
+        return CorpusMap(**{name: file[name] for name in _ARRAYS}, labels=tuple(labels), colours=colours)
+
+
 def _made(snapshot: SearchSnapshot) -> CorpusMap:
     from scipy import sparse
 
@@ -150,13 +174,12 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
     first = order[np.searchsorted(rows[order], np.arange(len(documents)))]
     members = sparse.csr_matrix((np.ones(len(rows), np.float32), (rows, positions)), (len(documents), view.size))
     points, topics = _layout(unit_rows(np.asarray(members @ view.matrix, dtype=np.float32)))
-    middle = order[np.searchsorted(rows[order], np.arange(len(documents))) + np.bincount(rows) // 2]
     return CorpusMap(
         documents=documents,
         passages=positions[first],
         points=points,
         topics=topics,
-        labels=tuple(topic_labels(snapshot, positions[middle], topics)),
+        labels=tuple(_labels(snapshot, points, topics, (documents, chunks[first]))),
         colours=dict(_colours(snapshot, documents, chunks[first])),
     )
 
@@ -192,45 +215,76 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
     return points.astype(np.float32), groups.predict(points).astype(np.int64)
 
 
-def topic_labels(snapshot: SearchSnapshot, passages: IntArray, topics: IntArray) -> Iterator[str]:
-    """The phrases of the titles of every topic that are more frequent in it than elsewhere, in documents."""
+def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends: Sequence[IntArray]) -> list[str]:
+    """Labels of topics; one without phrases is called by the titles in its middle."""
+    documents, chunks = ends
+    labels = topic_labels(lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics)
+    for topic in [topic for topic, label in enumerate(labels) if not label]:
+        members = np.flatnonzero(topics == topic)
+        distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
+        middle = members[np.argsort(distances, kind="stable")][:_READ].tolist()
+        titles = (document_label(snapshot, int(documents[at]), int(chunks[at]), _SHORT) for at in middle)
+        labels[topic] = ", ".join(list(dict.fromkeys(titles))[:_PHRASES])
+    return labels
+
+
+def topic_labels(title_of: Callable[[int], str], topics: IntArray) -> list[str]:
+    """Phrases that many titles of a topic have and few others, each for one topic; empty where there are none."""
     random = np.random.default_rng(0)
-    counts: list[Counter[str]] = []
+    counts: list[Counter[tuple[str, ...]]] = []
+    spelled: dict[tuple[str, ...], Counter[str]] = {}
     for topic in range(int(topics.max(initial=-1)) + 1):
         members = np.flatnonzero(topics == topic)
-        read = passages[random.choice(members, min(_READ, len(members)), replace=False)]
-        titles = [short_title(snapshot, unit.title) for unit in snapshot.view.units(np.sort(read))]
-        counts.append(Counter(phrase for title in titles for phrase in _phrases(title)))
+        read = members[random.choice(len(members), min(_READ, len(members)), replace=False)]
+        counts.append(Counter())
+        for title in map(title_of, np.sort(read).tolist()):
+            for key, phrase in _phrases(title).items():
+                counts[-1][key] += 1
+                spelled.setdefault(key, Counter())[phrase] += 1
+    if len(counts) == 1:
+        return ["all documents"]
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
-    everywhere = sum(counts, Counter[str]())
-    topics_with = Counter(phrase for found in counts for phrase in found)
-    for size, found in zip(sizes, counts, strict=True):
-        rates = {
-            phrase: n / size * np.log(n / size / (everywhere[phrase] / sum(sizes))) * (1 + phrase.count(" ") / 2)
-            for phrase, n in found.items()
-            if n > min(1, size - 1) and topics_with[phrase] <= max(1, len(counts) // _SPREAD)
-        } or {phrase: n * (1 + phrase.count(" ") / 2) for phrase, n in found.items()}
-        label: list[str] = []
-        for phrase in sorted(rates, key=lambda phrase: (-rates[phrase], phrase)):
-            if len(label) < _PHRASES and not any(stems(phrase) & stems(other) for other in label):
-                label.append(phrase)
-        yield ", ".join(label) or ("all documents" if len(sizes) == 1 else "without titles")
+    everywhere = sum(counts, Counter[tuple[str, ...]]())
+    topics_with = Counter(key for found in counts for key in found)
+    rates = {
+        (topic, key): n / sizes[topic] * np.log(n / sizes[topic] / (everywhere[key] / sum(sizes))) * (1 + len(key) / 2)
+        for topic, found in enumerate(counts)
+        for key, n in found.items()
+        if n >= max(min(_FEW_TITLES, sizes[topic]), sizes[topic] * _SHARE)
+        and topics_with[key] <= max(1, len(counts) // _SPREAD)
+    }
+    labels: list[list[str]] = [[] for _ in counts]
+    used: set[str] = set()
+    for topic, key in sorted(rates, key=lambda found: (-rates[found], found)):
+        if len(labels[topic]) < _PHRASES and used.isdisjoint(key):
+            labels[topic].append(spelled[key].most_common(1)[0][0])
+            used |= set(key)
+    return [", ".join(phrases) for phrases in labels]
 
 
-def _phrases(title: str) -> set[str]:
-    """Phrases of up to three words of a title, without numbers, words of grammar and names of parts."""
-    if " " not in title:  # the name of a file
-        title = re.sub(r"\.\w{1,5}$", "", title).replace("_", " ").replace("-", " ")
-    found: set[str] = set()
-    run: list[str] = []
-    for word in [*re.findall(r"[^\W\d_][\w'-]*|\S", title), ""]:
-        if len(word) > 1 and word.lower() not in FUNCTION_WORDS and word.lower() not in PARTS:
-            run.append(word)
+def _phrases(title: str) -> dict[tuple[str, ...], str]:
+    """Phrases of up to three words of a title by their stems, without numbers, words of grammar and names of parts."""
+    is_file_name = " " not in title
+    found: dict[tuple[str, ...], str] = {}
+    run: list[re.Match[str]] = []
+    for match in (_FILE_WORD if is_file_name else _WORD).finditer(f"{title} ."):
+        word = match[0].lower()
+        if len(word) > 1 and word not in FUNCTION_WORDS and word not in PARTS:
+            run.append(match)
             continue
         for length in range(1, _LONGEST + 1):
-            found |= {" ".join(run[start : start + length]) for start in range(len(run) - length + 1)}
+            for start in range(len(run) - length + 1):
+                words = run[start : start + length]
+                if length > 1 or not _is_weak(words[0][0]):
+                    found[tuple(stem(word[0].lower()) for word in words)] = title[words[0].start() : words[-1].end()]
         run = []
     return found
+
+
+def _is_weak(word: str) -> bool:
+    """Whether a word alone says little of a topic: a verb of instructions, or a word that fits any subject."""
+    is_short = len(word) < _SHORTEST and word.islower()
+    return is_short or word in ACTIONS or word.lower() in VAGUE_WORDS or word.lower() in VAGUE_NOUNS
 
 
 def _colours(

@@ -13,7 +13,7 @@ from sire_core.algorithms.text import name_key
 from sire_core.explore.highlight import plain_text, shared_words
 from sire_core.explore.name_kinds import NameKind, kind_of_name
 from sire_core.explore.picture import Link, Node, Picture, PictureBuilder
-from sire_core.explore.titles import short_title
+from sire_core.explore.titles import compact_title, short_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.explanation import text_below_title
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit, PathStep, Unit
 
-_LABEL = 80
+_LABEL, _TITLE = 80, 40
 _TEXT = 200
 _READ = 2000
 """Letters of a passage that are read for the text in its box."""
@@ -107,8 +107,8 @@ class Names:
         unit = self.unit(identifier)
         if unit is not None:
             body = plain_text(text_below_title(unit)[:_READ])
-            label = short_title(self.snapshot, unit.title) or body or unit.id
-            return Node(identifier, unit.kind.value, shorten(label, _LABEL), shorten(body, _TEXT), rank)
+            label = compact_title(self.snapshot, unit.title, _TITLE) or shorten(body or unit.id, _LABEL)
+            return Node(identifier, unit.kind.value, label, shorten(body, _TEXT), rank)
         name = self.entity(identifier, passage)
         kind = self.kind(identifier, name).kind if name else ""
         return Node(identifier, "entity", shorten(name, _LABEL), name_kind=kind) if name else None

@@ -11,6 +11,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.explore.highlight import marked, question_words
 from sire_core.explore.paths import Names, path_picture
 from sire_core.explore.picture import Picture
+from sire_core.explore.titles import with_short_title
 from sire_core.search.explanation import text_below_title
 from sire_core.types import Hit, UnitKind
 
@@ -64,7 +65,7 @@ def _with_words(snapshot: SearchSnapshot, wanted: Sequence[str], n: int) -> list
         has[row] = [word in words for word in wanted]
     scores = has @ np.log1p(len(positions) / np.maximum(has.sum(axis=0), 1))
     best = np.argsort(-scores, kind="stable")[:n]
-    return view.units(positions[best[scores[best] > 0]])
+    return [with_short_title(snapshot, unit) for unit in view.units(positions[best[scores[best] > 0]])]
 
 
 async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int = 5) -> WhyNot:
@@ -95,7 +96,7 @@ async def why_not(snapshot: SearchSnapshot, question: str, passage: str, k: int 
     picture = path_picture(snapshot, question, [Hit(hit.unit, hit.score, hit.doc_ids, hit.path)])
     # A hit that is drawn alone would have rank 1.
     nodes = tuple(replace(node, rank=rank) if node.rank else node for node in picture.nodes)
-    return WhyNot(unit.title or unit.id, rank, tuple(reasons_found), replace(picture, nodes=nodes))
+    return WhyNot(with_short_title(snapshot, unit).title, rank, tuple(reasons_found), replace(picture, nodes=nodes))
 
 
 async def _passages(ranking: Ranking, snapshot: SearchSnapshot) -> list[int]:

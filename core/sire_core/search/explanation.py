@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.pluralize import count, count_units
 from sire_core.algorithms.snippets import snippet
+from sire_core.corpus.sections import SEPARATOR, plain_heading
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
@@ -73,14 +74,19 @@ class _Titles:
 
 
 def text_below_title(unit: Unit) -> str:
-    """The text as people read it: without a first line that only repeats the title, and without runs of empty lines."""
-    first, _, rest = unit.text.partition("\n")
-    text = rest if rest.strip() and first.lstrip("#").strip() == unit.title.strip() else unit.text
+    """The text as people read it: without headings that only repeat the title, and without runs of empty lines."""
+    names = {name.strip() for name in (unit.title, *unit.title.split(SEPARATOR))}
+    lines = unit.text.split("\n")
+    starts = (row for row, line in enumerate(lines) if line.strip() and not _repeats(line, names, is_first=not row))
     kept: list[str] = []
-    for line in text.split("\n"):
+    for line in lines[next(starts, 0) :]:
         if line.strip() or (kept and kept[-1]):
             kept.append(line if line.strip() else "")
     return "\n".join(kept).rstrip()
+
+
+def _repeats(line: str, names: Collection[str], *, is_first: bool) -> bool:
+    return (is_first or line.startswith("#")) and plain_heading(line.lstrip("#")) in names
 
 
 def _route(hit: Hit, titles: _Titles, view: View) -> list[str]:

@@ -16,12 +16,11 @@ from sire_core.algorithms.snippets import has_form
 from sire_core.algorithms.text import find_words
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
-from sire_core.explore import browse, corpus_map, neighbours
+from sire_core.explore import browse, neighbours
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import compared, comparison_html, document
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
-from sire_core.explore.titles import shared_affixes, without_affixes
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
@@ -184,21 +183,6 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert sentences == {text.partition(". ")[0] + "." for text in texts}
     entity = neighbours.expanded(snapshot, picture, passages[0].id)
     assert entity.nodes[: len(picture.nodes)] == picture.nodes
-
-
-def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
-    subjects = ("Zone Transfers", "Rye Bread")
-    documents = [
-        Document(f"{subject}{number}", f"Return the length of {number}.", f"Chapter {number}. {subject} - Handbook")
-        for subject in subjects
-        for number in range(20)
-    ]
-    index = Index(recipe="flat")
-    index.build(documents)
-    snapshot = index.snapshot()
-    positions = np.arange(snapshot.view.size)
-    topics = np.array([int(subjects[1] in unit.title) for unit in snapshot.view.units(positions)])
-    assert tuple(corpus_map.topic_labels(snapshot, positions, topics)) == subjects
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):
@@ -540,12 +524,12 @@ def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
     index = Index(recipe="flat")
     index.build([Document("a", body, "bin/a-very-long-name-of-a-file/that_has_no_space_at_all.txt")])
     picture = index.show("npm folder", k=1).picture
-    assert picture.nodes[1].text.startswith("Setup: Run npm ci in every folder with a package-lock.json. ")
+    assert picture.nodes[1].text.startswith("Run npm ci in every folder with a package-lock.json. ")
     assert not set(picture.nodes[1].text) & set("#*`|[(")
     root = ET.fromstring(document(picture).encode())
     [label] = [group for group in root.iter(f"{SVG}g") if group.get("class") == "chunk hit"]
     lines = [text.text for text in label.iter(f"{SVG}text")]
-    assert lines[:2] == ["[1] bin/a-very-long-name-", "of-a-file/that_has_no_\u2026"]
+    assert lines[:2] == ["[1] bin/a-very-long-name-", "of-a-file/t ... > Setup"]
     words = set(picture.nodes[1].text.split())
     assert all(set(line.rstrip("\u2026").split()) <= words for line in lines[2:])
 
@@ -665,36 +649,6 @@ def test_query_writes_the_page_of_a_question(tmp_path):
     assert "<svg" in page
     assert "<script" not in page
     assert "name a file in an existing folder" in run(*ask, tmp_path / "missing" / "q.html", code=1).stderr
-
-
-SITE = " \u2014 Borg - Archiver 1.2 documentation"
-
-
-def test_what_half_of_the_titles_share_is_found_longest_first():
-    titles = [f"{name}{SITE}" for name in ("prune", "create", "list", "delete")]
-    assert shared_affixes([*titles, "Minutes", "Plan - draft"]) == (SITE, " - Archiver 1.2 documentation")
-    assert shared_affixes([*titles, *map(str, range(5))]) == ()
-    assert shared_affixes(titles[:3]) == ()
-    assert shared_affixes([f"Wiki | {name}" for name in "abcd"]) == ("Wiki | ",)
-
-
-def test_titles_lose_it_with_and_without_headings_and_never_all():
-    assert without_affixes(f"prune{SITE}", [SITE]) == "prune"
-    assert without_affixes(f"prune{SITE} > Notes > More", [SITE]) == "prune > Notes > More"
-    assert without_affixes("Wiki | a", ["Wiki | "]) == "a"
-    assert without_affixes(SITE, [SITE]) == SITE
-    assert without_affixes("", [SITE]) == ""
-
-
-def test_hits_and_pictures_have_short_titles_where_a_folder_is_a_site():
-    names = ("prune", "create", "list", "delete")
-    web = [Document(f"web/{name}.html", f"The command {name} of borg.", f"{name}{SITE}") for name in names]
-    index = Index(recipe="flat")
-    index.build([*web, *(Document(f"notes/{n}", f"Note {n}.", f"Note {n}") for n in range(9))])
-    result = index.show("command prune", k=1)
-    assert result.hits[0].title == "prune"
-    assert result.picture.nodes[1].label == "prune"
-    assert index.search("command prune", k=1)[0].unit.title == f"prune{SITE}"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,10 @@ window.sireMap = (() => {
   ];
   const CELL = 8;  // pixels of the grid in which points are counted, so that labels cover few of them
   const view = {x: 0.5, y: 0.5, zoom: 1};
+  const EXACT = 400, TITLES = 100, ROOM = 4000;  // points that labels may not touch, that have titles; pixels for a title
+  const titles = new Map();
   let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], steps: []}, waiting, near = -1, asked = 0;
+  let radius = 1, visible = [];
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const style = name => getComputedStyle(root).getPropertyValue(name).trim();
   const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
@@ -27,7 +30,7 @@ window.sireMap = (() => {
   function drawPoints() {
     const {width, height} = canvas, image = pen.createImageData(width, height), cells = new Uint32Array(image.data.buffer);
     const {values, names} = data.colours[colour], searched = found.hits.length > 0;
-    const radius = Math.max(1, Math.min(6, 0.2 * Math.sqrt(width * height * view.zoom / (points.length / 2)))) * 0.7;
+    radius = Math.max(1, Math.min(6 * ratio(), 0.2 * Math.sqrt(width * height * view.zoom / (points.length / 2)))) * 0.7;
     const reach = Math.ceil(radius) + 1, shapes = MARKS.map(({holds}) => {
       const offsets = [];
       for (let y = -reach; y <= reach; y++)
@@ -38,14 +41,21 @@ window.sireMap = (() => {
     const across = Math.ceil(width / CELL), grid = new Uint16Array(across * Math.ceil(height / CELL));
     const pixels = names.map((_, value) => searched ? pixel(style('--edge')) : pixel(tint(value)));
     const [ax, ay] = [width, height].map(side => view.zoom * side / 65535), [bx, by] = onScreen(0, 0);
+    visible = [];
     for (let point = 0; point < values.length; point++) {
       const x = points[2 * point] * ax + bx | 0, y = points[2 * point + 1] * ay + by | 0;
       if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
       const centre = y * width + x, value = pixels[values[point]];
       for (const offset of shape[values[point]]) cells[centre + offset] = value;
       grid[(y / CELL | 0) * across + (x / CELL | 0)]++;
+      if (visible.length <= EXACT) visible.push(point);
     }
     pen.putImageData(image, 0, 0);
+    if (visible.length <= EXACT) {
+      const places = visible.map(place);
+      return (x, y, wide, high) => places.filter(([px, py]) =>
+        Math.abs(px - x) < wide + radius && Math.abs(py - y) < high + radius).length;
+    }
     return (x, y, wide, high) => {  // points in a box around x, y
       let covered = 0;
       for (let row = Math.max(0, (y - high) / CELL | 0); row <= (y + high) / CELL && row * CELL < height; row++)
@@ -55,20 +65,66 @@ window.sireMap = (() => {
     };
   }
 
-  function write(text, x, y, size, taken, covered, ink = style('--ink')) {  // near x, y where the fewest points are covered
+  // Writes a text where it covers no other text and the fewest points, if these are few enough; says whether it did.
+  function write(text, size, spots, {taken, covered = () => 0, most = Infinity, ink = style('--ink'), weight = 600}) {
+    pen.font = `${weight} ${size * ratio()}px system-ui, sans-serif`;
+    const wide = pen.measureText(text).width / 2 + 3 * ratio(), high = 0.65 * size * ratio();
+    let best = null, least = Infinity;
+    spots(wide, high).forEach(([x, y], number) => {
+      x = Math.max(wide, Math.min(canvas.width - wide, x));
+      if (y < high || y > canvas.height - high) return;
+      if (taken.some(box => Math.abs(box[0] - x) < box[2] + wide && Math.abs(box[1] - y) < box[3] + high)) return;
+      const points = covered(x, y, wide, high);
+      if (points <= most && points + number / 8 < least) [best, least] = [[x, y], points + number / 8];
+    });
+    if (!best || 2 * wide > canvas.width) return false;
+    taken.push([...best, wide, high]);
+    pen.lineWidth = 4 * ratio(); pen.strokeStyle = style('--ground'); pen.strokeText(text, ...best);
+    pen.fillStyle = ink; pen.fillText(text, ...best);
+    return true;
+  }
 
-    pen.font = `600 ${size * ratio()}px system-ui, sans-serif`;
-    const wide = pen.measureText(text).width / 2 + 4, high = size * ratio();
-    if (x < 0 || y < 0 || x > canvas.width || y > canvas.height) return;
-    x = Math.max(wide, Math.min(canvas.width - wide, x));
-    if (covered) {
-      const cost = at => covered(x, at, wide, high / 2) + Math.abs(at - y) / (6 * high) + 99 * (at < high || at > canvas.height - high);
-      y = [0, -1, 1, -2, 2, -3, 3].map(lines => y + lines * high).reduce((best, at) => cost(at) < cost(best) ? at : best);
-    }
-    if (taken.some(box => Math.abs(box[0] - x) < box[2] + wide && Math.abs(box[1] - y) < box[3] + high)) return;
-    taken.push([x, y, wide, high]);
-    pen.lineWidth = 4 * ratio(); pen.strokeStyle = style('--ground'); pen.strokeText(text, x, y);
-    pen.fillStyle = ink; pen.fillText(text, x, y);
+  const AROUND = [0, -1, 1, -2, 2, -3, 3, -4, 4].flatMap(rows => [0, -0.5, 0.5].map(columns => [rows, columns]))
+    .sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
+
+  function writeTopics(taken, covered) {
+    labels.forEach(({label, at}, value) => {
+      const [x, y] = onScreen(...at);
+      if (x < 0 || y < 0 || x > canvas.width || y > canvas.height) return;
+      const first = label.split(', ')[0], ink = tint(value);
+      const spots = (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + 2 * rows * high]);
+      [[label, 0], [first, 0], [first, Infinity]].some(([text, most]) => write(text, 13, spots, {taken, covered, most, ink}));
+    });
+  }
+
+  // Titles beside the points, where so few are seen that there is room for them.
+  function writeTitles(taken, covered) {
+    const few = visible.length <= Math.min(TITLES, canvas.width * canvas.height / (ROOM * ratio() ** 2));
+    const shown = few ? visible.filter(point => titles.has(point) && !found.hits.some(hit => hit.point === point)) : [];
+    if (few && visible.some(point => !titles.has(point))) askTitles();
+    const written = shown.filter(point => {
+      const [x, y] = place(point), gap = radius + 2 * ratio();
+      return write(titles.get(point).short, 12, (wide, high) => [[x + gap + wide, y], [x - gap - wide, y],
+        [x, y - gap - high], [x, y + gap + high], [x + wide, y - gap - high], [x + wide, y + gap + high],
+        [x - wide, y - gap - high], [x - wide, y + gap + high]].filter(([at]) => at >= wide && at <= canvas.width - wide),
+      {taken, covered, most: 0, weight: 400});
+    });
+    canvas.dataset.titles = written.map(point => titles.get(point).short).join('; ');
+  }
+
+  async function read(wanted) {
+    const missing = wanted.filter(point => !titles.has(point));
+    const answer = missing.length ? await (await fetch(`${root.dataset.documents}&points=${missing}`)).json() : [];
+    for (const known of answer) titles.set(known.point, known);
+  }
+
+  let asking = false;
+  async function askTitles() {
+    if (asking) return;
+    asking = true;
+    await new Promise(done => setTimeout(done, 150));  // not for all that a zoom passes
+    await read(visible.slice(0, TITLES)).finally(() => { asking = false; });
+    redraw();
   }
 
   function draw() {
@@ -99,8 +155,9 @@ window.sireMap = (() => {
     }
     canvas.dataset.ranks = spots.map(spot => spot.ranks.join(', ')).join('; ');
     for (const {x, y, title} of spots)
-      write(title.length > 44 ? title.slice(0, 43) + '\u2026' : title, x, y + 24 * ratio(), 12, taken);
-    labels.forEach(({label, at}, value) => write(label, ...onScreen(...at), 13, taken, covered, tint(value)));
+      write(title, 12, (wide, high) => [24, -24].map(rows => [x, y + rows * ratio()]), {taken});
+    writeTopics(taken, covered);
+    writeTitles(taken, covered);
     if (near >= 0) { pen.beginPath(); pen.arc(...place(near), 7 * ratio(), 0, 7); pen.strokeStyle = style('--ink'); pen.stroke(); }
     canvas.dataset.milliseconds = (performance.now() - start).toFixed(1);
   }
@@ -143,9 +200,9 @@ window.sireMap = (() => {
     const request = ++asked;
     await new Promise(done => setTimeout(done, 60));  // not for every point on the way
     if (request !== asked) return;
-    const answer = await (await fetch(`${root.dataset.document}&point=${nearest}`)).json();
+    await read([nearest]);
     if (request !== asked) return;
-    tip.textContent = answer.title; tip.hidden = false;
+    tip.textContent = titles.get(nearest).title; tip.hidden = false;
     tip.style.left = `${Math.min(event.clientX - size.left + 14, size.width - 220)}px`;
     tip.style.top = `${event.clientY - size.top + 14}px`;
   }
@@ -171,7 +228,9 @@ window.sireMap = (() => {
       held.delete(event.pointerId);
       if (event.type === 'pointerup' && moved < 4 && data) {
         await show(event);
-        if (near >= 0) location.href = (await (await fetch(`${root.dataset.document}&point=${near}`)).json()).address;
+        if (near < 0) return;
+        await read([near]);
+        location.href = titles.get(near).address;
       }
     };
     canvas.addEventListener('pointerup', release); canvas.addEventListener('pointercancel', release);

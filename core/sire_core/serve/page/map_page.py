@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sire_core.serve.page.explorer import Explorer
 
 _HITS = 10
+_TITLES, _LETTERS = 100, 40
+"""Points whose titles are asked for at once, and letters of a title on the map."""
 _STYLE = """
 .sire-map{position:relative;width:100%;padding:0;background:none}
 .sire-map canvas{width:100%;height:min(68vh,780px);border:1px solid var(--edge);border-radius:8px;touch-action:none;
@@ -54,14 +56,25 @@ def register(explorer: Explorer) -> None:
         snapshot = await explorer.snapshot(recipe)
         return JSONResponse(await asyncio.to_thread(lambda: CorpusMap.of(snapshot).data()))
 
-    @app.get("/map/document")
-    async def document(point: int, recipe: str = "") -> JSONResponse:
+    @app.get("/map/documents")
+    async def documents(points: str, recipe: str = "") -> JSONResponse:
         snapshot = await explorer.snapshot(recipe)
         corpus_map = await asyncio.to_thread(CorpusMap.of, snapshot)
-        if not 0 <= point < len(corpus_map.documents):
-            return JSONResponse({"error": f"There is no point {point}."}, 404)
-        name, title = corpus_map.title(snapshot, point)
-        return JSONResponse({"title": title, "address": address(recipe, "document", name)})
+        numbers = [int(number) for number in points.split(",") if number.isdecimal()][:_TITLES]
+        if not all(number < len(corpus_map.documents) for number in numbers):
+            return JSONResponse({"error": f"There are only {len(corpus_map.documents)} points."}, 404)
+        return JSONResponse(await asyncio.to_thread(_documents, snapshot, corpus_map, numbers, recipe))
+
+
+def _documents(
+    snapshot: SearchSnapshot, corpus_map: CorpusMap, points: Sequence[int], recipe: str
+) -> list[dict[str, object]]:
+    """Titles of points and the addresses of their documents."""
+    titled = [(*corpus_map.title(snapshot, point), corpus_map.title(snapshot, point, _LETTERS)[1]) for point in points]
+    return [
+        {"point": point, "title": title, "short": short, "address": address(recipe, "document", name)}
+        for point, (name, title, short) in zip(points, titled, strict=True)
+    ]
 
 
 async def _show(explorer: Explorer, recipe: str, asked: str) -> None:
@@ -92,7 +105,7 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     """Light up hits and the steps of their paths, and list them."""
     hits = await snapshot.asearch(question, _HITS) if question.strip() else []
     points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
-    titles = [corpus_map.title(snapshot, point)[1] if point >= 0 else "" for point in points]
+    titles = [corpus_map.title(snapshot, point, _LETTERS)[1] if point >= 0 else "" for point in points]
     ranks: dict[int, dict[str, Any]] = {}
     for rank, (point, title) in enumerate(zip(points, titles, strict=True), 1):
         if point >= 0:  # several hits of one document are one point
@@ -110,7 +123,7 @@ def _map_html(documents: int, recipe: str) -> str:
         for key, text, label in (("+", "+", "Zoom in"), ("-", "\u2212", "Zoom out"), ("0", "All", "Show all of it"))
     )
     return (
-        f'<div class="sire sire-map" data-points="/map/data?{here}" data-document="/map/document?{here}">'
+        f'<div class="sire sire-map" data-points="/map/data?{here}" data-documents="/map/documents?{here}">'
         f'<div role="group" aria-label="Map">{buttons}<label>Colour by <select></select></label><ul></ul></div>'
         f'<canvas tabindex="0" role="application" aria-label="{escaped(name)}"></canvas>'
         '<div role="tooltip" hidden></div></div>'

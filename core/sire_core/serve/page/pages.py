@@ -17,17 +17,19 @@ from fastapi.responses import HTMLResponse
 from nicegui import app, ui
 
 from sire_core.algorithms.pluralize import count
+from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
-from sire_core.explore.highlight import escaped, first_words
+from sire_core.explore.highlight import escaped
 from sire_core.explore.page import PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
-from sire_core.explore.titles import short_title
+from sire_core.explore.titles import short_title, with_short_title
 from sire_core.reason import STRATEGIES
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
+from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import sufficiency
 from sire_core.serve.page import views
@@ -135,7 +137,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
     """Draw the steps as they come, and stream the answer; without a model it is extracted."""
     from sire_core.reason import Answer, AnswerPiece, PassageSource, extract_answer, reason
 
-    recipe = explorer.recipes()[0]
+    snapshot = await explorer.snapshot()
     piece = None
     source = PassageSource(explorer.index())
     run = (
@@ -153,17 +155,17 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
             elif isinstance(step, Answer):
                 if piece:  # the answer repeats it
                     piece.delete()
-                show_html(answer_html(step if explorer.model else extract_answer(question, step.hits), recipe))
+                show_html(answer_html(step if explorer.model else extract_answer(question, step.hits), snapshot))
             else:
-                show_html(step_html(step, recipe))
+                show_html(step_html(step, snapshot))
 
 
-def step_html(step: ReasoningStep, recipe: str) -> str:
+def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
         new = "" if step.new == len(step.hits) else f", {step.new:,} of them new"
         summary = f"Found {count(len(step.hits), 'passage')}{new}"
-        items = "".join(f"<li>{_hit_link(hit, recipe)}</li>" for hit in step.hits)
+        items = "".join(f"<li>{_hit_link(hit, snapshot)}</li>" for hit in step.hits)
         return f"<details><summary>{summary}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
         return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
@@ -173,11 +175,11 @@ def step_html(step: ReasoningStep, recipe: str) -> str:
     return f"<p>{escaped(step.text)}</p>"
 
 
-def answer_html(answer: Answer, recipe: str) -> str:
+def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
     """HTML of the answer, the passages that it cites, and whether they suffice."""
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
     read = cited or list(enumerate(answer.hits[:5], 1))
-    sources = "".join(f"<li>[{number}] {_hit_link(hit, recipe)}</li>" for number, hit in read)
+    sources = "".join(f"<li>[{number}] {_hit_link(hit, snapshot)}</li>" for number, hit in read)
     usage = answer.usage
     spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
     return (
@@ -187,8 +189,9 @@ def answer_html(answer: Answer, recipe: str) -> str:
     )
 
 
-def _hit_link(hit: Hit, recipe: str) -> str:
-    return link(hit.unit.title or first_words(hit.unit.text), address(recipe, hit.unit.kind.value, hit.unit.id))
+def _hit_link(hit: Hit, snapshot: SearchSnapshot) -> str:
+    unit = with_short_title(snapshot, hit.unit)
+    return link(unit.title, address(snapshot.recipe.name, unit.kind.value, unit.id))
 
 
 def show_html(content: str) -> None:
@@ -424,8 +427,7 @@ class AskPage:
                 if not units:
                     ui.label("No passage has these words.")
                 for unit in units:
-                    title = unit.title or first_words(unit.text)
-                    ui.button(title, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
+                    ui.button(unit.title, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
 
         async def why(name: str) -> None:
             answer.clear()
@@ -614,8 +616,12 @@ async def _document(explorer: Explorer, name: str, recipe: str) -> None:
     if not units:
         show_html(f"<h1>Document</h1><p>There is no document {escaped(repr(name))}, or you may not see it.</p>")
         return
-    title = short_title(snapshot, units[0].title.partition(" > ")[0]) or name
-    show_html(views.document_html(name, title, units, recipe, link_target(snapshot, recipe)))
+    title = short_title(snapshot, units[0].title.partition(SEPARATOR)[0]) or name
+
+    def repeats(heading: str) -> bool:
+        return short_title(snapshot, f"{title}{SEPARATOR}{heading}") == title
+
+    show_html(views.document_html(name, title, units, recipe, link_target(snapshot, recipe), repeats))
 
 
 async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
@@ -634,8 +640,10 @@ def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     assert position is not None  # found before
     unit, doc_ids = snapshot.view.pool.unit(position)
     derived = neighbours.derived_from(snapshot, name) if unit.kind is UnitKind.CHUNK else []
+    listed = [with_short_title(snapshot, other) for other in snapshot.view.units(derived[: 2 * browse.PAGE])]
     target = partial(link_target(snapshot, recipe), doc_ids[0]) if doc_ids else None
-    return views.unit_html(unit, doc_ids, snapshot.view.units(derived[: 2 * browse.PAGE]), recipe, target)
+    unit = replace(with_short_title(snapshot, unit), text=text_below_title(unit))
+    return views.unit_html(unit, doc_ids, listed, recipe, target)
 
 
 async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.browse import PAGE, Page
-from sire_core.explore.highlight import escaped, first_words, plain_text
+from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.page import legend, mark, region, table
@@ -107,27 +107,31 @@ def unit_html(
     about = f"{kind_name(unit.kind.value)}{level}{tree}"
     about_it = [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items() if str(v) not in doc_ids]
     metadata = table("Metadata", ("key", "value"), about_it)
-    derived_rows = [
-        (escaped(kind_name(u.kind.value)), link(_unit_title(u), address(recipe, "unit", u.id))) for u in derived
-    ]
+    derived_rows = [(escaped(kind_name(u.kind.value)), link(u.title, address(recipe, "unit", u.id))) for u in derived]
     return (
-        f'<h1>{escaped(_unit_title(unit))}</h1><p class="meta">{escaped(about)}; from {documents}</p>'
+        f'<h1>{escaped(unit.title)}</h1><p class="meta">{escaped(about)}; from {documents}</p>'
         f"{markdown_html(unit.text, target=target)}{metadata if about_it else ''}"
         f"{table('Derived from it', ('kind', 'title'), derived_rows) if derived_rows else ''}"
     )
 
 
 def document_html(
-    name: str, title: str, passages: Sequence[Unit], recipe: str, target: Callable[[str, str], str]
+    name: str,
+    title: str,
+    passages: Sequence[Unit],
+    recipe: str,
+    target: Callable[[str, str], str],
+    repeats: Callable[[str], bool],
 ) -> str:
     """A document to read: its passages in order under one title, with an outline that leads to its headings.
 
     Args:
         name: Its id, by which links are resolved.
-        title: Its title; a heading that only repeats it is left out.
+        title: Its title.
         passages: Its passages, in order.
         recipe: For links to the pages of passages.
         target: Returns the address of a relative link by the id of its document.
+        repeats: Whether a heading only repeats the title.
     """
     outline: list[OutlineEntry] = []
     rows = [dict(passage.metadata) for passage in passages]
@@ -136,7 +140,7 @@ def document_html(
     for number, (passage, row) in enumerate(zip(passages, rows, strict=True), 1):
         own = "".join(f", {key} {value}" for key, value in row.items() if key not in common)
         first, _, rest = passage.text.lstrip().partition("\n")
-        text = rest if first.startswith("#") and plain_text(first).rstrip(":") == title else passage.text
+        text = rest if first.startswith("#") and repeats(plain_text(first).rstrip(":")) else passage.text
         pieces.append(
             f'<div class="piece"><small>{link(f"passage {number}{own}", address(recipe, "chunk", passage.id))}</small>'
             f"{markdown_html(text, target=partial(target, name), outline=outline)}</div>"
@@ -234,7 +238,3 @@ def why_not_html(result: WhyNot, recipe: str) -> str:
     """Why a passage is not among the hits."""
     lines = "".join(f"<li><b>{escaped(name)}</b>: {escaped(note)}</li>" for name, note in result.reasons)
     return f"<h3>{escaped(result.title)}</h3><ul>{lines}</ul>{picture_html(result.picture, recipe, 'why')}"
-
-
-def _unit_title(unit: Unit) -> str:
-    return unit.title or first_words(unit.text)

@@ -1,0 +1,128 @@
+"""What documents are called in the explorer, and the map of them."""
+
+import numpy as np
+import pytest
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.explore import browse
+from sire_core.explore.corpus_map import CorpusMap, topic_labels
+from sire_core.explore.titles import compact_title, shared_affixes, short_title, without_affixes, without_repeats
+
+SITE = " \u2014 Borg - Archiver 1.2 documentation"
+
+
+def test_what_half_of_the_titles_share_is_found_longest_first():
+    titles = [f"{name}{SITE}" for name in ("prune", "create", "list", "delete")]
+    assert shared_affixes([*titles, "Minutes", "Plan - draft"]) == (SITE, " - Archiver 1.2 documentation")
+    assert shared_affixes([*titles, *map(str, range(5))]) == ()
+    assert shared_affixes(titles[:3]) == ()
+    assert shared_affixes([f"Wiki | {name}" for name in "abcd"]) == ("Wiki | ",)
+
+
+def test_titles_lose_it_with_and_without_headings_and_never_all():
+    assert without_affixes(f"prune{SITE}", [SITE]) == "prune"
+    assert without_affixes(f"prune{SITE} > Notes > More", [SITE]) == "prune > Notes > More"
+    assert without_affixes("Wiki | a", ["Wiki | "]) == "a"
+    assert without_affixes(SITE, [SITE]) == SITE
+    assert without_affixes("", [SITE]) == ""
+
+
+def test_hits_and_pictures_have_short_titles_where_a_folder_is_a_site():
+    names = ("prune", "create", "list", "delete")
+    web = [Document(f"web/{name}.html", f"The command {name} of borg.", f"{name}{SITE}") for name in names]
+    index = Index(recipe="flat")
+    index.build([*web, *(Document(f"notes/{n}", f"Note {n}.", f"Note {n}") for n in range(9))])
+    result = index.show("command prune", k=1)
+    assert result.hits[0].title == "prune"
+    assert result.picture.nodes[1].label == "prune"
+    assert index.search("command prune", k=1)[0].unit.title == f"prune{SITE}"
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("git-am(1) > git-am(1) Manual Page > NAME", "git-am(1) > NAME"),
+        ("Git > Git hooks > pre-commit", "Git hooks > pre-commit"),
+        ("Caching Guide > Caching guide: > Disks", "Caching Guide > Disks"),
+        ("Caching Guide > Disks > Caching Guide", "Caching Guide > Disks"),
+        ("ntpd - Network Time Protocol daemon > ntpd > Options", "ntpd - Network Time Protocol daemon > Options"),
+        ("Git > GitHub", "Git > GitHub"),
+        ("Node.js > Node", "Node.js > Node"),
+        ("Logging in Tomcat > Logging", "Logging in Tomcat > Logging"),
+        ("", ""),
+    ],
+)
+def test_headings_that_repeat_the_title_are_said_once(title, shown):
+    assert without_repeats(title, {"Manual Page"}) == shown
+
+
+@pytest.fixture(scope="module")
+def manual():
+    """Manual pages as HTML has them: a title, and a first heading that adds the same words to each."""
+    commands = ("add", "am", "bisect", "blame", "branch")
+    index = Index(recipe="flat")
+    index.build(
+        Document(f"man/{name}", f"# git-{name}(1) Manual Page\n\n## NAME\n\ngit-{name} works.", f"git-{name}(1)")
+        for name in commands
+    )
+    return index
+
+
+def test_what_the_first_headings_of_a_manual_share_is_shown_nowhere(manual):
+    snapshot = manual.snapshot()
+    assert short_title(snapshot, "git-am(1) > git-am(1) Manual Page > OPTIONS") == "git-am(1) > OPTIONS"
+    assert short_title(snapshot, "git-am(1) > git-am(1) in short") == "git-am(1) in short"
+    assert browse.documents(snapshot).rows[1].label == "git-am(1)"
+    [hit] = manual.show("git-am works", k=1).hits
+    assert (hit.title, hit.text) == ("git-am(1) > NAME", "git-am works.")
+
+
+def test_a_title_in_little_room_loses_its_book_and_the_headings_in_the_middle():
+    book = "Reference of the Server (10.0) - "
+    index = Index(recipe="flat")
+    pages = [
+        Document(f"ref/{name}", f"Of {name}.", f"{book}The {name} Connector") for name in ("AJP", "UDP", "SSH", "FTP")
+    ]
+    index.build([*pages, *(Document(f"ref/{n}", f"Note {n}.", f"Note {n}") for n in range(9))])
+    snapshot = index.snapshot()
+    assert short_title(snapshot, pages[0].title) == pages[0].title
+    assert compact_title(snapshot, pages[0].title, 99) == pages[0].title
+    assert compact_title(snapshot, pages[0].title, 30) == "The AJP Connector"
+    assert (
+        compact_title(snapshot, f"{pages[0].title} > Attributes > Limits", 30) == "The AJP Connector > \u2026 > Limits"
+    )
+    assert compact_title(snapshot, "logresolve - Resolve addresses to host names", 30) == "logresolve"
+
+
+def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
+    subjects = ("Zone Transfers", "Rye Bread")
+    titles = [f"Chapter {number}. {subject}" for subject in subjects for number in range(20)]
+    assert topic_labels(titles.__getitem__, np.repeat([0, 1], 20)) == list(subjects)
+    verbs = [f"{name}-{verb}.md" for verb in ("create", "delete") for name in ("pod", "node", "job", "role", "secret")]
+    assert topic_labels(verbs.__getitem__, np.repeat([0, 1], 5)) == ["", ""]
+    assert topic_labels([f"mod_{name}_file" for name in "abcdefgh"].__getitem__, np.repeat([0, 1], 4)) == ["", ""]
+
+
+def test_the_map_is_made_once_and_again_where_the_index_changed_or_its_file_is_damaged(tmp_path):
+    def same(one, other):
+        arrays = ("documents", "passages", "points", "topics")
+        return one.labels == other.labels and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
+
+    index = Index(tmp_path, recipe="flat")
+    index.build(demo_documents())
+    made = CorpusMap.of(Index(tmp_path).snapshot())
+    [file] = tmp_path.rglob("map.npz")
+    written = file.stat()
+    again = CorpusMap.of(Index(tmp_path).snapshot())
+    assert same(made, again)
+    assert again.data() == made.data()
+    assert file.stat() == written
+    file.write_bytes(file.read_bytes()[:-9])
+    assert same(made, CorpusMap.of(Index(tmp_path).snapshot()))
+    assert file.stat().st_size == written.st_size
+    part = CorpusMap.of(Index(tmp_path, allow="kind=person").snapshot())
+    assert len(part.documents) < len(made.documents) == 41
+    assert same(made, CorpusMap.of(Index(tmp_path).snapshot())), "each filter has a map of its own"
+    index.add([Document("new", "The lamp of Karn.", "Lamp")])
+    assert len(CorpusMap.of(Index(tmp_path).snapshot()).documents) == 42
