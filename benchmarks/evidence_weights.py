@@ -1,4 +1,4 @@
-"""Learn the weights of `EvidencePaths` on the even-numbered questions of data sets, and print them as Python.
+"""Learn the weights of `EvidencePaths` on the even-numbered questions of data sets, and print them as TOML.
 
 `python benchmarks/evidence_weights.py FOLDER[,untitled][,EMBEDDER]...`, for example `data/cloud,st:MODEL`.
 
@@ -26,14 +26,7 @@ from sire_core.recipes import sire
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.question import OWN, STEP, QueryFeatures
 from sire_core.recipes.sire.rank import EvidencePaths
-from sire_core.recipes.sire.weights import (
-    NEURAL_OWN,
-    NEURAL_TARGET,
-    OWN_WEIGHTS,
-    STEP_WEIGHTS,
-    TARGET_WEIGHTS,
-    Weights,
-)
+from sire_core.recipes.sire.weights import Weights, learned_weights
 from sire_core.search.ranking import ScoredRanking
 from sire_core.search.vectors.sq_index import KnownSimilarities
 
@@ -47,14 +40,8 @@ if TYPE_CHECKING:
 NEURAL = ("vector", "words", "fused", "sentence", "coverage", "unsure vector", "unsure words")
 _PENALTY = 3e-4
 _ITERATIONS = 60
-_BLOCKS = (
-    ("OWN_WEIGHTS", OWN, OWN_WEIGHTS),
-    ("NEURAL_OWN", NEURAL, NEURAL_OWN),
-    ("STEP_WEIGHTS", STEP, STEP_WEIGHTS),
-    ("TARGET_WEIGHTS", OWN, TARGET_WEIGHTS),
-    ("NEURAL_TARGET", NEURAL, NEURAL_TARGET),
-)
-_ENDS = np.cumsum([len(names) for _, names, _ in _BLOCKS])[:-1]
+_BLOCKS = {"own": OWN, "neural_own": NEURAL, "step": STEP, "target": OWN, "neural_target": NEURAL}
+_ENDS = np.cumsum([len(names) for names in _BLOCKS.values()])[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +92,7 @@ def asked(folder: str, embedder: str, *, untitled: bool) -> Iterator[Asked]:
 
 def learn(questions: Sequence[Asked], sets: int) -> list[Floats]:
     """Weights, block by block."""
-    start = np.array([weights.get(name, 0.0) for _, names, weights in _BLOCKS for name in names])
+    start = np.array([learned_weights()[block].get(name, 0.0) for block, names in _BLOCKS.items() for name in names])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         own, more, step, target, target_more = np.split(weights, _ENDS)
@@ -139,8 +126,10 @@ def main(arguments: list[str]) -> None:
         embedder = next((choice for choice in choices if choice != "untitled"), "lexical")
         rows = list(asked(folder, embedder, untitled="untitled" in choices))
         questions += [replace(row, share=1 / len(rows)) for row in rows]
-    for (name, features, _), weights in zip(_BLOCKS, learn(questions, len(arguments)), strict=True):
-        print(f"{name} =", dict(zip(features, weights.round(2).tolist(), strict=True)))
+    for (name, features), weights in zip(_BLOCKS.items(), learn(questions, len(arguments)), strict=True):
+        print(f"\n[{name}]")
+        for feature, weight in zip(features, weights.round(2).tolist(), strict=True):
+            print(f'"{feature}" = {weight}')
 
 
 if __name__ == "__main__":

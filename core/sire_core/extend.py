@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from sire_core.search.ranking import ScoredRanking as ScoredRanking
     from sire_core.search.ranking import answer_or_reason as answer_or_reason
     from sire_core.search.ranking import best_first as best_first
+    from sire_core.search.ranking import with_failure as with_failure
     from sire_core.search.vectors.flat import Flat as Flat
     from sire_core.search.vectors.sq_index import KnownSimilarities as KnownSimilarities
     from sire_core.settings import Component as Component
@@ -100,7 +101,7 @@ _MODULES = {
     "recipes.pool_ranker": "PoolRanker",
     "recipes.registry": "register",
     "recipes.reranking": "RerankSettings",
-    "search.ranking": "NotedRanking ScoredRanking answer_or_reason best_first",
+    "search.ranking": "NotedRanking ScoredRanking answer_or_reason best_first with_failure",
     "search.rankers.hybrid": "Hybrid",
     "search.rankers.lexical": "Lexical",
     "search.vectors.sq_index": "KnownSimilarities",

@@ -36,10 +36,19 @@ def id_codes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(halves[:, ::2] << 4 | halves[:, 1::2]).view(">u8").astype(np.uint64).ravel()
 
 
+def run_starts(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row differs from the one before in any column, `[rows]`; the first does."""
+    starts = np.zeros(len(columns[0]), dtype=np.bool_)
+    starts[:1] = True
+    for column in columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
+
+
 def distinct(values: NDArray[Number]) -> NDArray[Number]:
     """Distinct values, ascending: `np.unique`, but sorted, which is faster where most are distinct."""
     ordered = np.sort(values)
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+    return ordered[run_starts(ordered)]
 
 
 def by_appearance(values: NDArray[Number]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,11 +1,11 @@
-"""`Lists`: many short lists of numbers as two arrays. `Ragged`: rows of several columns in groups."""
+"""Many short lists as two arrays (`Lists`), rows in groups (`Ragged`), texts (`PackedTexts`), and records of such."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Whole = NDArray[np.signedinteger[Any]]
+
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,36 @@ class Ragged:
         return cls(arrays[f"{prefix}.counts"], columns)
 
 
+def arrays_of(record: Any, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Arrays in the fields of a dataclass by name, those of a nested one as `field.name`; other fields are left out."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for entry in fields(record):
+        value, name = getattr(record, entry.name), f"{prefix}{entry.name}"
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif isinstance(value, Ragged):
+            arrays |= value.arrays(name)
+        elif is_dataclass(value):
+            arrays |= arrays_of(value, f"{name}.")
+    return arrays
+
+
+def record_of(kind: type[Record], arrays: Mapping[str, NDArray[Any]], prefix: str = "", **others: Any) -> Record:
+    """Inverse of `arrays_of`; `others` are the fields that are no arrays, and nested dataclasses of other modules."""
+    values: dict[str, Any] = dict(others)
+    for entry in fields(kind):  # type: ignore[arg-type] # a dataclass
+        name = f"{prefix}{entry.name}"
+        if not entry.init or entry.name in others:
+            continue
+        if name in arrays:
+            values[entry.name] = arrays[name]
+        elif f"{name}.counts" in arrays:
+            values[entry.name] = Ragged.from_arrays(name, arrays)
+        else:
+            values[entry.name] = record_of(Lists if f"{name}.starts" in arrays else PackedTexts, arrays, f"{name}.")
+    return kind(**values)
+
+
 _LINE_END = 10
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -176,21 +208,12 @@ class PackedTexts:
         return (self[number] for number in range(len(self)))
 
 
-def join_words(words: Sequence[str]) -> NDArray[np.uint8]:
-    """Words without line ends as one array of bytes."""
-    return np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-
-
-def split_words(array: NDArray[np.uint8], count: int) -> list[str]:
-    """The words of `join_words`."""
-    return array.tobytes().decode("utf-8", "surrogatepass").split("\n") if count else []
-
-
 def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     """A hash of each word, uint64 `[len(words)]`: a polynomial of its bytes, mixed (splitmix64)."""
     if not words:
         return np.zeros(0, dtype=np.uint64)
-    letters = np.append(join_words(words), np.uint8(_LINE_END))
+    joined = "\n".join(words).encode("utf-8", "surrogatepass")
+    letters = np.append(np.frombuffer(joined, dtype=np.uint8), np.uint8(_LINE_END))
     ends = np.flatnonzero(letters == _LINE_END)
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts + 1

@@ -66,6 +66,12 @@ class CSRGraph:
             probabilities=np.ascontiguousarray((weights / totals[sources])[order], dtype=np.float64),
         )
 
+    @classmethod
+    def undirected(cls, size: int, pairs: NDArray[np.int64], weights: NDArray[np.float64]) -> CSRGraph:
+        """Join pairs of nodes `[m, 2]` in both directions; see `from_edges`."""
+        sources, targets = np.concatenate((pairs, pairs[:, ::-1])).T
+        return cls.from_edges(size, sources, targets, np.concatenate((weights, weights)))
+
     def neighbors(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Where the edges of a node lead, and how probable each is."""
         place = slice(int(self.indptr[node]), int(self.indptr[node + 1]))

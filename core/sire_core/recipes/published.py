@@ -198,8 +198,8 @@ def without_idle(make: Callable[..., Recipe], given: Mapping[str, Any], others: 
         return without_idle(make, given, {key: value for key, value in others.items() if key != error.name})
 
 
-def _read(recipe: str, package: str) -> Published:
-    """Read a `published.toml`."""
+def read_toml(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package."""
     from importlib.resources import files
 
     if sys.version_info >= (3, 11):
@@ -207,8 +207,14 @@ def _read(recipe: str, package: str) -> Published:
     else:
         import tomli as tomllib
 
+    content: dict[str, Any] = tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return content
+
+
+def _read(recipe: str, package: str) -> Published:
+    """Read a `published.toml`."""
     try:
-        content = tomllib.loads(files(package).joinpath("published.toml").read_text(encoding="utf-8"))
+        content = read_toml(package, "published.toml")
         presets = {name: _values(settings) for name, settings in content.get("presets", {}).items()}
         rows = tuple(_row(recipe, row, presets) for row in content["rows"])
         elements = tuple(_element(*row) for row in content.get("elements", {}).get("rows", ()))

@@ -8,11 +8,12 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.protocols.building import DEFAULT_PRESET
-from sire_core.recipes.published import presets_of, with_presets, without_idle
+from sire_core.recipes.published import presets_of, register_published, with_presets, without_idle
 from sire_core.settings import UnknownSettingError, is_from_folder
 from sire_core.storage.edge_notes import BLOCKS, register_edge_note
 
@@ -44,9 +45,13 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 
 def register(factory: Factory) -> Factory:
-    """Add a recipe factory to the registry under its function name; what is returned also takes `preset`."""
-    made = with_presets(factory)
-    REGISTRY[factory.__name__] = made
+    """Add a recipe factory to the registry under its function name; what is returned also takes `preset`.
+
+    A `published.toml` beside the factory's module is registered, too; see `register_published`.
+    """
+    if Path(factory.__globals__.get("__file__", "")).with_name("published.toml").is_file():
+        register_published(factory.__name__, factory.__module__.rpartition(".")[0])
+    REGISTRY[factory.__name__] = made = with_presets(factory)
     return made
 
 

@@ -227,6 +227,18 @@ class NotedRanking:
         return (*self._ranking.path(position), self._step)
 
 
+def with_failure(ranking: Ranking, step: str, instead: str, failure: str) -> Ranking:
+    """Note in every path that a model failed and what was done instead; without a failure, return the ranking as it is.
+
+    Args:
+        ranking: The order and the scores.
+        step: Name of the step.
+        instead: What was done without the model's answer.
+        failure: Why the model failed; empty if it did not.
+    """
+    return NotedRanking(ranking, PathStep(step, (), f"{instead}, the model failed: {failure}")) if failure else ranking
+
+
 async def answer_or_reason(call: Awaitable[T], otherwise: str) -> tuple[T | None, str]:
     """What a model answers about a question; a failed call does not fail the search.
 

@@ -15,8 +15,6 @@ from sire_core.extend import (
     IdPositions,
     KnownSimilarities,
     ModelError,
-    NotedRanking,
-    PathStep,
     Prompt,
     ScoredRanking,
     UnitKind,
@@ -33,6 +31,7 @@ from sire_core.extend import (
     setting,
     similar_names,
     walk_ranking,
+    with_failure,
 )
 
 if TYPE_CHECKING:
@@ -99,13 +98,7 @@ class PhraseGraph:
             edges.append((pairs, np.full(len(pairs), context_weight)))
         ends = np.concatenate([pairs for pairs, _ in edges])
         weights = np.concatenate([values for _, values in edges])
-        joined = CSRGraph.from_edges(
-            size + len(self.phrases),
-            np.concatenate((ends[:, 0], ends[:, 1])),
-            np.concatenate((ends[:, 1], ends[:, 0])),
-            np.concatenate((weights, weights)),
-        )
-        return Walk(joined, size, frequency)
+        return Walk(CSRGraph.undirected(size + len(self.phrases), ends, weights), size, frequency)
 
 
 def _arrays(view: View, mentions: EntityGraph, synonym: float) -> dict[str, NDArray[Any]]:
@@ -217,9 +210,7 @@ class TripleWalk:
                 kept, failure = await recognized(query, texts, view.language_model)
                 near = near[kept]
         ranking = await asyncio.to_thread(self._rank, query, cosines, view, graph, near, allowed)
-        if not failure:
-            return ranking
-        return NotedRanking(ranking, PathStep("recognition", (), f"all triples were kept, the model failed: {failure}"))
+        return with_failure(ranking, "recognition", "all triples were kept", failure)
 
     def _rank(
         self,

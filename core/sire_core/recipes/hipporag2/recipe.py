@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.extend import Component, Recipe, ResolvedSettings, register, register_published
+from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
 
 @register
@@ -38,6 +38,3 @@ def hipporag2(**settings: Any) -> Recipe:
         config=resolved.config,
         texts=resolved.texts,
     )
-
-
-register_published("hipporag2", __package__)

@@ -1,9 +1,9 @@
 """IIER (Guo et al., 2024): evidence chains over a graph of passages."""
 
-GRAPH_NOTE = "interactions-2"
+GRAPH_NOTE = "interactions-3"
 """Key of the note that stores the interaction graph; its number changes with the layout."""
 
-WORDS_NOTE = "words-1"
+WORDS_NOTE = "words-2"
 """Key of the note that stores the words of the passages; its number changes with the layout."""
 
 INTERACTS = "interacts"

@@ -60,7 +60,10 @@ def semantic_pairs(
 
 
 def keyword_pairs(
-    indptr: NDArray[np.int64], numbers: NDArray[np.int64], min_shared: int = 3, max_nodes: int | None = 200
+    indptr: NDArray[np.int64],
+    numbers: NDArray[np.signedinteger[Any]],
+    min_shared: int = 3,
+    max_nodes: int | None = 200,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs `[m, 2]` that share keywords of at most `max_nodes` nodes, and how many, ascending (oracle I1)."""
     from scipy.sparse import csr_array
@@ -201,9 +204,9 @@ class InteractionGraph(OrganizerBase):
         if nearest is not None:
             kinds["semantic"] = semantic_pairs(*nearest, links=self.links)
         if self.use_kw:
-            kinds["shared"] = keyword_pairs(
-                keywords.indptr, keywords.numbers, 1 if self.raw_kw else self.kw_min, self.kw_df_cap
-            )
+            min_shared = 1 if self.raw_kw else self.kw_min
+            lists = keywords.numbers
+            kinds["shared"] = keyword_pairs(lists.starts, lists.values, min_shared, self.kw_df_cap)
         return PassageLinks.of(size, kw_min=self.kw_min, **kinds)
 
 

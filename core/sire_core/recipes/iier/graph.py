@@ -75,17 +75,17 @@ def _read(view: View) -> ChainGraph:
     links = table.links if table else PassageLinks.of(size)
     keywords = table.keywords if table else KeywordTable.without_keywords(size)
     indptr, neighbors, features = _adjacency(links, size)
-    lists = Lists(keywords.indptr, keywords.numbers.astype(np.int32))
+    keys = tuple(keywords.keys)
     return ChainGraph(
         positions=positions,
         vectors=view.matrix if size == view.size else np.ascontiguousarray(view.matrix[positions]),
         indptr=indptr,
         neighbors=neighbors,
         features=features,
-        keywords=lists,
-        postings=lists.inverted(len(keywords.keys)),
-        keyword_of={key: number for number, key in enumerate(keywords.keys)},
-        keys=tuple(keywords.keys),
+        keywords=keywords.numbers,
+        postings=keywords.numbers.inverted(len(keys)),
+        keyword_of={key: number for number, key in enumerate(keys)},
+        keys=keys,
     )
 
 

@@ -21,11 +21,11 @@ from sire_core.recipes.iier.graph import MAX_KEYWORDS, ChainGraph, GoldNodes, Ke
 from sire_core.recipes.iier.scorers import ChainQuestion, ChainScorer, HeuristicScorer, WalkState
 from sire_core.search.ranking import (
     LiftedRanking,
-    NotedRanking,
     ScoredRanking,
     answer_or_reason,
     best_first,
     cosine_step,
+    with_failure,
 )
 from sire_core.search.vectors.sq_index import KnownSimilarities, SQIndex
 from sire_core.settings import check_settings, refuse_unused, setting
@@ -364,9 +364,7 @@ class EvidenceChains:
             ranking = self._lifted(result, reasons)
         else:
             ranking = ScoredRanking(self._scores(view, result, query), allowed, reasons.path)
-        if not result.failure:
-            return ranking
-        return NotedRanking(ranking, PathStep("keywords", (), f"found by rules, the model failed: {result.failure}"))
+        return with_failure(ranking, "keywords", "found by rules", result.failure)
 
     async def chains(self, query: str, view: View, where: Filter | None = None) -> list[EvidenceChain]:
         """Return the whole chains of a question, in the order of their seeds."""

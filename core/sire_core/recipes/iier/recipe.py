@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.iier import GRAPH_NOTE
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, UnusedSettingError, check_settings, is_from_folder, setting
 from sire_core.storage.edge_notes import register_edge_note
@@ -110,9 +109,6 @@ def make_scorer(name: str, checkpoint: str = "", seed: int = 0) -> ChainScorer:
 
         return load_chain_scorer(checkpoint)
     raise ConfigurationError(f"The scorer is one of {', '.join(SCORERS)}, not {name!r}.")
-
-
-register_published("iier", __package__)
 
 
 def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:

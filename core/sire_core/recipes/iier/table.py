@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, positions_in
-from sire_core.algorithms.lists import Lists, PackedTexts, Ragged, join_words, split_words
+from sire_core.algorithms.grouping import by_appearance, distinct, positions_in
+from sire_core.algorithms.lists import Lists, PackedTexts, Ragged, arrays_of, record_of
 from sire_core.algorithms.neighbors import NeighborLists
 from sire_core.algorithms.text import phrase_words
 from sire_core.extraction.headings import base_title
@@ -56,11 +56,11 @@ _NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 class PassageLinks:
     """Edges between passages with their three weights; 0 where an edge is not of a kind."""
 
-    pairs: NDArray[np.int64]  # rows of passages, the smaller one first, distinct and ascending, `[m, 2]`
-    structural: NDArray[np.int64]  # 1 for neighbours in a document, `[m]`
+    pairs: NDArray[np.int32]  # rows of passages, the smaller one first, distinct and ascending, `[m, 2]`
+    structural: NDArray[np.uint8]  # 1 for neighbours in a document, `[m]`
     similarity: NDArray[np.float64]  # cosines of semantic edges, `[m]`
-    near: NDArray[np.int64]  # direction of a semantic edge, see `INTERACTS`, `[m]`
-    keywords: NDArray[np.int64]  # number of shared keywords, `[m]`
+    near: NDArray[np.uint8]  # direction of a semantic edge, see `INTERACTS`, `[m]`
+    keywords: NDArray[np.int32]  # number of shared keywords, `[m]`
 
     @classmethod
     def of(
@@ -75,22 +75,19 @@ class PassageLinks:
         near_pairs, cosines, near_flags = semantic or (_NO_PAIRS, np.zeros(0), np.zeros(0, dtype=np.int64))
         kw_pairs, counts = shared or (_NO_PAIRS, np.zeros(0, dtype=np.int64))
         by_document, by_meaning, by_keyword = (_codes(pairs, size) for pairs in (structural, near_pairs, kw_pairs))
-        codes = np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]])
-        codes.sort(kind="stable")  # three sorted runs
-        codes = codes[np.diff(codes, prepend=-1) > 0]
-        known = _contains(codes, by_keyword)
+        codes = distinct(np.concatenate([by_document, by_meaning, by_keyword[counts >= kw_min]]))
+        known = np.isin(by_keyword, codes)
         return cls(
-            pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int64),
-            structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.int64)),
+            pairs=np.stack(np.divmod(codes, max(size, 1)), axis=1).astype(np.int32),
+            structural=_spread(codes, by_document, np.ones(len(by_document), dtype=np.uint8)),
             similarity=_spread(codes, by_meaning, cosines),
-            near=_spread(codes, by_meaning, near_flags),
-            keywords=_spread(codes, by_keyword[known], counts[known]),
+            near=_spread(codes, by_meaning, near_flags.astype(np.uint8)),
+            keywords=_spread(codes, by_keyword[known], counts[known].astype(np.int32)),
         )
 
     def counts(self) -> dict[str, int]:
         """Number of edges of each kind; one edge may be of several kinds."""
-        kinds = {"structural": self.structural, "similarity": self.similarity, "keywords": self.keywords}
-        return {name: int(np.count_nonzero(column)) for name, column in kinds.items()}
+        return {name: int(np.count_nonzero(getattr(self, name))) for name in ("structural", "similarity", "keywords")}
 
     def edges(self, passages: NDArray[np.str_]) -> Iterator[Edge]:
         """Yield the edges one by one, for exports."""
@@ -101,37 +98,9 @@ class PassageLinks:
             weight = structural + similarity + keywords / 5
             yield Edge(INTERACTS, source, target, weight, {name: value for name, value in metadata.items() if value})
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays by name, for a note."""
-        return {
-            "pairs": self.pairs.astype(np.int32),
-            "structural": self.structural.astype(np.uint8),
-            "similarity": self.similarity,
-            "near": self.near.astype(np.uint8),
-            "shared": self.keywords.astype(np.int32),
-        }
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PassageLinks:
-        """Inverse of `arrays`."""
-        return cls(
-            pairs=arrays["pairs"].astype(np.int64),
-            structural=arrays["structural"].astype(np.int64),
-            similarity=arrays["similarity"],
-            near=arrays["near"].astype(np.int64),
-            keywords=arrays["shared"].astype(np.int64),
-        )
-
 
 def _codes(pairs: Pairs, size: int) -> NDArray[np.int64]:
     return np.asarray(pairs[:, 0] * max(size, 1) + pairs[:, 1], dtype=np.int64)
-
-
-def _contains(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of `some` are in `codes`, which is ascending."""
-    if not len(codes):
-        return np.zeros(len(some), dtype=bool)
-    return np.asarray(codes[np.minimum(np.searchsorted(codes, some), len(codes) - 1)] == some, dtype=bool)
 
 
 def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
@@ -145,17 +114,16 @@ def _spread(codes: NDArray[np.int64], some: NDArray[np.int64], values: NDArray[A
 class KeywordTable:
     """Keywords of passages in compressed sparse rows, by id of the edge; numbered by the first passage with them."""
 
-    indptr: NDArray[np.int64]  # keywords of passage i are `numbers[indptr[i]:indptr[i + 1]]`, `[n + 1]`
-    numbers: NDArray[np.int64]  # keyword numbers
-    spellings: NDArray[np.int64]  # number of the phrase as the passage spells it, aligned with `numbers`
-    keys: Sequence[str]  # `name_key` of every keyword, by number
+    numbers: Lists  # keywords of every passage
+    spellings: NDArray[np.int32]  # number of the phrase as the passage spells it, aligned with `numbers.values`
+    keys: PackedTexts  # `name_key` of every keyword, by number
     phrases: PackedTexts  # distinct phrases, by number
 
     @classmethod
     def without_keywords(cls, size: int) -> KeywordTable:
         """A table of passages without keywords."""
-        nothing = np.zeros(0, dtype=np.int64)
-        return cls(np.zeros(size + 1, dtype=np.int64), nothing, nothing, (), PackedTexts.of(()))
+        nothing = PackedTexts.of(())
+        return cls(Lists.of_lengths([0] * size, ()), np.zeros(0, dtype=np.int32), nothing, nothing)
 
     def updated(self, old_rows: NDArray[np.int64], fresh: Iterable[tuple[int, Mapping[str, str]]]) -> KeywordTable:
         """Return the table given the old row of every passage `[n]`, and phrases by key of rows that are `fresh`."""
@@ -169,53 +137,26 @@ class KeywordTable:
                 added.append(number.setdefault(key, len(number)))
                 written.append(spelling.setdefault(written_as[key], len(spelling)))
         groups = old_rows.copy()
-        groups[np.array(nodes)] = np.arange(len(nodes)) + len(self.indptr) - 1
-        before = Ragged(np.diff(self.indptr), {"numbers": self.numbers, "spellings": self.spellings})
+        groups[np.array(nodes)] = np.arange(len(nodes)) + len(self.numbers)
+        before = Ragged(np.diff(self.numbers.starts), {"numbers": self.numbers.values, "spellings": self.spellings})
         others = Ragged(np.array(sizes), {"numbers": np.array(added), "spellings": np.array(written)})
         after = before.chosen(others, groups)
         numbers, first = by_appearance(after["numbers"])
         spellings, first_spelled = by_appearance(after["spellings"])
         keys, phrases = list(number), list(spelling)
         return KeywordTable(
-            indptr=np.concatenate([[0], np.cumsum(after.counts)]).astype(np.int64),
-            numbers=numbers,
-            spellings=spellings,
-            keys=[keys[i] for i in after["numbers"][first].tolist()],
+            numbers=Lists.of_lengths(after.counts, numbers),
+            spellings=spellings.astype(np.int32),
+            keys=PackedTexts.of([keys[i] for i in after["numbers"][first].tolist()]),
             phrases=PackedTexts.of([phrases[i] for i in after["spellings"][first_spelled].tolist()]),
         )
 
     def edges(self, passages: Sequence[str]) -> Iterator[Edge]:
         """Yield edges from passages to their keywords."""
-        ends = self.indptr.tolist()
-        for passage, start, end in zip(passages, ends, ends[1:], strict=False):
-            for number, spelling in zip(
-                self.numbers[start:end].tolist(), self.spellings[start:end].tolist(), strict=True
-            ):
-                metadata = {"phrase": self.phrases[spelling]}
-                yield Edge(KEYWORD, passage, _target(self.keys[number]), 1.0, metadata)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays by name, for a note."""
-        return {
-            "keyword_indptr": self.indptr,
-            "keyword_numbers": self.numbers.astype(np.int32),
-            "keyword_spellings": self.spellings.astype(np.int32),
-            "keyword_count": np.array([len(self.keys)]),
-            "keys": join_words(self.keys),
-            "phrases": self.phrases.letters,
-            "phrase_ends": self.phrases.ends,
-        }
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> KeywordTable:
-        """Inverse of `arrays`."""
-        return cls(
-            indptr=arrays["keyword_indptr"],
-            numbers=arrays["keyword_numbers"].astype(np.int64),
-            spellings=arrays["keyword_spellings"].astype(np.int64),
-            keys=split_words(arrays["keys"], int(arrays["keyword_count"][0])),
-            phrases=PackedTexts(arrays["phrases"], arrays["phrase_ends"]),
-        )
+        owners = np.repeat(np.arange(len(self.numbers)), np.diff(self.numbers.starts)).tolist()
+        for owner, number, spelling in zip(owners, self.numbers.values.tolist(), self.spellings.tolist(), strict=True):
+            metadata = {"phrase": self.phrases[spelling]}
+            yield Edge(KEYWORD, passages[owner], _target(self.keys[number]), 1.0, metadata)
 
 
 def _target(key: str) -> str:
@@ -256,8 +197,7 @@ class PassagePhrases:
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
-        arrays = {"passages": self.passages, **self.words.arrays("words"), **self.titles.arrays("titles")}
-        return pack_arrays(arrays)
+        return pack_arrays(arrays_of(self))
 
     @classmethod
     def from_note(cls, note: bytes | None) -> PassagePhrases | None:
@@ -265,7 +205,8 @@ class PassagePhrases:
         if note is None:
             return None
         arrays = unpack_arrays(note)
-        return cls(arrays["passages"], WordIndex.of_arrays("words", arrays), WordIndex.of_arrays("titles", arrays))
+        words, titles = (record_of(WordIndex, arrays, f"{name}.") for name in ("words", "titles"))
+        return cls(arrays["passages"], words, titles)
 
 
 def _titles(title: str) -> list[str]:
@@ -293,8 +234,7 @@ class WordIndex:
                 added.append(number.setdefault(word, len(number)))
                 owners.append(node)
         new = np.array([hash64(word) for word in number], dtype=np.uint64)
-        hashes = np.sort(np.concatenate((self.hashes, new)), kind="stable")
-        hashes = hashes[np.concatenate(([True], hashes[1:] != hashes[:-1]))[: len(hashes)]]
+        hashes = distinct(np.concatenate((self.hashes, new)))
         moved = new_rows[self.nodes.values]
         ranks = np.repeat(np.searchsorted(hashes, self.hashes), np.diff(self.nodes.starts))[moved >= 0]
         codes = np.concatenate(
@@ -314,15 +254,6 @@ class WordIndex:
         if row == len(self.hashes) or self.hashes[row] != value:
             return np.zeros(0, dtype=np.int64)
         return self.nodes.of(row)
-
-    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return all arrays, with names that begin with `name`."""
-        return {f"{name}_hashes": self.hashes, f"{name}_bounds": self.nodes.starts, f"{name}_nodes": self.nodes.values}
-
-    @classmethod
-    def of_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> WordIndex:
-        """Inverse of `arrays`."""
-        return cls(arrays[f"{name}_hashes"], Lists(arrays[f"{name}_bounds"], arrays[f"{name}_nodes"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,16 +285,8 @@ class InteractionTable:
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
-        arrays: dict[str, NDArray[Any]] = {
-            "fingerprints": np.array([fingerprint.encode() for fingerprint in self.fingerprints]),
-            "passages": self.passages,
-            "neighbors": self.lists.indices.astype(np.int32),
-            "products": self.lists.products,
-            "cosines": self.lists.cosines,
-            **self.links.arrays(),
-            **self.keywords.arrays(),
-        }
-        return pack_arrays(arrays)
+        fingerprints = np.array([fingerprint.encode() for fingerprint in self.fingerprints])
+        return pack_arrays({**arrays_of(self), "fingerprints": fingerprints})
 
     @classmethod
     def from_note(cls, note: bytes | None) -> InteractionTable | None:
@@ -375,7 +298,7 @@ class InteractionTable:
         return cls(
             fingerprints=(embedder, extractor),
             passages=arrays["passages"],
-            links=PassageLinks.of_arrays(arrays),
-            keywords=KeywordTable.of_arrays(arrays),
-            lists=NeighborLists(arrays["neighbors"].astype(np.int64), arrays["products"], arrays["cosines"]),
+            links=record_of(PassageLinks, arrays, "links."),
+            keywords=record_of(KeywordTable, arrays, "keywords."),
+            lists=record_of(NeighborLists, arrays, "lists."),
         )

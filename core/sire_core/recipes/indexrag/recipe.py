@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, refuse_unused, setting
 
@@ -99,6 +98,3 @@ def indexrag(**settings: Any) -> Recipe:
         config=resolved.config,
         texts=resolved.texts,
     )
-
-
-register_published("indexrag", __package__)

@@ -82,15 +82,9 @@ class TriGraph:
         shares = counts / np.bincount(passages, weights=counts, minlength=size)[passages]
         beside = _neighbours(view, graph.chunk_positions)
         beside = beside[:, visible[beside].all(axis=0)]
-        sources, targets = np.concatenate((np.stack((passages, size + entities)), beside), axis=1)
+        pairs = np.concatenate((np.stack((passages, size + entities)), beside), axis=1).T
         weights = np.concatenate((shares, np.ones(beside.shape[1])))
-        joined = CSRGraph.from_edges(
-            size + len(graph.entity_ids),
-            np.concatenate((sources, targets)),
-            np.concatenate((targets, sources)),
-            np.concatenate((weights, weights)),
-        )
-        return Walk(joined, size, frequency)
+        return Walk(CSRGraph.undirected(size + len(graph.entity_ids), pairs, weights), size, frequency)
 
 
 def _occurrences(view: View, mentions: EntityGraph, sentences: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sire_core.extend import Component, Recipe, ResolvedSettings, register, register_published
+from sire_core.extend import Component, Recipe, ResolvedSettings, register
 
 
 @register
@@ -39,6 +39,3 @@ def linearrag(**settings: Any) -> Recipe:
         config=resolved.config,
         texts=resolved.texts,
     )
-
-
-register_published("linearrag", __package__)

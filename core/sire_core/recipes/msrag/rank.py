@@ -15,7 +15,7 @@ from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.prompt_format import count_votes
 from sire_core.protocols import Prompt
 from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk, nearby_entities, nearby_relations
-from sire_core.search.ranking import NotedRanking, ScoredRanking, answer_or_reason, best_first, cosine_step
+from sire_core.search.ranking import ScoredRanking, answer_or_reason, best_first, cosine_step, with_failure
 from sire_core.settings import check_settings, refuse_unused, setting
 from sire_core.types import PathStep
 
@@ -128,9 +128,7 @@ class MixRecall:
         allowed = view.allowed(where)
         cosines = await view.cosines(query, question, where)
         ranking = await asyncio.to_thread(self._rank, query, cosines, named, view, allowed)
-        if not failure:
-            return ranking
-        return NotedRanking(ranking, PathStep("question", (), f"read as it is, the model failed: {failure}"))
+        return with_failure(ranking, "question", "read as it is", failure)
 
     async def _named(self, query: str, view: View) -> tuple[tuple[FloatArray, FloatArray] | None, str]:
         """Vectors of the entities and of the relations that the model finds (None: use the question), and its error."""

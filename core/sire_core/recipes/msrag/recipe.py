@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sire_core.protocols import Recipe
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.recipes.reranking import RerankSettings
 from sire_core.settings import Component, ResolvedSettings, setting
@@ -137,6 +136,3 @@ def msrag(**settings: Any) -> Recipe:
         config=resolved.config,
         texts=resolved.texts,
     )
-
-
-register_published("msrag", __package__)

@@ -6,7 +6,6 @@ from typing import Any
 
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings
 
@@ -45,6 +44,3 @@ def raptor(**settings: Any) -> Recipe:
         config=chosen.config,
         texts=chosen.texts,
     )
-
-
-register_published("raptor", __package__)

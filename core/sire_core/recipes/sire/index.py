@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
-from sire_core.algorithms.lists import Lists, word_keys
+from sire_core.algorithms.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.corpus.sections import path_of
 from sire_core.knowledge.entity_graph import EntityGraph
@@ -388,25 +388,9 @@ def _bm25(passages: Numbers, words: Numbers, size: int, count: int) -> tuple[Lis
     return lists, impacts.astype(np.float32), idf.astype(np.float32)
 
 
-def _stored() -> list[str]:
-    return [entry.name for entry in fields(EvidenceIndex) if entry.init]
-
-
 def _save(index: EvidenceIndex, directory: Path) -> None:
-    arrays: dict[str, NDArray[Any]] = {}
-    for name in _stored():
-        value = getattr(index, name)
-        if isinstance(value, Lists):
-            arrays |= {f"{name}.starts": value.starts, f"{name}.values": value.values}
-        else:
-            arrays[name] = value
-    save_arrays(directory / _FILE, arrays)
+    save_arrays(directory / _FILE, arrays_of(index))
 
 
 def _load(directory: Path) -> EvidenceIndex:
-    arrays = map_arrays(directory / _FILE)
-    values: dict[str, Any] = {}
-    for name in _stored():
-        listed = f"{name}.starts" in arrays
-        values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"]) if listed else arrays[name]
-    return EvidenceIndex(**values)
+    return record_of(EvidenceIndex, map_arrays(directory / _FILE))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import distinct, id_codes, positions_in, ranges
-from sire_core.algorithms.lists import Lists, Ragged, word_keys
+from sire_core.algorithms.grouping import distinct, id_codes, positions_in, ranges, run_starts
+from sire_core.algorithms.lists import Lists, Ragged, arrays_of, record_of, word_keys
 from sire_core.protocols import CarriedFiles
 from sire_core.recipes.sire.passages import LONGEST_NAME, longer_keys, name_words
 from sire_core.storage.array_file import compress_arrays, decompress_arrays
@@ -78,12 +78,11 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
 
 
 def _save(keys: NameKeys, directory: Path) -> None:
-    compress_arrays(directory / _FILE, {"hashes": keys.hashes, **keys.beginnings.arrays("beginnings")})
+    compress_arrays(directory / _FILE, arrays_of(keys))
 
 
 def _load(directory: Path) -> NameKeys:
-    arrays = decompress_arrays(directory / _FILE)
-    return NameKeys(arrays["hashes"], Ragged.from_arrays("beginnings", arrays))
+    return record_of(NameKeys, decompress_arrays(directory / _FILE), parsed=0)
 
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
@@ -168,7 +167,7 @@ class _SortedNames:
     @classmethod
     def of(cls, keys: Keys, owners: Ints) -> _SortedNames:
         """From ascending keys and the entity of each."""
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        starts = np.flatnonzero(run_starts(keys))
         counts = np.diff(np.append(starts, len(keys)))
         return cls(np.append(keys[starts], np.uint64(0)), np.append(starts, 0), np.append(counts, 0), owners)
 
@@ -277,8 +276,7 @@ class EvidenceNames:
         order = np.lexsort((owners, keys))
         order = order[lengths[order] <= LONGEST_NAME]
         keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
-        first = np.ones(len(keys), dtype=bool)
-        first[1:] = (keys[1:] != keys[:-1]) | (owners[1:] != owners[:-1])
+        first = run_starts(keys, owners)
         return cls(
             keys=keys[first],
             owners=owners[first],
@@ -454,8 +452,7 @@ def _mixed(values: Keys) -> Keys:
 
 def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
     """Which names of one snapshot mean something else in another, or nothing."""
-    starts = np.flatnonzero(np.append(True, one.keys[1:] != one.keys[:-1])[: len(one.keys)])
-    theirs = np.flatnonzero(np.append(True, other.keys[1:] != other.keys[:-1])[: len(other.keys)])
+    starts, theirs = np.flatnonzero(run_starts(one.keys)), np.flatnonzero(run_starts(other.keys))
     if not len(theirs) or not len(starts):
         return np.ones(len(one.keys), dtype=bool)
     keys, known = one.keys[starts], other.keys[theirs]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import ranges, run_starts
 from sire_core.algorithms.lexicon import DEMONYMS, FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, WEEKDAYS
 from sire_core.algorithms.lists import word_keys
 from sire_core.algorithms.text import word_pattern
@@ -534,8 +534,7 @@ class QueryFeatures:
         covered = self.texts.share(self.texts.sentences[sentences])
         order = np.lexsort((sentences, -covered, entities, places))
         places, sentences, entities = places[order], sentences[order], entities[order]
-        first = np.ones(len(places), dtype=bool)
-        first[1:] = (places[1:] != places[:-1]) | (entities[1:] != entities[:-1])
+        first = run_starts(places, entities)
         owners = np.flatnonzero((index.own[sources] >= 0) & (index.sentences.lengths(sources) > 0))
         places = np.concatenate([places[first], owners])
         sentences = np.concatenate([sentences[first], self._best_sentences(sources[owners])])

@@ -264,23 +264,15 @@ class EvidencePaths:
                 passages[order], scores[order] - np.logaddexp.reduce(scores), self.max_passages_per_name
             )
             ends = distinct(hops.targets)
-            new = ends[~_among(ends, known)]
+            new = ends[~np.isin(ends, known)]
             known, evident = np.concatenate([known, new]), np.concatenate([evident, evidence.own(new)])
             order = np.argsort(known)
             known, evident = known[order], evident[order]
-            reached = _among(known, evidence.candidates) | _among(known, ends)
+            reached = np.isin(known, evidence.candidates) | np.isin(known, ends)
             passages, own = known[reached], evident[reached]
             if last > 1:
                 scores = _ScoredPassages.of(evidence, passages, own, hops, weights).scores()
         return passages, own, hops
-
-
-def _among(passages: Ints, others: Ints) -> BoolArray:
-    """Which of some passages are among others, which ascend."""
-    if not len(others):
-        return np.zeros(len(passages), dtype=bool)
-    places = np.minimum(np.searchsorted(others, passages), len(others) - 1)
-    return np.asarray(others[places] == passages, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
 from sire_core.recipes.pool_ranker import PoolRanker
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import register
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
 
@@ -101,6 +100,3 @@ def _organizers(chosen: ResolvedSettings) -> tuple[Organizer, ...]:
     if trees.cross == "replace":
         return (related, CrossTree(tree, "replace", similar.hierarchy))
     return (similar, related, CrossTree(tree, "add", similar.hierarchy)) if trees.cross == "add" else (similar, related)
-
-
-register_published("sirerag", __package__)

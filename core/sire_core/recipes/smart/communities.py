@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sire_core.algorithms.grouping import ranges
+from sire_core.algorithms.grouping import ranges, run_starts
 from sire_core.recipes.smart.encoding_tree import EncodingTree, UndirectedGraph, canonical_labels
 
 if TYPE_CHECKING:
@@ -228,9 +228,7 @@ def _best_links(links: _Links, gains: Floats, total: float) -> Ints:
     np.maximum.at(largest, links.units[gaining], rounded[gaining])
     gaining = gaining[rounded[gaining] == largest[links.units[gaining]]]
     order = gaining[np.lexsort((links.groups[gaining], links.units[gaining]))]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = links.units[order[1:]] != links.units[order[:-1]]
-    best = order[first]
+    best = order[run_starts(links.units[order])]
     return np.asarray(best[np.argsort(-rounded[best], kind="stable")], dtype=np.int64)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sire_core.algorithms.grouping import GOLDEN, mixed, row_pointers, stable_order
+from sire_core.algorithms.grouping import GOLDEN, mixed, row_pointers, run_starts, stable_order
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class UndirectedGraph:
         proper = left != right
         low, high = np.minimum(left, right)[proper], np.maximum(left, right)[proper]
         codes, order = _sorted(low * size + high, size * size)
-        begins = np.diff(codes, prepend=-1) != 0
+        begins = run_starts(codes)
         sums = np.bincount(np.cumsum(begins) - 1, weights=values[proper][order]).astype(np.float64)
         return cls(size, np.stack(np.divmod(codes[begins], max(size, 1)), axis=1), sums)
 

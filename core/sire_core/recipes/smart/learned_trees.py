@@ -29,8 +29,6 @@ class NeuralSettings:
     nest: str = "chain"  # `repair`: levels are learned apart, as in the paper, and made to nest by majority
     sizes: Sequence[int] | None = None  # clusters of every level, the finest first; None: see `level_sizes`
     mu: float | None = None  # of modularity; None: 1 / sum of the matrix; the paper's 0.001 collapses
-    normalized_adjacency: bool = False  # modularity loss on the symmetrically normalized matrix
-    normalize: bool = False  # divide decoding information by H1, so that it lies between 0 and 1
     floor: float = 0.5  # share of the best head's information that others are pushed above; empty ones share nothing
     sharpen: float = 0.01  # weight of the mean entropy of the finest memberships (eta)
     epochs: int = 200  # maximum epochs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in
+from sire_core.algorithms.grouping import by_appearance, id_hashes, positions_in, run_starts
 from sire_core.algorithms.lists import Ragged
 from sire_core.knowledge import MENTIONS
 from sire_core.knowledge.edge_columns import EdgeColumns, block_of
@@ -79,14 +79,10 @@ class NetworkTable:
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
-        arrays: dict[str, NDArray[Any]] = {
-            "extractor": np.array([self.extractor.encode()]),
-            "passages": np.array(self.passages, dtype="S24"),
-            "versions": self.versions,
-        }
+        arrays = {"extractor": np.array([self.extractor.encode()]), "passages": np.array(self.passages, dtype="S24")}
         for name, part in self.parts.items():
             arrays |= part.arrays(name)
-        return pack_arrays(arrays)
+        return pack_arrays({**arrays, "versions": self.versions})
 
     @classmethod
     def from_note(cls, note: bytes | None) -> NetworkTable:
@@ -94,12 +90,11 @@ class NetworkTable:
         if note is None:
             return cls()
         arrays = unpack_arrays(note)
-        columns = {name: {column: arrays[f"{name}.{column}"] for column in types} for name, types in _PARTS.items()}
         return cls(
             extractor=arrays["extractor"][0].decode(),
             passages=tuple(arrays["passages"].astype(str).tolist()),
             versions=arrays["versions"],
-            parts={name: Ragged(arrays[f"{name}.counts"], own) for name, own in columns.items()},
+            parts={name: Ragged.from_arrays(name, arrays) for name in _PARTS},
         )
 
 
@@ -257,10 +252,10 @@ def _entity_keys(vertices: Ints, keys: Hashes, size: int) -> Hashes:
     )
     owners = codes // max(1, len(keys))
     order = np.lexsort((first, -counts, owners))
-    best = order[np.diff(owners[order], prepend=-1) > 0]
+    best = order[run_starts(owners[order])]
     best_keys = keys[first[best]]
     by_key = np.argsort(best_keys, kind="stable")
-    runs = np.flatnonzero(np.diff(best_keys[by_key], prepend=best_keys[by_key[:1]] + np.uint64(1)) != 0)
+    runs = np.flatnonzero(run_starts(best_keys[by_key]))
     repeat = np.empty(size, dtype=np.uint64)
     repeat[by_key] = np.arange(size) - np.repeat(runs, np.diff(runs, append=size))
     return np.asarray(best_keys + repeat * _REPEATED, dtype=np.uint64)

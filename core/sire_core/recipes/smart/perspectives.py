@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.grouping import id_hashes, positions_in
+from sire_core.algorithms.lists import arrays_of, record_of
 from sire_core.recipes.smart.communities import MergeLevel, entropy_partition, entropy_tree
 from sire_core.recipes.smart.encoding_tree import (
     EncodingTree,
@@ -289,13 +290,13 @@ class StoredTrees:
 
     keys: Hashes  # `EntityNetwork.keys`, `[entities]`
     ids: Hashes  # hashes of their ids in the knowledge graph, `[entities]`
-    labels: Ints  # `[trees, levels, entities]`; lower trees repeat their highest level
+    labels: NDArray[np.int32]  # `[trees, levels, entities]`; lower trees repeat their highest level
 
     @classmethod
     def of(cls, trees: Sequence[EncodingTree], network: EntityNetwork) -> StoredTrees:
         """Build from trees over the entities of a network."""
         height = max((tree.height for tree in trees), default=0) or 1
-        labels = np.empty((len(trees), height, network.size), dtype=np.int64)
+        labels = np.empty((len(trees), height, network.size), dtype=np.int32)
         for table, tree in zip(labels, trees, strict=True):
             levels = list(tree.filled()) or [np.arange(tree.size, dtype=np.int64)]
             table[:] = [*levels, *[levels[-1]] * (height - len(levels))]
@@ -307,16 +308,15 @@ class StoredTrees:
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
-        return pack_arrays({"keys": self.keys, "ids": self.ids, "labels": self.labels.astype(np.int32)})
+        return pack_arrays(arrays_of(self))
 
     @classmethod
     def from_note(cls, note: bytes | None) -> StoredTrees:
         """Read what `to_note` wrote; no trees if there is no note."""
         if note is None:
             nothing = np.empty(0, dtype=np.uint64)
-            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int64))
-        arrays = unpack_arrays(note)
-        return cls(arrays["keys"], arrays["ids"], arrays["labels"].astype(np.int64))
+            return cls(nothing, nothing, np.empty((0, 0, 0), dtype=np.int32))
+        return record_of(cls, unpack_arrays(note))
 
 
 def carried_over(
@@ -325,7 +325,7 @@ def carried_over(
     """Apply stored trees to the vertices as they are now."""
     positions = positions_in(stored.keys, network.keys)
     known = positions >= 0
-    labels = np.where(known, stored.labels[..., positions], -1)
+    labels = np.where(known, stored.labels[..., positions], -1).astype(np.int64)
     # The id of an entity changes with the passages that name it.
     changed = positions_in(stored.ids, id_hashes(network.ids)) < 0
     for levels, view in zip(labels, views, strict=True):

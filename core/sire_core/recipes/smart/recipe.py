@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.errors import ConfigurationError
 from sire_core.protocols import Recipe
-from sire_core.recipes.published import register_published
 from sire_core.recipes.registry import recipe_by_name, register
 from sire_core.recipes.smart import REPORTS
 from sire_core.settings import Component, ResolvedSettings, check_settings, setting
@@ -111,9 +110,6 @@ def _base(name: str) -> tuple[Ranker, tuple[Organizer, ...]]:
     return recipe.ranker, tuple(
         organizer for organizer in recipe.organizers if not isinstance(organizer, KnowledgeGraph)
     )
-
-
-register_published("smart", __package__)
 
 
 def _stored_edges(_: str, note: bytes) -> Iterable[Edge]:

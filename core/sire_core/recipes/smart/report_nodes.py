@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sire_core.algorithms.grouping import chained_hashes, distinct, id_hashes, positions_in, ranges, stable_order
+from sire_core.algorithms.lists import arrays_of, record_of
 from sire_core.knowledge import MENTIONS
 from sire_core.recipes.smart.encoding_tree import first_members
 from sire_core.storage.array_file import pack_arrays, unpack_arrays
@@ -229,8 +230,8 @@ class ReportTable:
     entities: Ids  # ids of the entities, by vertex
     reports: Ids  # ids of the report units, ascending
     trees: NDArray[np.uint8]  # of each report
-    children: Ints  # report and report below it, `[n, 2]`
-    mentions: Ints  # report and entity below it, `[n, 2]`
+    children: NDArray[np.int32]  # report and report below it, `[n, 2]`
+    mentions: NDArray[np.int32]  # report and entity below it, `[n, 2]`
 
     def __iter__(self) -> Iterator[Edge]:
         """Yield the edges from reports to what is right below them, each once."""
@@ -241,19 +242,15 @@ class ReportTable:
 
     def to_note(self) -> bytes:
         """Serialize for the store."""
-        arrays: dict[str, NDArray[Any]] = {part.name: getattr(self, part.name) for part in fields(self)}
-        small = {name: array.astype(np.int32) for name, array in arrays.items() if array.dtype == np.int64}
-        return pack_arrays({**arrays, **small})
+        return pack_arrays(arrays_of(self))
 
     @classmethod
     def from_note(cls, note: bytes | None) -> ReportTable:
         """Read what `to_note` wrote; an empty table if there is no note."""
         if note is None:
-            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int64)
+            ids, pairs = np.empty(0, "S24"), np.empty((0, 2), dtype=np.int32)
             return cls(ids, ids, np.empty(0, dtype=np.uint8), pairs, pairs)
-        arrays = unpack_arrays(note)
-        columns: dict[str, Any] = {part.name: arrays[part.name] for part in fields(cls)}
-        return cls(**{n: a.astype(np.int64) if a.dtype == np.int32 else a for n, a in columns.items()})
+        return record_of(cls, unpack_arrays(note))
 
 
 class ReportForest:
@@ -324,7 +321,6 @@ class ReportForest:
             for pairs, (above, vertices) in [tree.edges(self.reports[start : start + len(tree)] != b"")]
         ]
         none = np.empty((0, 2), dtype=np.int64)
-        children, mentions = (
-            (np.concatenate([none, *pairs]) for pairs in zip(*edges, strict=True)) if edges else (none, none)
-        )
+        columns = zip(*edges, strict=True) if edges else ((none,), (none,))
+        children, mentions = (np.concatenate([none, *pairs]).astype(np.int32) for pairs in columns)
         return ReportTable(self.network.ids, known[1:], trees, children, mentions)

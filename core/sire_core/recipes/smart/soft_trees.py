@@ -17,7 +17,6 @@ from sire_core.recipes.smart.encoding_tree import (
     mutual_information,
     nested_labels,
     normalized_mutual_information,
-    one_dimensional_entropy,
     repaired_labels,
     tree_of,
 )
@@ -41,9 +40,7 @@ class _Problem(NamedTuple):
     adjacency: Tensor
     degrees: Tensor
     means: Tensor  # every row averages over the neighbors
-    modular: Tensor  # what modularity is measured on
     features: Tensor
-    scale: float  # decoding information is divided by this
 
     def run(self, model: SoftTrees, temperature: float) -> list[SoftTree]:
         return model(self.means, self.features, temperature)
@@ -62,8 +59,8 @@ def train_trees(
     """Train and return the trees that are best once hardened."""
     generator = torch.Generator().manual_seed(seed)
     linked, rows = _connected_part(graph, features, vertices, settings.positions, seed)
-    whole = _problem(linked, rows, settings)
-    problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed), settings)
+    whole = _problem(linked, rows)
+    problem = whole if linked.size <= _FULL_BATCH else _problem(*_sample(linked, rows, seed))
     model = SoftTrees(rows.shape[1], (settings.hidden, settings.dimension), assign=settings.assign, generator=generator)
     nested = settings.nest == "chain"
     model.add_heads(problem.means, problem.features, kappa, sizes, blind=settings.blind, nested=nested)
@@ -140,32 +137,25 @@ def _sample(linked: UndirectedGraph, rows: Tensor, seed: int) -> tuple[Undirecte
     return part, rows[torch.from_numpy(chosen)]
 
 
-def _problem(linked: UndirectedGraph, rows: Tensor, settings: NeuralSettings) -> _Problem:
+def _problem(linked: UndirectedGraph, rows: Tensor) -> _Problem:
     edges, weights = torch.from_numpy(linked.edges), torch.from_numpy(linked.weights).to(torch.float32)
     adjacency = sparse_adjacency(linked.size, edges, weights)
     degrees = torch.from_numpy(linked.degrees()).to(torch.float32)
     values = adjacency.values() / degrees[adjacency.indices()[0]]
     means = torch.sparse_coo_tensor(adjacency.indices(), values, adjacency.shape, check_invariants=False).coalesce()
-    modular = adjacency
-    if settings.normalized_adjacency:
-        modular = sparse_adjacency(linked.size, edges, weights, normalized=True)
-    scale = one_dimensional_entropy(linked) if settings.normalize else 1.0
-    return _Problem(adjacency, degrees, means, modular, rows, scale)
+    return _Problem(adjacency, degrees, means, rows)
 
 
 def _loss(problem: _Problem, heads: list[SoftTree], settings: NeuralSettings, generator: torch.Generator) -> Tensor:
     """Return what training minimizes (SMART)."""
-    saved = (
-        torch.stack(
-            [soft_decoding_information(problem.adjacency, problem.degrees, head.levels, head.parents) for head in heads]
-        )
-        / problem.scale
+    saved = torch.stack(
+        [soft_decoding_information(problem.adjacency, problem.degrees, head.levels, head.parents) for head in heads]
     )
     if settings.loss == "se":
         main = -saved.mean()
     else:
-        sums = problem.modular.values().sum()
-        losses = [soft_modularity_loss(problem.modular, level, settings.mu) for h in heads for level in h.levels]
+        sums = problem.adjacency.values().sum()
+        losses = [soft_modularity_loss(problem.adjacency, level, settings.mu) for h in heads for level in h.levels]
         main = torch.stack(losses).sum() / sums / len(heads)
     if not settings.info:
         return settings.diversity * _shared_information(heads, settings, generator)
@@ -203,8 +193,7 @@ def _hard_value(
     graph: UndirectedGraph, trees: tuple[EncodingTree, ...], vertices: NDArray[np.int64], settings: NeuralSettings
 ) -> float:
     """Return what hard trees save minus what they share; trees below the floor count against it as in the loss."""
-    scale = one_dimensional_entropy(graph) if settings.normalize else 1.0
-    saved = np.array([decoding_information(graph, tree) for tree in trees]) / scale
+    saved = np.array([decoding_information(graph, tree) for tree in trees])
     low = np.maximum(0.0, settings.floor * saved.max() - saved).sum()
     mask = np.zeros(graph.size, dtype=np.bool_)
     mask[vertices] = True
