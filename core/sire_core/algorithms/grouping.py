@@ -104,11 +104,7 @@ def id_hashes(ids: NDArray[np.bytes_]) -> NDArray[np.uint64]:
 
 
 def pairs(clusters: Iterable[Members]) -> NDArray[np.int64]:
-    """All unordered pairs that share a cluster, each once.
-
-    Returns:
-        Sorted codes `low << 32 | high`, int64.
-    """
+    """Return all pairs that share a cluster, each once, as ascending codes `low << 32 | high`."""
     codes = [np.empty(0, dtype=np.int64)]
     for cluster in clusters:
         members = np.unique(np.asarray(cluster, dtype=np.int64))

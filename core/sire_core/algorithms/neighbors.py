@@ -46,21 +46,12 @@ def nearest_neighbors(
     rows: NDArray[np.int64] | None = None,
     among: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the `k` most similar other rows of every row, or of some rows.
+    """Find the `k` most similar other rows of every row of `vectors` `[n, d]`, or of some `rows` `[m]` or `among` some.
 
     The candidates come from products of vectors rounded to whole numbers, small enough that float32 adds them without
     error in any order: threads, blocks and matrix libraries cannot change them. The best candidates are then scored
-    precisely. Time grows with n * n * d, memory with n * k (blocks of the product are bounded).
-
-    Args:
-        vectors: `[n, d]`; rows of any length, zero rows have similarity 0 to everything.
-        k: Neighbours wanted, at least 1.
-        rows: Whose neighbours are wanted, `[m]`; None means everybody's.
-        among: Who may be a neighbour, ascending; None means everybody. Either all of `rows` are among them or none is.
-
-    Returns:
-        Row numbers and cosine similarities, both `[m, min(k, n - 1)]` (n counts `among`; without the -1 where `rows`
-        are not among them), best first, ties by row number; a row is never its own neighbour.
+    precisely. Time grows with n * n * d, memory with n * k. `among` ascends and has all of `rows` or none of them.
+    Returns row numbers and cosines, `[m, min(k, n - 1)]`, best first, ties by row number.
     """
     if k < 1:
         raise ConfigurationError(f"the number of neighbors must be at least 1, not {k}")
@@ -108,18 +99,12 @@ def precise_cosines(
 
 
 def neighbor_graph(indices: NDArray[np.int64], similarities: NDArray[np.float64]) -> csr_array[np.float64]:
-    """Undirected graph that joins each row with its neighbours, the nearer the heavier.
+    """Join rows with their neighbours, `[n, k]` as from `nearest_neighbors`, in an undirected graph, CSR `[n, n]`.
 
-    The r-th neighbour (from 1) weighs w = 1 / (r + 1), and 0 for a row that is not a neighbour. An edge weighs
-    ((sqrt(w there) + sqrt(w back)) / 2) ** 2, between the mean and the minimum of both directions. By ranks and mutual
-    liking, rows that are near to everything do not glue groups together, as they do when cosines are the weights.
-
-    Args:
-        indices: `[n, k]` from `nearest_neighbors`.
-        similarities: `[n, k]`; neighbours of zero or negative similarity are left out.
-
-    Returns:
-        Symmetric float64 CSR `[n, n]` with sorted indices and an empty diagonal.
+    The r-th neighbour (from 1) weighs w = 1 / (r + 1), and 0 for a row that is not a neighbour or has no positive
+    similarity. An edge weighs ((sqrt(w there) + sqrt(w back)) / 2) ** 2, between the mean and the minimum of both
+    directions. By ranks and mutual liking, rows that are near to everything do not glue groups together, as they do
+    when cosines are the weights.
     """
     from scipy.sparse import coo_array
 
@@ -187,23 +172,15 @@ class NeighborLists:
         return cls(np.zeros(shape, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -2.0))
 
     def nearest(self, k: int) -> Lists:
-        """The best `k` candidates by cosine, ties by row number, as `nearest_neighbors` returns them.
-
-        Returns:
-            Row numbers and cosines, `[n, k]`; what has no positive cosine is no neighbour.
-        """
+        """Return rows and cosines `[n, k]` of the best candidates; those without a positive cosine are none."""
         order = np.lexsort((self.indices, -self.cosines))[:, :k]
         return np.take_along_axis(self.indices, order, axis=1), np.take_along_axis(self.cosines, order, axis=1)
 
     def renumbered(self, origin: NDArray[np.int64], place: NDArray[np.int64]) -> tuple[NeighborLists, Marks]:
-        """The lists of the rows that stay when rows come and go, without changing the order of those that stay.
+        """Return the lists of the rows that stay, renumbered in the same order, and which rows lost a candidate, `[n]`.
 
-        Args:
-            origin: Number before of every row after, -1 for a new one, `[n]`.
-            place: Number after of every row before, -1 for one that is gone.
-
-        Returns:
-            Lists in numbers after, those of new rows empty; and which rows lost a candidate, `[n]`.
+        `origin` has the number before of every row after, `[n]`, -1 for a new one; `place` the number after of every
+        row before, -1 for one that is gone. The lists of new rows are empty.
         """
         found = NeighborLists.empty(len(origin), self.indices.shape[1] - SPARE)
         stays = origin >= 0
@@ -217,15 +194,10 @@ class NeighborLists:
 
 
 def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: Marks, stale: Marks) -> NeighborLists:
-    """Bring lists of nearest neighbours up to date: what a search of everything finds, for less.
+    """Bring the neighbour lists of `vectors` `[n, d]` up to date: what a search of everything finds, for less.
 
-    Known rows are compared with new ones only. Where much changed, everything is computed again.
-
-    Args:
-        vectors: All rows after the change, `[n, d]`.
-        known: The lists before the change, in rows' numbers after it; those of new and stale rows are not read.
-        new: Rows that were not there before, `[n]`.
-        stale: Known rows that lost a candidate, `[n]`: searched for again.
+    `known` is numbered as after the change. Its rows are compared with `new` ones only; `stale` rows, which lost a
+    candidate, are searched for again. Where much changed, everything is computed again.
     """
     unit = unit_rows(vectors)
     whole = whole_numbers(unit)
@@ -248,17 +220,11 @@ def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: M
 
 
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
-    """Nearest neighbours among the rows of nearby cells: time grows with n ** 1.5 instead of n ** 2.
+    """Find `k` neighbours of each of `vectors` `[n, d]` in nearby cells: time grows with n ** 1.5 instead of n ** 2.
 
     Cells are made by a few rounds of k-means over evenly spaced rows; a row looks into the cells whose centers are
     nearest to it. All products are those of `nearest_neighbors`, so threads do not change the result. Equal rows are in
-    one cell, so that their time grows with the square of their number.
-
-    The result is that of `nearest_neighbors`; places without a neighbour have the cosine -2.
-
-    Args:
-        vectors: `[n, d]`.
-        k: Neighbours wanted.
+    one cell, so that their time grows with the square of their number. Places without a neighbour have the cosine -2.
     """
     unit = unit_rows(vectors)
     cells = max(1, round(len(unit) ** 0.5))

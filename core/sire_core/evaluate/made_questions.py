@@ -117,13 +117,7 @@ class LinkedPassages:
 
 
 def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQuestion]:
-    """Make up to `n` questions as people ask them; few or none where sentences do not say how names are connected.
-
-    Args:
-        linked: The corpus.
-        n: How many at most. Those over a name that the question leaves out come first.
-        seed: Of every choice.
-    """
+    """Make up to `n` questions as people ask them, those over a name that the question leaves out first."""
     rng = np.random.default_rng(seed)
     order = [linked.links[place] for place in rng.permutation(len(linked.links)).tolist()]
     bridges = {question.question: question for link in order if (question := _bridge(linked, link, rng))}

@@ -26,14 +26,9 @@ _COVERED = 0.7  # Minimum share of the words of a sentence that a model's fact m
 
 
 class MergedExtractor:
-    """An `Extractor` that merges the records of a model and of the rules.
+    """Merges the records of a model and of the rules, which find the names and every sentence.
 
     A record that the model failed to make stays failed, so that the next build asks again.
-
-    Args:
-        language_model: Who reads the chunks.
-        rules: What finds the names, and every sentence.
-        concurrency: Chunks under way at once; None takes the model's own.
     """
 
     def __init__(

@@ -127,14 +127,7 @@ class Mention(NamedTuple):
 
 
 class NameTable:
-    """Resolves the spans of one passage to entity names.
-
-    Args:
-        title: Title without its bracketed part; may be empty.
-        kind: What the title names (`detect_kind`).
-        sentences: Sentences of the passage.
-        spans: Spans per sentence.
-    """
+    """Resolves the spans of one passage, per sentence, to entity names; see `detect_kind` for the kind of its title."""
 
     def __init__(
         self,

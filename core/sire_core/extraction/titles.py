@@ -51,9 +51,6 @@ class TitleLinker:
     without a leading article and without a rank (`Eustace II, Count of Boulogne`). The longest form wins. All forms of
     a title are one entity, named by the title without its bracketed part. Built when records are read, so that new
     documents reach old records.
-
-    Args:
-        titles: All titles of the corpus; repetitions and empty ones do no harm.
     """
 
     def __init__(self, titles: Sequence[str]) -> None:
@@ -387,11 +384,7 @@ def _add_titles(titles: dict[str, tuple[str, ...]], chunks: dict[str, tuple[str,
 
 
 class SurfaceForm:
-    """A way to write a title, as it is searched for in records.
-
-    Args:
-        text: The wording.
-    """
+    """A way to write a title, as it is searched for in records."""
 
     def __init__(self, text: str) -> None:
         words, written = WORD.findall(_folded(text)), WORD.findall(text)

@@ -322,13 +322,7 @@ def _paired(passages: IntArray, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class SpelledNames:
-    """Finds names as a `TitleLinker` of all of them would; only those that share words with the question are parsed.
-
-    Args:
-        lists: Lists of names.
-        numbers: Number of the list of every mention, `[m]`.
-        titles: Whether the passage is titled by what is mentioned, `[m]`.
-    """
+    """Finds names as a `TitleLinker` of all would, but parses only those that share words with the question."""
 
     def __init__(self, lists: NameLists, numbers: IntArray, titles: BoolArray) -> None:
         self.lists = lists

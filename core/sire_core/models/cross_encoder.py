@@ -40,11 +40,7 @@ class CrossEncoder(ABC):
         """One number for each text, unchecked."""
 
     def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
-        """Score texts.
-
-        Returns:
-            float32 `[len(texts)]`, higher is better; the scale is the model's (ms-marco models: about -11 to 11).
-        """
+        """Score texts, float32 `[len(texts)]`, higher is better; the scale is the model's (ms-marco: -11 to 11)."""
         if not texts:
             return np.empty(0, dtype=np.float32)
         found = np.asarray(self._scored(question, texts), dtype=np.float32)
@@ -56,13 +52,7 @@ class CrossEncoder(ABC):
         return found
 
     def scores_within(self, question: str, texts: Sequence[str], milliseconds: float) -> FloatArray:
-        """Score as many of the first texts as fit into a time; at least `part_size` of them.
-
-        Loading the model does not count.
-
-        Returns:
-            float32 `[scored]`, of the first `scored` texts.
-        """
+        """Score as many of the first texts as fit into a time, at least `part_size`; loading the model is free."""
         self.load()
         begin, slowest, found = time.perf_counter(), 0.0, [np.empty(0, dtype=np.float32)]
         for at in range(0, len(texts), self.part_size):

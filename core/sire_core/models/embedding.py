@@ -315,12 +315,7 @@ class VectorFile(Mapping[str, "FloatArray"]):
         self._lock = threading.Lock()
 
     def put(self, ids: Iterable[str], vector: FloatArray) -> None:
-        """Add a vector.
-
-        Args:
-            ids: Under which it is found.
-            vector: `[dimension]`.
-        """
+        """Add a vector `[dimension]` under some ids."""
         content = np.ascontiguousarray(vector, dtype=np.float32).tobytes()
         with self._lock:
             self._size = len(content)

@@ -91,11 +91,7 @@ def indexed_words() -> re.Pattern[str]:
 
 
 def count_words(texts: Sequence[str]) -> tuple[sparse.csr_matrix, list[str]]:
-    """Count the words of texts.
-
-    Returns:
-        Counts, float32 `[len(texts), len(words)]`, and the words in order of their first appearance.
-    """
+    """Count words: float32 `[len(texts), len(words)]`, and the words in order of their first appearance."""
     from scipy import sparse
 
     vocabulary: dict[str, int] = {}

@@ -168,11 +168,7 @@ class OnnxGraph:
         return [number for number in numbers if number is not None][:1]
 
     def run(self, encoding: Any, output: str, mark: Sequence[int] = ()) -> FloatArray:
-        """Run the graph; `mark` stands behind the first token.
-
-        Returns:
-            The output, float32, without the axis of the batch.
-        """
+        """Return the output without the axis of the batch; `mark` stands behind the first token."""
         ids = [*encoding.ids[:1], *mark, *encoding.ids[1:]]
         types = [*encoding.type_ids[:1], *(0 for _ in mark), *encoding.type_ids[1:]]
         columns = (ids, [1] * len(ids), types, range(len(ids)))

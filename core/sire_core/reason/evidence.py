@@ -45,14 +45,10 @@ class Search:
 
 
 class MergedRanking:
-    """What several searches found, each unit with the best score that any of them gave it (see `Merge`).
+    """Merges several searches: each unit has the best score that any of them gave it (see `Merge`).
 
     Whatever no search counts as found comes behind, in the order of its best score too, so that a selector that runs
-    short can read on.
-
-    Args:
-        searches: At least one.
-        merge: How they are compared. A single search keeps its scores.
+    short can read on. A single search keeps its scores.
     """
 
     def __init__(self, searches: Sequence[Search], merge: Merge = "max_score") -> None:

@@ -34,14 +34,10 @@ class PausedError(Exception):
 
 
 class RecordedModel(ModelWrapper):
-    """Answers what it has answered before from the record, and asks the model for the rest.
+    """Answers from a record (plain JSON) what it has answered before, asks the model for the rest, and records that.
 
-    Args:
-        model: Who is asked.
-        replies: The record, plain JSON; new answers are added.
-        numbered: Whether an answer belongs to the place of its call in the run, rather than to its prompt: the record
-            then holds although prompts differ, for example when the index has changed meanwhile.
-        most: New calls allowed; None for any number.
+    With `numbered`, an answer belongs to the place of its call in the run rather than to its prompt: the record then
+    holds although prompts differ, for example when the index has changed meanwhile. At most `most` new calls.
     """
 
     def __init__(

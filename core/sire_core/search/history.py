@@ -34,15 +34,7 @@ _USERS = ("user", "human")
 
 
 def user_turns(history: Sequence[Any]) -> list[str]:
-    """The texts of the user's turns; of a history of plain texts, all of them.
-
-    Args:
-        history: Texts, pairs of a role and a text, mappings with `role` and `content`, or messages of LangChain and
-            LlamaIndex.
-
-    Raises:
-        QueryError: It is none of these.
-    """
+    """Return the texts of the user's turns; of a history of plain texts, all of them."""
     return [text for role, text in map(_turn, _listed(history)) if role in _USERS]
 
 

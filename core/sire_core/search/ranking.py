@@ -97,15 +97,9 @@ class ScoredRanking:
 
 
 class ReachedRanking:
-    """A ranking that scores some units; all others come behind them, by similarity, and are looked at when asked for.
+    """Ranks reached units by their score; all others come behind them by similarity plus `behind`, read on demand.
 
-    Args:
-        reached: The units with a score, ascending.
-        scores: Of these.
-        similarities: Of all units.
-        behind: Added to the similarity of the others.
-        allowed: Units that may appear, `[size]`, all that were reached among them; None for all.
-        explain: Steps that lead to a position.
+    `reached` ascends; `allowed` `[size]` has all of them, None allows everything.
     """
 
     __slots__ = ("_allowed", "_behind", "_explain", "_reached", "_scores", "_similarities", "_whole")

@@ -39,11 +39,7 @@ _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d.*)?)?)?")
 
 
 def read_day(as_of: str | date) -> str:
-    """A date as metadata stores it.
-
-    Raises:
-        QueryError: It is no date.
-    """
+    """Return a date as metadata stores it."""
     text = plain_value(as_of) if isinstance(as_of, date) else as_of
     if not isinstance(text, str) or not _ISO.fullmatch(text):
         raise QueryError(f'as_of is a date such as "2026-01-31", not {as_of!r}.')

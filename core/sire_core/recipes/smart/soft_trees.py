@@ -207,13 +207,10 @@ def _hard_value(
 _TINY = 1e-12
 
 
-def sparse_adjacency(size: int, edges: Tensor, weights: Tensor, *, normalized: bool = False) -> Tensor:
+def sparse_adjacency(size: int, edges: Tensor, weights: Tensor) -> Tensor:
     """Return the symmetric sparse matrix of edges int64 `[m, 2]` with weights `[m]`."""
     pairs = torch.cat([edges, edges.flip(1)]).T
     values = torch.cat([weights, weights])
-    if normalized:
-        degrees = torch.zeros(size, dtype=values.dtype).index_add_(0, pairs[0], values)
-        values = values / (degrees[pairs[0]] * degrees[pairs[1]]).sqrt()
     return torch.sparse_coo_tensor(pairs, values, (size, size), check_invariants=False).coalesce()
 
 

@@ -86,18 +86,12 @@ class FollowedIndex:
 async def store_scores(
     followed: FollowedIndex, query: str, question: FloatArray, view: View, where: Filter | None
 ) -> FloatArray:
-    """Similarity of every unit with a question, `[size]`: the store says which units are nearest, and in which order.
+    """Score every unit, `[size]`, by similarity with a question; the store says which are nearest, in which order.
 
     Stores cannot be asked for the scores of given units, which graphs need: those that the store does not list get
     theirs from vectors of one byte per number on our side (the best thousand exactly), below all that it lists. What it
     lists gets exact cosines, dealt out in its order. Units that the store has not got yet get their own exact cosines.
-
-    Args:
-        followed: The user's store.
-        query: The question.
-        question: Its vector, `[dimension]`.
-        view: The pool.
-        where: The store is told, and asked for more until enough of what it lists passes.
+    The store is told the filter, and asked for more until enough of what it lists passes.
     """
     allowed = view.allowed(where)
     waits = await asyncio.to_thread(followed.waiting, view)  # before the store is asked: it may get them meanwhile
@@ -297,11 +291,7 @@ class FrameworkSource:
 
 
 class FrameworkMirror:
-    """A mirror into a store of a framework.
-
-    Args:
-        name: Unique among the stores of an index, and the same in every process.
-    """
+    """A mirror into a store of a framework; its name is unique among an index's stores and in every process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
