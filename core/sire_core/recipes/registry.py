@@ -47,10 +47,11 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 def register(factory: Factory) -> Factory:
     """Add a recipe factory to the registry under its function name; what is returned also takes `preset`.
 
-    A `published.toml` beside the factory's module is registered, too; see `register_published`.
+    A `published.toml` in the factory's package is registered, too; see `register_published`.
     """
-    if Path(factory.__globals__.get("__file__", "")).with_name("published.toml").is_file():
-        register_published(factory.__name__, factory.__module__.rpartition(".")[0])
+    package = factory.__module__.rpartition(".")[0]
+    if package and (Path(factory.__globals__.get("__file__", "")).parent / "published.toml").is_file():
+        register_published(factory.__name__, package)
     REGISTRY[factory.__name__] = made = with_presets(factory)
     return made
 
