@@ -232,6 +232,9 @@ def test_a_document_is_read_under_its_title_with_an_outline(page, tmp_path, expl
         assert page.get_by_role("link", name="gone").count() == 0
         assert violations(page) == []
         shot(page, "document")
+        page.get_by_role("link", name="passage 2").click()
+        page.get_by_role("link", name="guide/lamp.md").click()
+        page.wait_for_function("document.querySelector(':target')?.id === 'passage-2' && scrollY > 0")
         page.get_by_role("link", name="the oil").click()
         page.get_by_role("heading", level=1, name="Oil").wait_for()
         page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual

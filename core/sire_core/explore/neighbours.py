@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Unit
 
 _NEAR = 5
 """Neighbours of a kind that are drawn at once: more make a picture that nobody can read."""
@@ -96,30 +97,49 @@ def expanded(snapshot: SearchSnapshot, picture: Picture, identifier: str) -> Pic
     Of an entity these are passages that mention it, those about it first; of a passage its entities and the units
     derived from it; of a derived unit its parents and children.
     """
-    names, builder = Names.of(snapshot), PictureBuilder.of(picture)
+    names, builder = Names.of(snapshot), PictureBuilder.of(picture, identifier)
     unit, position = names.unit(identifier), names.position(identifier)
     if unit is None or position is None or unit.kind is UnitKind.ENTITY:
         graph, mentions = names.graph, names.mentions(identifier)
         mentions = mentions[np.argsort(~graph.titles[mentions], kind="stable")]
         passages = [_passage_id(names, passage) for passage in dict.fromkeys(graph.passages[mentions].tolist())]
-        for passage in builder.first(passages, _NEAR):
+        for passage in builder.first(passages, _NEAR, identifier):
             _mention(builder, names, passage, identifier, forward=False)
     elif unit.kind is UnitKind.CHUNK:
         above = parents(snapshot).get(identifier, ())
-        for name in builder.first(above, _NEAR):
+        for name in builder.first(above, _NEAR, identifier):
             _add(builder, names, name, identifier, "part of")
         derived = [snapshot.view.ids[other].decode() for other in derived_from(snapshot, identifier)]
-        for name in builder.first([name for name in derived if name not in above], _NEAR):
+        for name in builder.first([name for name in derived if name not in above], _NEAR, identifier):
             _add(builder, names, name, identifier, "derived from it")
         mentioned = [entity for entity, _ in mentioned_entities(snapshot, identifier)]
-        for entity in builder.first(mentioned, 2 * _NEAR - min(_NEAR, len(above) + len(derived))):
+        for entity in builder.first(mentioned, 2 * _NEAR - min(_NEAR, len(above) + len(derived)), identifier):
             _mention(builder, names, identifier, entity, forward=True)
     else:
-        for name in builder.first(list(children(snapshot).get(identifier, ()) or unit.chunk_ids), 2 * _NEAR):
+        for name in builder.first(_made_from(snapshot, unit), 2 * _NEAR, identifier):
             _add(builder, names, name, identifier, "made from")
-        for name in builder.first(parents(snapshot).get(identifier, ()), _NEAR):
+        for name in builder.first(parents(snapshot).get(identifier, ()), _NEAR, identifier):
             _add(builder, names, name, identifier, "part of")
     return builder.picture(picture.title)
+
+
+def related(snapshot: SearchSnapshot, unit_id: str, n: int) -> dict[str, list[Unit]]:
+    """By caption at most `n` visible units each that a unit was made from, is part of, or that were made from it."""
+    names = Names.of(snapshot)
+    unit = names.unit(unit_id)
+    if unit is None:
+        return {}
+    if unit.kind is UnitKind.CHUNK:
+        derived = [snapshot.view.ids[other].decode() for other in derived_from(snapshot, unit_id)]
+        ids = {"Derived from it": derived}
+    else:
+        ids = {"Made from": _made_from(snapshot, unit), "Part of": list(parents(snapshot).get(unit_id, ()))}
+    found = {caption: [names.unit(name) for name in listed[:n]] for caption, listed in ids.items()}
+    return {caption: [unit for unit in units if unit is not None] for caption, units in found.items()}
+
+
+def _made_from(snapshot: SearchSnapshot, unit: Unit) -> list[str]:
+    return list(children(snapshot).get(unit.id, ()) or unit.chunk_ids)
 
 
 def mentioned_entities(snapshot: SearchSnapshot, unit_id: str) -> list[tuple[str, str]]:
@@ -164,5 +184,5 @@ def _passage_id(names: Names, passage: int) -> str:
 
 def _add(builder: PictureBuilder, names: Names, name: str, neighbour: str, reason: str) -> None:
     node = names.node(name, passage=neighbour)
-    if node is not None and builder.add(node):
+    if node is not None and builder.add(node, neighbour):
         builder.link(Link(neighbour, name, reason, reason))

@@ -439,16 +439,15 @@ def parts(
     if address is not None:
         others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
         links |= {node.id: address(node.kind, node.id) for node in others}
-    left_out = result.picture.left_out
     label = f"The paths to the hits of {result.search}"
     drawn = region(result.picture, label, links, name, moves=address is not None) if result.hits else ""
+    drawn += left_out_html(result.picture, address, f"#{name}-1")
     notes = [
         count(len(result.hits), "hit"),
         f"recipe {result.search}",
         *([f"filter {result.filter}"] if result.filter else []),
         f"{result.units:,} texts searched in {result.seconds * 1000:.0f} ms{', loading included' * result.is_first}",
         count(result.tokens, "token"),
-        *([f"{count(left_out, 'node')} not drawn"] if left_out else []),
     ]
     return (
         f'<section class="sire sire-page"><h2>{escaped(heading or result.question)}</h2>'
@@ -484,6 +483,24 @@ def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *,
         f'<ul class="outline" aria-label="{escaped(label)}">{listed}</ul></div>'
         f"{legend(node.name_kind for node in picture.nodes)}"
     )
+
+
+def left_out_html(picture: Picture, address: Callable[[str, str], str] | None, rest: str = "") -> str:
+    """How many nodes are not drawn, with links to where they are listed.
+
+    Args:
+        picture: The picture.
+        address: Returns the address of a node's page by its kind and id; None if there are no pages.
+        rest: Address of the list of those that are neighbours of no node; empty for none.
+    """
+    nodes = {node.id: node for node in picture.nodes}
+    parts = []
+    for name, number in picture.not_drawn:
+        node = nodes.get(name)
+        text = f"{count(number, 'more neighbour')} of {node.label}" if node else f"{number:,} more"
+        target = f"{address(node.kind, name)}#more" if node and address else "" if node else rest
+        parts.append(f'<a href="{escaped(target)}">{escaped(text)}</a>' if target else escaped(text))
+    return f'<p class="meta">Not drawn: {", ".join(parts)}</p>' if parts else ""
 
 
 def legend(kinds: Iterable[str]) -> str:

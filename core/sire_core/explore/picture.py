@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -70,13 +71,19 @@ class Picture:
         title: What it shows, for those who cannot see it.
         nodes: The first one is where reading starts.
         links: Between them.
-        left_out: How many nodes are not drawn because there are too many.
+        not_drawn: How many nodes there was no room for, by the id of the node whose neighbours they are; an empty id
+            where they are neighbours of none.
     """
 
     title: str
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
-    left_out: int = 0
+    not_drawn: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many nodes are not drawn because there are too many."""
+        return sum(number for _, number in self.not_drawn)
 
 
 @dataclass(slots=True)
@@ -90,33 +97,33 @@ class PictureBuilder:
     most: int = MOST_NODES
     _nodes: dict[str, Node] = field(default_factory=dict)
     _links: dict[tuple[str, str], Link] = field(default_factory=dict)
-    _left_out: set[str] = field(default_factory=set)
-    _left_out_before: int = 0
+    _left_out: dict[str, str] = field(default_factory=dict)
+    _left_out_before: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, picture: Picture) -> PictureBuilder:
-        """A builder that goes on with a picture."""
+    def of(cls, picture: Picture, expanded: str = "") -> PictureBuilder:
+        """A builder that goes on with a picture, with the neighbours of one of its nodes."""
         builder = cls()
         builder._nodes = {node.id: node for node in picture.nodes}
         builder._links = {(link.source, link.target): link for link in picture.links}
-        builder._left_out_before = picture.left_out
+        builder._left_out_before = {name: number for name, number in picture.not_drawn if name != expanded}
         return builder
 
-    def first(self, ids: Sequence[str], n: int) -> list[str]:
-        """The first `n` of some ids and those that are there already; the others count as left out."""
+    def first(self, ids: Sequence[str], n: int, neighbour: str) -> list[str]:
+        """The first `n` neighbours of a node and those that are there already; the others count as left out."""
         known = [name for name in ids if name in self._nodes]
         new = list(dict.fromkeys(name for name in ids if name not in self._nodes))
-        self._left_out |= set(new[n:])
+        self._left_out |= dict.fromkeys(new[n:], neighbour)
         return known + new[:n]
 
-    def add(self, node: Node) -> bool:
-        """Add a node and say whether it is drawn; a node that is there already takes its rank."""
+    def add(self, node: Node, neighbour: str = "") -> bool:
+        """Add a node beside another and say whether it is drawn; a node that is there already takes its rank."""
         before = self._nodes.get(node.id)
         if before is not None:
             self._nodes[node.id] = replace(before, rank=before.rank or node.rank)
             return True
         if len(self._nodes) >= self.most:
-            self._left_out.add(node.id)
+            self._left_out[node.id] = neighbour
             return False
         self._nodes[node.id] = node
         return True
@@ -133,8 +140,9 @@ class PictureBuilder:
 
     def picture(self, title: str) -> Picture:
         """The finished picture."""
-        left_out = self._left_out_before + len(self._left_out)
-        return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), left_out)
+        left_out = Counter(self._left_out_before)
+        left_out.update(neighbour for name, neighbour in self._left_out.items() if name not in self._nodes)
+        return Picture(title, tuple(self._nodes.values()), tuple(self._links.values()), tuple(left_out.items()))
 
 
 @dataclass(frozen=True, slots=True)

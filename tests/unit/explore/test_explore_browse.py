@@ -181,8 +181,16 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     assert {card.total for card in cards} == {60}
     sentences = {sentence for card in cards for _, _, sentence in card.passages}
     assert sentences == {text.partition(". ")[0] + "." for text in texts}
-    entity = neighbours.expanded(snapshot, picture, passages[0].id)
-    assert entity.nodes[: len(picture.nodes)] == picture.nodes
+    grown = neighbours.expanded(snapshot, picture, passages[0].id)
+    assert grown.nodes[: len(picture.nodes)] == picture.nodes
+    assert picture.not_drawn == ((notes.id, 55),)
+    shown = views.neighbours_html(picture, "sire")
+    assert f'<a href="/entity?id={notes.id}&amp;recipe=sire#more">55 more neighbours of Release Notes</a>' in shown
+    again = neighbours.expanded(snapshot, grown, notes.id)
+    assert dict(again.not_drawn)[notes.id] == 50, "the next five are drawn, and the rest is counted once"
+    result = replace(index.show("ship 3", k=1), picture=again)
+    assert "50 more neighbours of Release Notes" in result.html()
+    assert '#more">50 more neighbours of Release Notes</a>' in pages.asked_html(result, snapshot)
 
 
 def test_passages_are_found_by_the_rarest_of_some_words(folder):
@@ -205,6 +213,26 @@ def test_trees_and_what_was_derived_from_a_passage(folder):
     derived = snapshot.view.units(neighbours.derived_from(snapshot, wren.id))
     assert {unit.kind.value for unit in derived} >= {"aggregate", "sim_summary"}
     assert all(wren.id in unit.chunk_ids for unit in derived)
+    assert neighbours.related(snapshot, wren.id, 99) == {"Derived from it": derived}
+    related = neighbours.related(snapshot, page.rows[0].id, 99)
+    assert len(related["Made from"]) > 1
+    listed = views.related_html([], related, "sirerag")
+    assert listed.startswith('<div id="more">')
+    assert all(f"/unit?id={unit.id}&amp;" in listed for unit in related["Made from"])
+
+
+def test_a_passage_leads_to_those_before_and_after_it_and_to_its_place_in_the_document():
+    index = Index(recipe="flat")
+    text = "".join(f"## Part {number}\n\n{'It burns all night. ' * 150}\n\n" for number in (1, 2, 3))
+    index.build([Document("lamp.md", text, "The lamp")])
+    passages = browse.document_units(index.snapshot(), "lamp.md")
+    ids = [passage.id for passage in passages]
+    first, middle = (views.unit_html(unit, ["lamp.md"], ids, "flat", None) for unit in passages[:2])
+    assert f"passage 2 of {len(ids)}" in middle
+    assert f'<a href="/unit?id={ids[0]}&amp;recipe=flat">previous</a>' in middle
+    assert f'<a href="/unit?id={ids[2]}&amp;recipe=flat">next</a>' in middle
+    assert 'href="/document?id=lamp.md&amp;recipe=flat#passage-2"' in middle
+    assert "previous" not in first
 
 
 def test_only_what_the_question_says_is_called_its_words(tmp_path):

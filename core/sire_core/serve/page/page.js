@@ -9,6 +9,15 @@
   };
   window.addEventListener('popstate', () => { if (address() !== shown) location.reload(); });  // not for a mere #hit
 })();
+// What an address points to (`#more`) may be drawn after the page has loaded: the browser looks for it again then.
+(() => {
+  if (!location.hash) return;
+  const drawn = new MutationObserver(() => {
+    if (!document.getElementById(decodeURIComponent(location.hash.slice(1)))) return;
+    drawn.disconnect(); requestAnimationFrame(() => location.replace(location.hash));
+  });
+  drawn.observe(document, {childList: true, subtree: true});
+})();
 // The first picture as PNG: all of it, twice as large, without buttons; the browser hands it over as a file.
 window.sirePng = async style => {
   const shown = document.querySelector('.sire-page svg.sire'), svg = shown.cloneNode(true);

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
 _NONE = "(none)"
-_MOST_HITS = 100
+_MOST_HITS, _MOST_LISTED = 100, 200
 _OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
 _STYLE = f"""{PAGE_STYLE}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
@@ -630,20 +630,28 @@ async def _unit(explorer: Explorer, name: str, recipe: str) -> None:
     if picture is None or Names.of(snapshot).position(name) is None:
         show_html("<h1>Passage</h1><p>There is no such passage or summary, or you may not see it.</p>")
         return
-    show_html(_unit_html(snapshot, name, recipe))
-    show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe, "#more"))
-    show_html(views.mentioned_html(neighbours.mentioned_entities(snapshot, name), recipe))
+    show_html(await asyncio.to_thread(_unit_html, snapshot, name, recipe))
+    show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))
+    show_html(await asyncio.to_thread(_related_html, snapshot, name, recipe))
 
 
 def _unit_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
     position = Names.of(snapshot).position(name)
     assert position is not None  # found before
     unit, doc_ids = snapshot.view.pool.unit(position)
-    derived = neighbours.derived_from(snapshot, name) if unit.kind is UnitKind.CHUNK else []
-    listed = [with_short_title(snapshot, other) for other in snapshot.view.units(derived[: 2 * browse.PAGE])]
     target = partial(link_target(snapshot, recipe), doc_ids[0]) if doc_ids else None
+    is_passage = unit.kind is UnitKind.CHUNK
+    passages = [other.id for other in browse.document_units(snapshot, doc_ids[0])] if is_passage and doc_ids else []
     unit = replace(with_short_title(snapshot, unit), text=text_below_title(unit))
-    return views.unit_html(unit, doc_ids, listed, recipe, target)
+    return views.unit_html(unit, doc_ids, passages, recipe, target)
+
+
+def _related_html(snapshot: SearchSnapshot, name: str, recipe: str) -> str:
+    related = {
+        caption: [with_short_title(snapshot, unit) for unit in units]
+        for caption, units in neighbours.related(snapshot, name, _MOST_LISTED).items()
+    }
+    return views.related_html(neighbours.mentioned_entities(snapshot, name), related, recipe)
 
 
 async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> None:
@@ -655,5 +663,5 @@ async def _entity(explorer: Explorer, name: str, recipe: str, start: int) -> Non
     show_html(views.entity_html(card, recipe))
     picture = neighbours.neighbour_picture(snapshot, name)
     if picture is not None:
-        show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe, "#more"))
+        show_picture(snapshot, picture, lambda shown: views.neighbours_html(shown, recipe))
     show_html(views.entity_lists_html(card, recipe, start))

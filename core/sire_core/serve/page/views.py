@@ -12,7 +12,7 @@ from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
-from sire_core.explore.page import legend, mark, region, table
+from sire_core.explore.page import left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
 
 if TYPE_CHECKING:
@@ -76,42 +76,51 @@ def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[st
     return shown + legend(row.name_kind for row in page.rows) + _ways("/browse", here, start, page.total)
 
 
-def picture_html(picture: Picture | None, recipe: str, name: str, more: str = "") -> str:
-    """A picture whose nodes link to their pages, and what it leaves out with a link to where that is listed."""
+def picture_html(picture: Picture | None, recipe: str, name: str) -> str:
+    """A picture whose nodes link to their pages, and what it leaves out with links to where that is listed."""
     if picture is None or len(picture.nodes) < 2:
         return ""
     links = {node.id: address(recipe, node.kind, node.id) for node in picture.nodes if node.kind != "question"}
-    left_out = f"and {picture.left_out:,} more"
-    left_out = f"<p>... {link(left_out, more) if more else left_out}</p>" if picture.left_out else ""
+    left_out = left_out_html(picture, partial(address, recipe))
     return region(picture, picture.title, links, name, moves=True) + left_out
 
 
-def neighbours_html(picture: Picture, recipe: str, more: str) -> str:
-    """A section with a picture of neighbours; `more` is the address of their list."""
-    return f'<section class="sire sire-page">{picture_html(picture, recipe, "near", more)}</section>'
+def neighbours_html(picture: Picture, recipe: str) -> str:
+    """A section with a picture of neighbours."""
+    return f'<section class="sire sire-page">{picture_html(picture, recipe, "near")}</section>'
 
 
-def mentioned_html(entities: Sequence[tuple[str, str]], recipe: str) -> str:
-    """The entities of a passage as links."""
+def related_html(entities: Sequence[tuple[str, str]], related: Mapping[str, Sequence[Unit]], recipe: str) -> str:
+    """The entities of a passage as links, and by caption the units that it was made from, or that were made from it."""
     names = "".join(f"<li>{link(name, address(recipe, 'entity', entity))}</li>" for entity, name in entities)
-    return f'<h3 id="more">Names in it</h3><ul class="names">{names}</ul>' if names else ""
+    rows = {
+        caption: [(escaped(kind_name(u.kind.value)), link(u.title, address(recipe, "unit", u.id))) for u in units]
+        for caption, units in related.items()
+    }
+    tables = "".join(table(caption, ("kind", "title"), cells) for caption, cells in rows.items() if cells)
+    return f'<div id="more">{f"<h3>Names in it</h3><ul class=names>{names}</ul>" if names else ""}{tables}</div>'
 
 
 def unit_html(
-    unit: Unit, doc_ids: Sequence[str], derived: Sequence[Unit], recipe: str, target: Callable[[str], str] | None
+    unit: Unit, doc_ids: Sequence[str], passages: Sequence[str], recipe: str, target: Callable[[str], str] | None
 ) -> str:
-    """A passage or derived unit: its text, its documents, the units derived from it."""
-    documents = ", ".join(link(name, address(recipe, "document", name)) for name in doc_ids)
+    """A passage or derived unit: its text and documents; a passage with its place among those of its document."""
+    number = passages.index(unit.id) if unit.id in passages else -1
+    place = f"#passage-{number + 1}" if number >= 0 else ""
+    documents = ", ".join(link(name, address(recipe, "document", name) + place) for name in doc_ids)
     level = f", level {unit.level}" if unit.level else ""
     tree = f", tree {unit.tree}" if unit.tree else ""
-    about = f"{kind_name(unit.kind.value)}{level}{tree}"
+    about = f"{kind_name(unit.kind.value)}{level}{tree}" + (f" {number + 1} of {len(passages)}" if place else "")
+    ways = "".join(
+        f" | {link(text, address(recipe, 'unit', passages[other]))}"
+        for text, other in (("previous", number - 1), ("next", number + 1))
+        if place and 0 <= other < len(passages)
+    )
     about_it = [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items() if str(v) not in doc_ids]
     metadata = table("Metadata", ("key", "value"), about_it)
-    derived_rows = [(escaped(kind_name(u.kind.value)), link(u.title, address(recipe, "unit", u.id))) for u in derived]
     return (
-        f'<h1>{escaped(unit.title)}</h1><p class="meta">{escaped(about)}; from {documents}</p>'
+        f'<h1>{escaped(unit.title)}</h1><p class="meta">{escaped(about)}; from {documents}{ways}</p>'
         f"{markdown_html(unit.text, target=target)}{metadata if about_it else ''}"
-        f"{table('Derived from it', ('kind', 'title'), derived_rows) if derived_rows else ''}"
     )
 
 
@@ -142,7 +151,8 @@ def document_html(
         first, _, rest = passage.text.lstrip().partition("\n")
         text = rest if first.startswith("#") and repeats(plain_text(first).rstrip(":")) else passage.text
         pieces.append(
-            f'<div class="piece"><small>{link(f"passage {number}{own}", address(recipe, "chunk", passage.id))}</small>'
+            f'<div class="piece" id="passage-{number}">'
+            f"<small>{link(f'passage {number}{own}', address(recipe, 'chunk', passage.id))}</small>"
             f"{markdown_html(text, target=partial(target, name), outline=outline)}</div>"
         )
     about = [(escaped(key), escaped(str(value))) for key, value in common.items() if str(value) != name]
