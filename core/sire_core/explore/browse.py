@@ -11,12 +11,14 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from sire_core.algorithms.lexicon import VAGUE_NOUNS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import compact_title, document_titles, short_title
+from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
 from sire_core.knowledge.edge_columns import EdgeColumns
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 PAGE = 25
 """Rows per page."""
-_FEW, _COMMON = 4, 10
-"""Passages of a name that is worth a question; a name of more leads nowhere in particular."""
+_FEW = 4
+"""Names below which code and words in small letters are listed, too."""
 
 _SHORT = 30
 """Letters of a value in an example."""
@@ -230,45 +232,13 @@ def main_names(snapshot: SearchSnapshot) -> tuple[TableRow, ...]:
     return _with_kinds(snapshot, rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
 
 
-def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
-    """Readable questions about names of the corpus; fewer than `n`, or none, where it has few readable names.
-
-    Questions that need two passages come first: a passage that is about one name mentions what another passage is
-    about. Passages without titles are about no name; then the questions are about names that a few passages mention.
-    """
-    names = Names.of(snapshot)
-    graph, seen = names.graph, names.seen()
-    titled = np.flatnonzero(graph.titles & seen)
-    owned, first, passages_of = np.unique(graph.entities[titled], return_index=True, return_counts=True)
-    owner = np.full(len(graph.entity_ids), -1, dtype=np.int64)
-    owner[owned[passages_of == 1]] = graph.passages[titled[first[passages_of == 1]]]
-    own_name = np.full(len(graph.chunk_positions), -1, dtype=np.int64)
-    own_name[graph.passages[titled]] = graph.entities[titled]
-    frequency = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
-    targets = owner[graph.entities]
-    linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
-    rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
-    found: dict[str, None] = {}
-    used: set[int] = set()
-    for row in rows[: 20 * n].tolist():
-        ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
-        spelled = [names.entity(graph.entity_ids[end]) for end in ends]
-        if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
-            found[f"How are {spelled[0]} and {spelled[1]} connected?"] = None
-            used.update(ends)
-    few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
-    for entity in few[: 20 * n].tolist():
-        name = names.entity(graph.entity_ids[entity])
-        if len(found) < n and entity not in used and is_readable(name):
-            found[f"What do we know about {name}?"] = None
-    return list(found)
-
-
 def is_readable(name: str) -> bool:
-    """Whether a name reads well in a question: a few words, capitalized, of letters, and no initials."""
+    """Whether a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
     words = name.split()
     return (
         1 < len(words) <= 5
+        and not (words[0].endswith("ing") and acts(words[0].lower()))
+        and words[-1].lower() not in VAGUE_NOUNS
         and name[0].isupper()
         and words[-1][0].isupper()
         and PARTS.isdisjoint(word.strip(".").lower() for word in words)

@@ -17,6 +17,7 @@ from sire_core.algorithms.text import find_words
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError
 from sire_core.explore import browse, neighbours
+from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
 from sire_core.explore.page import compared, comparison_html, document
@@ -128,7 +129,7 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     main = {row.label for row in browse.main_names(snapshot)}
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert not main & {"--dry-run", "console.log", "null or Boolean"}
-    assert not [question for question in browse.example_questions(snapshot) if "Contents" in question]
+    assert not [question for question in example_questions(snapshot) if "Contents" in question]
 
 
 def test_lists_show_what_may_be_seen_and_nothing_else(folder, limited):

@@ -21,6 +21,7 @@ from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
+from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped
 from sire_core.explore.page import PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
@@ -368,7 +369,8 @@ class AskPage:
 
         def read() -> str:
             main = browse.main_names(snapshot)
-            questions = browse.example_questions(snapshot)
+            named = f"example questions {snapshot.where}"
+            questions = snapshot.view.derived(named, lambda: example_questions(snapshot))
             return views.start_html(questions, main, len(snapshot.document_ids()), query.recipe)
 
         show_html(await asyncio.to_thread(read))

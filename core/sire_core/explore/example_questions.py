@@ -1,0 +1,142 @@
+"""Questions to begin with, from what a corpus holds: those that its headings ask, and what its documents are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
+from sire_core.algorithms.text import find_words
+from sire_core.corpus.sections import SEPARATOR
+from sire_core.explore.browse import is_readable
+from sire_core.explore.paths import Names
+from sire_core.explore.titles import short_title
+from sire_core.types import UnitKind
+
+if TYPE_CHECKING:
+    from sire_core.search.snapshot import SearchSnapshot
+    from sire_core.types import Unit
+
+_READ, _WHOLE = 3_000, 1_500
+"""Passages that are read for what they ask, drawn at random; and passages of an index of which all links are read."""
+_FEW, _COMMON = 4, 10
+"""Passages of a name that is worth a question; a name of more leads nowhere in particular."""
+_SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
+"""Words and letters of a question."""
+_OPENS = re.compile(r"(?:How|What|Which|Why|When|Where|Who|Can|Could|Do|Does|Is|Are|Should)\b \w")
+_HOW_TO = re.compile(r"How to (\w.*)", re.IGNORECASE)
+_GERUND = re.compile(r"([A-Z][a-z]+)ing ((?:the |a |an )?\w.*)")
+_PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
+_NUMBERING = re.compile(r"^[\d.]+\)?\s+")
+_UNCLEAR = frozenset(
+    "it its he she they them this that these those here there now else our your you we us above below following "
+    "started".split()
+)
+"""Words that only make sense where they stand."""
+
+
+def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
+    """Readable questions of different kinds, at most one of each kind for a document; fewer than `n`, or none.
+
+    They ask for what a sentence connects, what a heading asks, what the first line of a manual page says that a program
+    does, what a heading tells how to do, and how two names are connected of which one's passage mentions the other.
+    """
+    found: tuple[dict[str, str], ...] = ({}, {}, {})
+    for unit, document in _passages(snapshot):
+        for questions, question in zip(found, _questions(snapshot, unit), strict=True):
+            if question and document not in questions.values():
+                questions.setdefault(question, document)
+    mixed = chain.from_iterable(zip_longest(_bridges(snapshot, n), *found, _connections(snapshot, n)))
+    distinct = {question.lower(): question for question in chain(mixed, _about(snapshot, n)) if question}
+    return list(distinct.values())[:n]
+
+
+def _passages(snapshot: SearchSnapshot) -> Iterator[tuple[Unit, str]]:
+    """Visible passages and the ids of their documents, in random order."""
+    view = snapshot.view
+    mask, allowed = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value), view.allowed(snapshot.where)
+    positions = np.flatnonzero(mask if allowed is None else mask & allowed)
+    for position in np.random.default_rng(0).permutation(positions)[:_READ].tolist():
+        unit, documents = view.pool.unit(position)
+        yield unit, next(iter(documents), "")
+
+
+def _questions(snapshot: SearchSnapshot, unit: Unit) -> tuple[str, str, str]:
+    """What the heading of a passage asks, what its document is for, and what its heading tells how to do."""
+    name, *headings = short_title(snapshot, unit.title).split(SEPARATOR)
+    heading = _NUMBERING.sub("", headings[-1] if headings else "").strip(" :").replace(" ?", "?")
+    asked = heading if heading.endswith("?") and _OPENS.match(heading) else ""
+    if how_to := _HOW_TO.fullmatch(heading.rstrip("?")):
+        asked = _how_to(how_to[1])
+    purpose = next((match for match in _PURPOSE.finditer(f"{name}\n{unit.text}") if name.startswith(match[1])), None)
+    use = _how_to(purpose[2]) if purpose and purpose[2].partition(" ")[0].lower() in ACTIONS else ""
+    task, gerund = "", _GERUND.fullmatch(heading)
+    if gerund and (verb := _verb(gerund[1].lower())) and not re.search(r"[,:!.]| (?:and|or) |ing\b", gerund[2]):
+        task = _how_to(f"{verb} {gerund[2]}")
+    return _if_clear(asked), _if_clear(use), _if_clear(task)
+
+
+def _how_to(task: str) -> str:
+    verb, _, rest = task.strip().partition(" ")
+    return f"How do I {verb.lower()} {rest.lower() if rest.isupper() else rest}?"
+
+
+def _verb(stem: str) -> str:
+    """The verb of a gerund without its ending: `creat` and `runn` are of `create` and `run`."""
+    return next((verb for verb in (stem, f"{stem}e", stem[:-1]) if verb in ACTIONS and not verb.endswith("s")), "")
+
+
+def _if_clear(question: str) -> str:
+    """The question, if it can be understood without its document: at least two of its words say what it is about."""
+    words = [word.lower() for word in find_words(question)]
+    content = {word for word in words if word not in FUNCTION_WORDS | VAGUE_WORDS | VAGUE_NOUNS and not word.isdigit()}
+    is_clear = _SHORTEST <= len(words) <= _LONGEST and len(question) <= _LETTERS and _UNCLEAR.isdisjoint(words)
+    return question if is_clear and len(content) > 1 and not re.search(r"[`*<>|\[\]\\]", question) else ""
+
+
+def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
+    """Questions over a name that they leave out, of an index that is quickly read and seen as a whole."""
+    from sire_core.evaluate.made_questions import LinkedPassages, made_questions
+
+    if snapshot.where is not None or snapshot.size > _WHOLE:
+        return []
+    made = made_questions(LinkedPassages.of(snapshot), 2 * n)
+    return [question.question for question in made if question.kind == "bridge"]
+
+
+def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
+    """How two names are connected: the passage about one mentions what another passage is about."""
+    names = Names.of(snapshot)
+    graph, seen = names.graph, names.seen()
+    titled = np.flatnonzero(graph.titles & seen)
+    owned, first, passages_of = np.unique(graph.entities[titled], return_index=True, return_counts=True)
+    owner = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    owner[owned[passages_of == 1]] = graph.passages[titled[first[passages_of == 1]]]
+    own_name = np.full(len(graph.chunk_positions), -1, dtype=np.int64)
+    own_name[graph.passages[titled]] = graph.entities[titled]
+    frequency = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
+    targets = owner[graph.entities]
+    linked = seen & ~graph.titles & (targets >= 0) & (targets != graph.passages) & (own_name[graph.passages] >= 0)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(linked & (frequency[graph.entities] <= _COMMON)))
+    found: list[str] = []
+    used: set[int] = set()
+    for row in rows[: 20 * n].tolist():
+        ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
+        spelled = [names.entity(graph.entity_ids[end]) for end in ends]
+        if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
+            found.append(f"How are {spelled[0]} and {spelled[1]} connected?")
+            used.update(ends)
+    return found
+
+
+def _about(snapshot: SearchSnapshot, n: int) -> list[str]:
+    """What is known about names that a few passages mention."""
+    names = Names.of(snapshot)
+    frequency = np.bincount(names.graph.entities[names.seen()], minlength=len(names.graph.entity_ids))
+    few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
+    spelled = (names.entity(names.graph.entity_ids[entity]) for entity in few[: 20 * n].tolist())
+    return [f"What do we know about {name}?" for name in spelled if is_readable(name)][:n]

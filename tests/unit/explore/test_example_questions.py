@@ -1,0 +1,67 @@
+"""Questions to begin with."""
+
+import pytest
+
+from sire_core import Document, Index
+from sire_core.data import demo_documents
+from sire_core.explore.example_questions import example_questions
+
+
+def asked(*documents, **options):
+    index = Index(recipe="sire", **options)
+    index.build(documents)
+    return example_questions(index.snapshot(), 9)
+
+
+def page(title, *headings, text="It burns all night."):
+    return Document(title, "".join(f"## {heading}\n\n{text * 30}\n\n" for heading in headings), title)
+
+
+@pytest.mark.parametrize(
+    ("heading", "question"),
+    [
+        ("How do I create a self-signed certificate?", "How do I create a self-signed certificate?"),
+        ("How to get a Git repository", "How do I get a Git repository?"),
+        ("Sending patches by mail", "How do I send patches by mail?"),
+        ("4.2 Creating a hook function", "How do I create a hook function?"),
+        ("RESOLVING CONFLICTS OF BRANCHES", ""),
+        ("What can I change?", ""),
+        ("Why does it stop so early?", ""),
+        ("Getting started with this server", ""),
+        ("Putting the lamps together, and lighting them", ""),
+        ("Wrapping Up", ""),
+        ("Evening Standard Readers", ""),
+    ],
+)
+def test_headings_become_questions_where_they_are_clear_without_their_document(heading, question):
+    assert asked(page("Lamp", heading, heading.swapcase())) == [question] * bool(question)
+
+
+def test_the_first_line_of_a_manual_page_becomes_a_question():
+    lines = (
+        "git-am - Apply a series of patches from a mailbox",
+        "git-am - Helper of other programs",
+        "OK - Started the application at its path",
+    )
+    pages = [page(f"git-am({number})", "NAME", text=f"{line}\n\n") for number, line in enumerate(lines)]
+    assert asked(*pages) == ["How do I apply a series of patches from a mailbox?"]
+    tool = page("htcacheclean - Clean up the disk cache", "Options")
+    assert asked(tool) == ["How do I clean up the disk cache?"]
+
+
+def test_kinds_of_questions_take_turns_and_no_document_asks_two_of_a_kind():
+    faq = page("Questions", "How do I trim the wick of a lamp?", "How do I fill the lamp with oil?")
+    guide = page("Guide", "Polishing the brass of the lamp")
+    found = asked(faq, guide, *demo_documents())
+    assert len(found) == len(set(found)) == 9
+    assert len([question for question in found if question.startswith("How are ")]) < 5
+    assert len([question for question in found if question.startswith("How do I ")]) == 1
+    assert any(question.startswith("Who ") for question in found)
+
+
+def test_questions_are_of_what_may_be_seen():
+    open_, closed = page("Open", "How do I trim the wick?"), page("Closed", "How do I open the safe of the bank?")
+    documents = [Document(d.id, d.text, d.title, {"tenant": d.title}) for d in (open_, closed)]
+    index = Index(recipe="sire")
+    index.build(documents)
+    assert example_questions(index.snapshot(filter="tenant=Open")) == ["How do I trim the wick?"]
