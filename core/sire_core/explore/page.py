@@ -497,7 +497,7 @@ def left_out_html(picture: Picture, address: Callable[[str, str], str] | None, r
     parts = []
     for name, number in picture.not_drawn:
         node = nodes.get(name)
-        text = f"{count(number, 'more neighbour')} of {node.label}" if node else f"{number:,} more"
+        text = f"{count(number, 'more neighbour')} of {node.label}" if node else count(number, "node")
         target = f"{address(node.kind, name)}#more" if node and address else "" if node else rest
         parts.append(f'<a href="{escaped(target)}">{escaped(text)}</a>' if target else escaped(text))
     return f'<p class="meta">Not drawn: {", ".join(parts)}</p>' if parts else ""
