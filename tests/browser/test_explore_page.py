@@ -331,6 +331,10 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)
     assert any(reason.startswith("vectors: Cosine ") for reason in reasons)
+    page.get_by_label("Words of the passage").fill("zyxwv")
+    page.get_by_role("button", name="Find it").click()
+    page.get_by_text("No passage has these words.").wait_for()
+    page.get_by_text("names of the question").wait_for(state="detached")
     assert violations(page) == []
     shot(page, "compare")
 
@@ -455,6 +459,12 @@ def test_without_a_model_the_answer_is_extracted(page, address):
     text = page.get_by_role("log").text_content()
     assert "she was commanded by Aldous Brack. [1]" in text
     assert "no model has judged whether they suffice" in text
+    page.get_by_label("Question").fill("Who was Hedda Sorrel?")
+    page.get_by_role("button", name="Think").click()
+    page.wait_for_function("document.title.startsWith('Who was Hedda')")
+    page.go_back()
+    page.get_by_text("she was commanded by Aldous Brack. [1]").wait_for()
+    assert page.get_by_role("textbox", name="Question").input_value() == QUESTION
 
 
 @pytest.mark.slow

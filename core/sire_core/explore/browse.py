@@ -82,7 +82,7 @@ class EntityCard:
         kind: What it is, and how that is known.
         spellings: Names with the number of passages that use them.
         joined: For every name but the first: the passage (id, title) that uses it together with another name of the
-            entity; empty ids if no passage does.
+            entity, and that name; all empty if no passage does.
         passages: Passages that mention it (id, title, the sentence with its name), as far as the page shows them.
         total: Number of all passages that mention it.
         relations: Its relations (id, text), if the recipe has relations.
@@ -92,7 +92,7 @@ class EntityCard:
     name: str
     kind: NameKind
     spellings: tuple[tuple[str, int], ...]
-    joined: tuple[tuple[str, str, str], ...]
+    joined: tuple[tuple[str, str, str, str], ...]
     passages: tuple[tuple[str, str, str], ...]
     total: int
     relations: tuple[tuple[str, str], ...]
@@ -221,15 +221,17 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     return Page(tuple(rows), len(order))
 
 
-def main_names(snapshot: SearchSnapshot) -> tuple[TableRow, ...]:
-    """The most mentioned names that mean something to people, not options or types of code; all if these are few."""
+def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
+    """The most mentioned names without options and types of code, unless too few are left, and what they are called."""
     rows: list[TableRow] = []
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
         rows += [row for row in page if _CODE.search(row.label) is None and not row.label[0].islower()]
         if len(rows) >= PAGE or len(page) < PAGE:
             break
-    return _with_kinds(snapshot, rows[:PAGE]) if len(rows) >= _FEW else entities(snapshot).rows
+    if len(rows) < _FEW:
+        return "Mentioned most", entities(snapshot).rows
+    return "Mentioned most, without code and words in small letters", _with_kinds(snapshot, rows[:PAGE])
 
 
 def is_readable(name: str) -> bool:
@@ -269,12 +271,15 @@ def entity_card(snapshot: SearchSnapshot, entity_id: str, start: int = 0) -> Ent
     )
 
 
-def _joining_passage(snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str) -> tuple[str, str, str]:
+def _joining_passage(
+    snapshot: SearchSnapshot, names: Names, mentions: IntArray, name: str
+) -> tuple[str, str, str, str]:
     for mention in mentions.tolist():
         known = names.graph.names.names(mention)
         if name in known and len(known) > 1:
-            return (name, *_titled(snapshot, int(names.graph.chunk_positions[names.graph.passages[mention]])))
-    return (name, "", "")
+            other = next(other for other in known if other != name)
+            return (name, *_titled(snapshot, int(names.graph.chunk_positions[names.graph.passages[mention]])), other)
+    return (name, "", "", "")
 
 
 def _relations(snapshot: SearchSnapshot, names: Names, entity_id: str) -> tuple[tuple[str, str], ...]:
@@ -299,7 +304,8 @@ def _with_sentence(snapshot: SearchSnapshot, position: int, entity_id: str) -> t
     [unit] = snapshot.view.units([position])
     sentences = readable_sentences(text_below_title(unit))
     name = Names.of(snapshot).entity(entity_id, unit_id)
-    sentence = next((text for text in sentences if name and name in text), next(iter(sentences), ""))
+    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")  # `path` does not stand in `filepath`
+    sentence = next((text for text in sentences if name and whole.search(text)), next(iter(sentences), ""))
     return unit_id, title, excerpt(sentence, name, _SENTENCE)
 
 

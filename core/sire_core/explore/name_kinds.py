@@ -68,7 +68,7 @@ def kind_of_name(
     Args:
         name: The name.
         is_title: Whether it titles a document or section.
-        texts: Some passages that use it; what most of them have between backticks is code.
+        texts: Some passages that use it; what most of them mark as code is code.
         types: Types that a model gave to it, most trusted first among equally frequent ones.
     """
     if types:
@@ -79,7 +79,7 @@ def kind_of_name(
         return NameKind("code", "by its form")
     using = [text for text in texts if name in text]
     if using and 2 * sum(f"`{name}`" in text for text in using) >= len(using):
-        return NameKind("code", "its passages write it between backticks")
+        return NameKind("code", "most passages mark it as code")
     if is_title:
         return NameKind("title", "it titles a document or section")
     if len(name) <= _LONGEST and _NUMBER.fullmatch(name):

@@ -126,7 +126,9 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     index = Index(recipe="sire")
     index.build(documents)
     snapshot = index.snapshot()
-    main = {row.label for row in browse.main_names(snapshot)}
+    caption, rows = browse.main_names(snapshot)
+    main = {row.label for row in rows}
+    assert caption == "Mentioned most, without code and words in small letters"
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert not main & {"--dry-run", "console.log", "null or Boolean"}
     assert not [question for question in example_questions(snapshot) if "Contents" in question]
@@ -696,3 +698,21 @@ def test_only_forms_of_a_word_are_said_to_be_shared_and_highlighted(word, text, 
     assert any(kind for _, kind in marked(text, word)) is is_form
     if word != "find":  # its past form has another stem
         assert has_form(word, find_words(text.lower())) is is_form
+
+
+def test_an_entity_says_which_names_stand_together_and_cites_the_sentence_with_the_whole_name():
+    texts = (
+        "The Network Time Protocol (NTP) keeps clocks. It is old.",
+        "ANTPX was tried before. We run NTP on two hosts.",
+    )
+    index = Index(recipe="sire")
+    index.build([Document(f"{number}.md", text, f"Note {number}") for number, text in enumerate(texts)])
+    snapshot = index.snapshot()
+    [row] = browse.entities(snapshot, "network time").rows
+    card = browse.entity_card(snapshot, row.id)
+    joined = {name: (title, other) for name, _, title, other in card.joined}
+    assert joined in ({"NTP": ("Note 0", "Network Time Protocol")}, {"Network Time Protocol": ("Note 0", "NTP")})
+    assert {sentence for _, _, sentence in card.passages} == {
+        "The Network Time Protocol (NTP) keeps clocks.",
+        "We run NTP on two hosts.",
+    }

@@ -30,7 +30,7 @@ def test_the_form_of_a_name_says_what_it_is(kind, name):
     ("options", "kind", "known_by"),
     [
         ({"is_title": True}, "title", "it titles a document or section"),
-        ({"texts": ["Set `Relay` first.", "A `Relay` waits."]}, "code", "its passages write it between backticks"),
+        ({"texts": ["Set `Relay` first.", "A `Relay` waits."]}, "code", "most passages mark it as code"),
         ({"texts": ["A Relay waits.", "Relay.", "`Relay`"], "is_title": True}, "title", "it titles a document or section"),
         ({"types": ["Person", "Person", "Film"], "is_title": True}, "person", "the model that read the passages calls it Person"),
         ({"types": ["Film"]}, "name", "the model that read the passages calls it Film"),

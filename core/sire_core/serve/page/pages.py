@@ -107,8 +107,8 @@ page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
 
 
-def reason_panel(explorer: Explorer) -> None:
-    """Draw the panel of reasoning: its steps as they come; without a model the evidence."""
+def reason_panel(explorer: Explorer, asked: str, strategy: str) -> None:
+    """Draw the panel of reasoning, and answer the question of the address: steps as they come, or the evidence."""
     if explorer.model is None:
         ui.label("No language model was given (--llm): answers are sentences of the documents, word for word.")
     running: list[asyncio.Task[Any]] = []
@@ -119,19 +119,24 @@ def reason_panel(explorer: Explorer) -> None:
             task.cancel()
         running[:] = [task for task in [asyncio.current_task()] if task]
         log.clear()
+        text = question.value or ""
+        go_to("/reason", {"q": text, "strategy": via.value}, f"{text or 'Reason'} - {explorer.title}")
         status.set_text("Thinking ...")
         with log:
             await guarded(think)
         status.set_text("")
 
-    question = question_field("Question", "", "Think", go)
-    via = ui.select(list(STRATEGIES), label="Strategy", value="ircot" if explorer.model else "single")
+    question = question_field("Question", asked, "Think", go)
+    via = ui.select(list(STRATEGIES), label="Strategy", value=strategy)
     via.style("min-width:130px").set_enabled(explorer.model is not None)
     log = ui.column().classes("sire-wide").props("role=log aria-label=Steps")
     status = ui.label("").props("role=status").classes("sire-piece")
 
     async def think() -> None:
         await _steps(explorer, via.value, question.value or "", log)
+
+    if asked.strip():
+        ui.timer(0, go, once=True)  # after the page is painted
 
 
 async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) -> None:
@@ -368,10 +373,10 @@ class AskPage:
         snapshot = await self._explorer.snapshot(query.recipe)
 
         def read() -> str:
-            main = browse.main_names(snapshot)
             named = f"example questions {snapshot.where}"
             questions = snapshot.view.derived(named, lambda: example_questions(snapshot))
-            return views.start_html(questions, main, len(snapshot.document_ids()), query.recipe)
+            documents = len(snapshot.document_ids())
+            return views.start_html(questions, *browse.main_names(snapshot), documents, query.recipe)
 
         show_html(await asyncio.to_thread(read))
 
@@ -424,6 +429,7 @@ class AskPage:
 
         async def find() -> None:
             matches.clear()
+            answer.clear()
             with matches:
                 units = await self._explorer.find(wanted.value or "")
                 if not units:
@@ -530,9 +536,12 @@ def register(explorer: Explorer) -> None:
         await render_with_timeout(lambda: _entity(explorer, id, recipe, max(0, start)))
 
     @page_of("/reason")
-    async def reason_page() -> None:
-        frame(explorer, "Reason", "/reason")
-        reason_panel(explorer)
+    async def reason_page(q: str = "", strategy: str = "") -> None:
+        frame(explorer, "Reason", "/reason", q)
+        strategy, wrong = known_or_first(strategy or "ircot", list(STRATEGIES), "strategy")
+        if wrong:
+            _alert(wrong)
+        reason_panel(explorer, q, strategy if explorer.model else "single")
 
 
 def frame(explorer: Explorer, title: str, path: str, subject: str = "", *, heading: bool = True) -> None:

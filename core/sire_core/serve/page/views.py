@@ -46,8 +46,9 @@ def not_found_html(header: str, style: str, path: str) -> str:
     )
 
 
-def start_html(questions: Sequence[str], main: Sequence[TableRow], documents: int, recipe: str) -> str:
+def start_html(questions: Sequence[str], caption: str, main: Sequence[TableRow], documents: int, recipe: str) -> str:
     """Where to start: questions that this corpus answers, and what it mentions most."""
+    here = urlencode({"kind": "entity", "recipe": recipe})
     targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
     asked = "".join(f"<li>{link(text, target)}</li>" for text, target in targets.items())
     named = "".join(
@@ -58,8 +59,9 @@ def start_html(questions: Sequence[str], main: Sequence[TableRow], documents: in
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
-        + (f'<h3>Mentioned most, with the number of passages</h3><ul class="names">{named}</ul>' if named else "")
+        + (f'<h3>{caption}, with the number of passages</h3><ul class="names">{named}</ul>' if named else "")
         + legend(row.name_kind for row in main)
+        + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
 
 
@@ -171,12 +173,12 @@ def document_html(
 
 def entity_html(card: EntityCard, recipe: str) -> str:
     """An entity: its names and why they are the same, its passages and relations."""
-    joined = {name: (passage, title) for name, passage, title in card.joined}
+    joined = {name: rest for name, *rest in card.joined}
     about = NAME_KINDS[card.kind.kind] + (f": {card.kind.known_by}" if card.kind.known_by else "")
     names = []
     for name, passages in card.spellings:
-        passage, title = joined.get(name, ("", ""))
-        why = f"{link(title, address(recipe, 'unit', passage))} uses it together with another name" if passage else ""
+        passage, title, other = joined.get(name, ("", "", ""))
+        why = f"{link(title, address(recipe, 'unit', passage))} also says {escaped(other)}" if passage else ""
         if not why and name != card.spellings[0][0]:
             why = "another spelling of the name, or a similar name"
         names.append((escaped(name), f"{passages:,}", why))
