@@ -276,6 +276,8 @@ def test_names_have_a_mark_and_a_legend(page, address, violations, shot):
     assert page.locator(".picture").bounding_box()["width"] > 700, "the whole width is used"
     assert violations(page) == []
     shot(page, "entity-kinds")
+    page.goto(f"{address}/browse?kind=entity")
+    assert page.get_by_role("table").get_by_role("img").first.bounding_box()["width"] < 16
 
 
 def test_a_question_shows_at_once_that_it_is_being_searched(page, address):

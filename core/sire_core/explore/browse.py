@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import VAGUE_NOUNS
+from sire_core.algorithms.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.corpus.sections import SEPARATOR
@@ -226,12 +226,21 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
     rows: list[TableRow] = []
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
-        rows += [row for row in page if _CODE.search(row.label) is None and not row.label[0].islower()]
+        rows += [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
         if len(rows) >= PAGE or len(page) < PAGE:
             break
     if len(rows) < _FEW:
         return "Mentioned most", entities(snapshot).rows
     return "Mentioned most, without code and words in small letters", _with_kinds(snapshot, rows[:PAGE])
+
+
+def _is_name(label: str) -> bool:
+    """Whether a name begins with no small letter and is no word of grammar, such as `From` and `Don't`."""
+    return (
+        not label[0].islower()
+        and label.lower() not in FUNCTION_WORDS
+        and not label.lower().endswith(("n't", "n\u2019t"))
+    )
 
 
 def is_readable(name: str) -> bool:

@@ -111,7 +111,7 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll svg{{display:block;width:100%;height:auto;max-height:78vh}}
+.sire-page .scroll>svg{{display:block;width:100%;height:auto;max-height:78vh}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}

@@ -100,10 +100,10 @@ def compact_title(snapshot: SearchSnapshot, title: str, size: int) -> str:
     if len(title) <= size:
         return title
     name, *headings = title.split(SEPARATOR)
-    last = SEPARATOR.join(("\u2026", headings[-1]) if len(headings) > 1 else headings)
-    room = max(size - len(last) - len(SEPARATOR) * bool(last), size // 3)
+    room = max(size - len("".join(headings[-1:])) - len(SEPARATOR), size // 2) if headings else size
     name = name if len(name) <= room else shorten(_SEPARATOR.split(name)[0], room)
-    return shorten(f"{name}{SEPARATOR}{last}" if last else name, size + len(" ..."))
+    rest = size - len(SEPARATOR) - min(len(name), room)
+    return SEPARATOR.join([name, *(shorten(last, rest) for last in headings[-1:])])
 
 
 def document_titles(snapshot: SearchSnapshot) -> Sequence[str]:

@@ -89,9 +89,9 @@ def test_a_title_in_little_room_loses_its_book_and_the_headings_in_the_middle():
     assert short_title(snapshot, pages[0].title) == pages[0].title
     assert compact_title(snapshot, pages[0].title, 99) == pages[0].title
     assert compact_title(snapshot, pages[0].title, 30) == "The AJP Connector"
-    assert (
-        compact_title(snapshot, f"{pages[0].title} > Attributes > Limits", 30) == "The AJP Connector > \u2026 > Limits"
-    )
+    assert compact_title(snapshot, f"{pages[0].title} > Attributes > Limits", 30) == "The AJP Connector > Limits"
+    long = "Submitting Patches to the Project > Describe your changes well in the message"
+    assert compact_title(snapshot, long, 40) == "Submitting Patches ... > Describe your ..."
     assert compact_title(snapshot, "logresolve - Resolve addresses to host names", 30) == "logresolve"
 
 
