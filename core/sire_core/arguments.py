@@ -17,8 +17,8 @@ def kind_of(given: object) -> str:
 
 def parameters(function: Callable[..., Any], *, without: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names that a function takes as keywords; without `self` and catch-all parameters."""
-    found = inspect.signature(function).parameters.values()
-    named_ones = (p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    declared = inspect.signature(function).parameters.values()
+    named_ones = (p.name for p in declared if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
     return tuple(name for name in named_ones if name != "self" and name not in without)
 
 
@@ -27,7 +27,7 @@ def named(
 ) -> dict[str, Any]:
     """Return arguments under their proper names."""
     other = dict(spellings or {})
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word, value in given.items():
         name = other.get(word, word)
         if name not in known:
@@ -35,10 +35,10 @@ def named(
             nearest = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
             advice = f"did you mean {nearest[0]!r}?" if nearest else f"known are {_listed(known, other)}."
             raise TypeError(f"{called}() has no argument {word!r}; {advice}")
-        if name in found:
+        if name in values:
             raise TypeError(f"{called}() got {name!r} twice: {word!r} is another word for it.")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _listed(known: Collection[str], other: Mapping[str, str]) -> str:

@@ -379,8 +379,8 @@ class Reader:
         selected = {name: document for name, document in documents.items() if wanted is None or name in wanted}
         settings = files.manifest().chunker
         chunker = SentenceChunker(**settings) if settings else None
-        found = to_documents(selected, passages, self._configuration.allow)
-        return [replace(document, text=joined(document.passages, chunker)) for document in found]
+        whole_documents = to_documents(selected, passages, self._configuration.allow)
+        return [replace(document, text=joined(document.passages, chunker)) for document in whole_documents]
 
     def sources(self) -> dict[str, str]:
         """Return the file of every document that is from one, with pending changes; empty if nothing was built."""
@@ -392,10 +392,10 @@ class Reader:
             values = self.files().store.metadata_values(FILE_KEYS)
         except IndexMissingError:
             values = {}
-        found = {name: file_of(dict(zip(FILE_KEYS, stored, strict=True))) for name, stored in values.items()}
+        files = {name: file_of(dict(zip(FILE_KEYS, stored, strict=True))) for name, stored in values.items()}
         changes = self.pending.changes().items()
-        found.update({name: "" if document is None else file_of(document.metadata) for name, document in changes})
-        return {name: file for name, file in found.items() if file}
+        files.update({name: "" if document is None else file_of(document.metadata) for name, document in changes})
+        return {name: file for name, file in files.items() if file}
 
     def stats(self) -> dict[str, Any]:
         """Return counts of the recipe's units as far as they are allowed, and what the index was built with."""

@@ -72,8 +72,8 @@ class Lists:
     def take(self, rows: Ints) -> tuple[Ints, Ints]:
         """Some lists, one after the other."""
         lengths = self.lengths(rows)
-        found = self.values[ranges(self.starts[rows], lengths)]
-        return np.arange(len(rows)).repeat(lengths), found.astype(np.int64)
+        values = self.values[ranges(self.starts[rows], lengths)]
+        return np.arange(len(rows)).repeat(lengths), values.astype(np.int64)
 
     def of(self, row: int) -> Ints:
         """One list."""
@@ -219,7 +219,7 @@ def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     lengths = ends - starts + 1
     powers = np.cumprod(np.full(int(lengths.max()), _BASE))  # wraps around at 64 bits, as wanted
     places = np.arange(len(letters)) - np.repeat(starts, lengths)
-    found = np.add.reduceat(letters.astype(np.uint64) * powers[places], starts)
-    found = (found ^ (found >> np.uint64(30))) * _MIX[0]
-    found = (found ^ (found >> np.uint64(27))) * _MIX[1]
-    return np.asarray(found ^ (found >> np.uint64(31)), dtype=np.uint64)
+    hashes = np.add.reduceat(letters.astype(np.uint64) * powers[places], starts)
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * _MIX[0]
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * _MIX[1]
+    return np.asarray(hashes ^ (hashes >> np.uint64(31)), dtype=np.uint64)

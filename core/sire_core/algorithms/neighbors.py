@@ -182,15 +182,15 @@ class NeighborLists:
         `origin` has the number before of every row after, `[n]`, -1 for a new one; `place` the number after of every
         row before, -1 for one that is gone. The lists of new rows are empty.
         """
-        found = NeighborLists.empty(len(origin), self.indices.shape[1] - SPARE)
+        lists = NeighborLists.empty(len(origin), self.indices.shape[1] - SPARE)
         stays = origin >= 0
-        found.products[stays], found.cosines[stays] = self.products[origin[stays]], self.cosines[origin[stays]]
+        lists.products[stays], lists.cosines[stays] = self.products[origin[stays]], self.cosines[origin[stays]]
         moved = place[self.indices[origin[stays]]]
-        gone = (moved < 0) & (found.products[stays] > -np.inf)
-        found.indices[stays] = np.where(found.products[stays] > -np.inf, moved, 0)
+        gone = (moved < 0) & (lists.products[stays] > -np.inf)
+        lists.indices[stays] = np.where(lists.products[stays] > -np.inf, moved, 0)
         lost = np.zeros(len(origin), dtype=bool)
         lost[stays] = gone.any(axis=1)
-        return found, lost
+        return lists, lost
 
 
 def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: Marks, stale: Marks) -> NeighborLists:
@@ -204,19 +204,19 @@ def updated_neighbors(vectors: NDArray[np.float32], known: NeighborLists, new: M
     again = new | stale
     if int(again.sum()) * _SHARE > len(unit):
         again = np.ones_like(again)
-    found = NeighborLists.empty(len(unit), known.indices.shape[1] - SPARE)
+    lists = NeighborLists.empty(len(unit), known.indices.shape[1] - SPARE)
     kept = ~again
     for column in ("indices", "products", "cosines"):
-        getattr(found, column)[kept] = getattr(known, column)[kept]
-    _search(whole, found, np.flatnonzero(again))
-    joined = _join(whole, found, np.flatnonzero(kept), np.flatnonzero(new))
+        getattr(lists, column)[kept] = getattr(known, column)[kept]
+    _search(whole, lists, np.flatnonzero(again))
+    joined = _join(whole, lists, np.flatnonzero(kept), np.flatnonzero(new))
     rows = np.concatenate((np.flatnonzero(again), joined))
-    block = max(1, _BLOCK_CELLS // (found.indices.shape[1] * max(1, unit.shape[1])))
+    block = max(1, _BLOCK_CELLS // (lists.indices.shape[1] * max(1, unit.shape[1])))
     for start in range(0, len(rows), block):
         part = rows[start : start + block]
-        cosines = precise_cosines(unit, part, found.indices[part])
-        found.cosines[part] = np.where(found.products[part] > -np.inf, cosines, -2.0)
-    return found
+        cosines = precise_cosines(unit, part, lists.indices[part])
+        lists.cosines[part] = np.where(lists.products[part] > -np.inf, cosines, -2.0)
+    return lists
 
 
 def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
@@ -246,7 +246,7 @@ def approximate_neighbors(vectors: NDArray[np.float32], k: int) -> Lists:
 def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int, k: int) -> NDArray[np.int64]:
     """A few more rows than wanted, the nearest by products of whole numbers: `[n, m]`."""
     size, width = len(whole), k + SPARE
-    found = NeighborLists(
+    lists = NeighborLists(
         np.repeat(np.arange(size)[:, None], width, axis=1),
         np.full((size, width), -np.inf, dtype=np.float32),
         np.empty((0, width)),
@@ -263,30 +263,30 @@ def _candidates(whole: NDArray[np.float32], near: NDArray[np.int64], cells: int,
             product = whole[visitors] @ whole[inside].T
             home = np.flatnonzero(rank[start : start + len(visitors)] == 0)
             product[home, np.searchsorted(inside, visitors[home])] = -np.inf
-            _improve(found, visitors, inside, product)
-    _add_reversed(found)
-    return found.indices
+            _improve(lists, visitors, inside, product)
+    _add_reversed(lists)
+    return lists.indices
 
 
-def _add_reversed(found: NeighborLists) -> None:
+def _add_reversed(lists: NeighborLists) -> None:
     """Put rows into the lists of those that they have found, but that did not look where they are."""
-    size, width = found.indices.shape
-    rows, columns, products = np.repeat(np.arange(size), width), found.indices.ravel(), found.products.ravel()
+    size, width = lists.indices.shape
+    rows, columns, products = np.repeat(np.arange(size), width), lists.indices.ravel(), lists.products.ravel()
     known = np.sort(rows * size + columns)
-    better = np.flatnonzero((products > -np.inf) & (products >= found.products[columns, -1]))
+    better = np.flatnonzero((products > -np.inf) & (products >= lists.products[columns, -1]))
     back = columns[better] * size + rows[better]
     place = np.minimum(np.searchsorted(known, back), len(known) - 1)
     better = better[known[place] != back]
     if len(better):
-        _insert(found, columns[better], rows[better], products[better])
+        _insert(lists, columns[better], rows[better], products[better])
 
 
 def _improve(
-    found: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
+    lists: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], product: NDArray[np.float32]
 ) -> None:
     """Put those of some columns into the lists of rows that are better than what is there."""
-    worst = found.products[rows, -1:]
-    width = found.indices.shape[1]
+    worst = lists.products[rows, -1:]
+    width = lists.indices.shape[1]
     places, chosen = np.nonzero((product >= worst) & (product > -np.inf))
     if len(places) > width * len(rows):  # lists that are not full yet take everything
         best = largest_columns(product, min(width, len(columns)))
@@ -294,7 +294,7 @@ def _improve(
         better = product[places, chosen] >= worst[places, 0]
         places, chosen = places[better], chosen[better]
     if len(places):
-        _insert(found, rows[places], columns[chosen], product[places, chosen])
+        _insert(lists, rows[places], columns[chosen], product[places, chosen])
 
 
 def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
@@ -316,20 +316,20 @@ def _nearest_centers(unit: NDArray[np.float32], centers: NDArray[np.float32], pr
     return nearest_neighbors(both, probes, np.arange(len(centers), len(both)), np.arange(len(centers)))[0]
 
 
-def _search(whole: NDArray[np.float32], found: NeighborLists, rows: NDArray[np.int64]) -> None:
+def _search(whole: NDArray[np.float32], lists: NeighborLists, rows: NDArray[np.int64]) -> None:
     """Candidates of some rows among all."""
-    width = min(found.indices.shape[1], len(whole) - 1)
+    width = min(lists.indices.shape[1], len(whole) - 1)
     block = max(16, min(512, _BLOCK_CELLS // max(1, len(whole))))
     for start in range(0, len(rows) if width > 0 else 0, block):
         own = rows[start : start + block]
         product = whole[own] @ whole.T
         product[np.arange(len(own)), own] = -np.inf
         places = largest_columns(product, width)
-        found.indices[own, :width], found.products[own, :width] = places, np.take_along_axis(product, places, axis=1)
+        lists.indices[own, :width], lists.products[own, :width] = places, np.take_along_axis(product, places, axis=1)
 
 
 def _join(
-    whole: NDArray[np.float32], found: NeighborLists, old: NDArray[np.int64], new: NDArray[np.int64]
+    whole: NDArray[np.float32], lists: NeighborLists, old: NDArray[np.int64], new: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Put new rows into the lists of old ones where they belong; returns the rows whose lists changed."""
     joined = [old[:0]]
@@ -338,22 +338,22 @@ def _join(
         rows = old[start : start + block]
         product = whole[rows] @ whole[new].T
         # A new row that ties with the last candidate may come before it.
-        places, columns = np.nonzero(product >= found.products[rows, -1:])
-        _insert(found, rows[places], new[columns], product[places, columns])
+        places, columns = np.nonzero(product >= lists.products[rows, -1:])
+        _insert(lists, rows[places], new[columns], product[places, columns])
         joined.append(rows[np.unique(places)])
     return np.concatenate(joined)
 
 
 def _insert(
-    found: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
+    lists: NeighborLists, rows: NDArray[np.int64], columns: NDArray[np.int64], products: NDArray[np.float32]
 ) -> None:
     """Put single candidates into the lists of rows."""
-    width = found.indices.shape[1]
+    width = lists.indices.shape[1]
     touched, place = np.unique(rows, return_inverse=True)
     owners = np.concatenate((np.repeat(np.arange(len(touched)), width), place))
-    members = np.concatenate((found.indices[touched].ravel(), columns))
-    values = np.concatenate((found.products[touched].ravel(), products))
+    members = np.concatenate((lists.indices[touched].ravel(), columns))
+    values = np.concatenate((lists.products[touched].ravel(), products))
     order = np.lexsort((members, -values, owners))
     first = np.searchsorted(owners[order], np.arange(len(touched)))
     best = order[first[:, None] + np.arange(width)]  # a row has as many places as it had, at least
-    found.indices[touched], found.products[touched] = members[best], values[best]
+    lists.indices[touched], lists.products[touched] = members[best], values[best]

@@ -43,8 +43,8 @@ _TARGET = re.compile(LINK_TARGET)
 def signs() -> str:
     """Body of a character class: what goes on with the word that it stands in, but begins none."""
     blocks = (map(chr, range(*block)) for block in _BLOCKS)
-    found = [sign for block in blocks for sign in block if unicodedata.category(sign)[0] == "M"]
-    ranges = [f"{first}-{last}" for first, last in _runs(found)]
+    marks = [sign for block in blocks for sign in block if unicodedata.category(sign)[0] == "M"]
+    ranges = [f"{first}-{last}" for first, last in _runs(marks)]
     return "".join([*ranges, _INVISIBLE, "\U000e0100-\U000e01ef"])
 
 

@@ -45,7 +45,7 @@ async def map_all(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[R]:
     """Results of every item in the order of the items; see `bounded_map`."""
-    found: dict[int, R] = {}
+    by_number: dict[int, R] = {}
 
     async def one(number: int) -> R:
         return await function(items[number])
@@ -54,10 +54,10 @@ async def map_all(
         progress(0, len(items))
     async with aclosing(bounded_map(one, range(len(items)), workers)) as results:
         async for batch in results:
-            found.update(batch)
+            by_number.update(batch)
             if progress:
-                progress(len(found), len(items))
-    return [found[number] for number in range(len(items))]
+                progress(len(by_number), len(items))
+    return [by_number[number] for number in range(len(items))]
 
 
 @dataclass(slots=True)

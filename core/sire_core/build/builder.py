@@ -305,13 +305,13 @@ class Builder:
         if not failed:
             return ()
         owners = {chunk.id: chunk for chunk in self._corpus.after.chunks}
-        found = []
+        failures = []
         for unit, reason in failed:
             chunk = owners[unit.chunk_ids[0]]
             where = f"vector of {chunk.doc_id}" + (f" ({chunk.title})" if chunk.title else "")
-            found.append(Failure(where, reason))
-        _log_failures(found)
-        return tuple(found)
+            failures.append(Failure(where, reason))
+        _log_failures(failures)
+        return tuple(failures)
 
     async def _revectors(self, deltas: Mapping[str, Delta], dropped: Sequence[str]) -> Mapping[str, FloatArray]:
         """Return new vectors of unchanged units, after the embedder was fitted again."""

@@ -353,6 +353,8 @@ def least_value(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None
     if kind == "object":
         wanted = schema.get("required", ())
         return {
-            name: least_value(found, known) for name, found in schema.get("properties", {}).items() if name in wanted
+            name: least_value(value_schema, known)
+            for name, value_schema in schema.get("properties", {}).items()
+            if name in wanted
         }
     return {"array": [], "string": "", "integer": 0, "number": 0.0, "boolean": False}.get(str(kind))

@@ -127,7 +127,7 @@ async def _look(files: IndexFiles, built: BuiltRecipe | None, mirror: Mirror, *,
     known = await asyncio.to_thread(outbox.followed)
     there = {owner for one in files.manifest().recipes for owner in one.owners}
     wanted = () if built is None else (CORPUS, *built.owners)
-    owners = tuple(dict.fromkeys([*wanted, *(found for found in known.owners if found in {CORPUS, *there})]))
+    owners = tuple(dict.fromkeys([*wanted, *(owner for owner in known.owners if owner in {CORPUS, *there})]))
     table = _owned(mirror)
     mark = "" if table is None else await table.mark()
     index = known.marks[-1].split()[0] if known.marks else secrets.token_hex(8)
@@ -153,8 +153,8 @@ async def _is_lost(files: IndexFiles, owners: Sequence[str], mirror: Mirror, sen
     holds = getattr(mirror, "holds", None)
     if holds is None:
         return False
-    found = await asyncio.to_thread(lambda: list(files.store.units_of(sent, owners)))
-    return bool(found) and not await holds(found[0][0].id, found[0][1])
+    sent_units = await asyncio.to_thread(lambda: list(files.store.units_of(sent, owners)))
+    return bool(sent_units) and not await holds(sent_units[0][0].id, sent_units[0][1])
 
 
 async def _send_first(outbox: Outbox, mirror: Any, reader: _Reader) -> int:
@@ -164,12 +164,12 @@ async def _send_first(outbox: Outbox, mirror: Any, reader: _Reader) -> int:
     failed = False
     if units:
         try:
-            found = await mirror.nearest(units[0])
+            nearest = await mirror.nearest(units[0])
         except Exception as error:  # noqa: BLE001 - most often there is no collection yet; if there is, it fails again
             _logger.debug("The vector store %r was not looked at: %s", mirror.name, error)
             failed = True
         else:
-            await asyncio.to_thread(_warn_of_others, outbox, mirror, found, waiting)
+            await asyncio.to_thread(_warn_of_others, outbox, mirror, nearest, waiting)
     sent = await _send_all(outbox, mirror, reader)
     if failed:
         try:
@@ -185,9 +185,9 @@ async def _send_first(outbox: Outbox, mirror: Any, reader: _Reader) -> int:
     return sent
 
 
-def _warn_of_others(outbox: Outbox, mirror: Mirror, found: Sequence[str], waiting: Sequence[str]) -> None:
+def _warn_of_others(outbox: Outbox, mirror: Mirror, nearest: Sequence[str], waiting: Sequence[str]) -> None:
     """Warn of a store that answers with what this index neither sent nor is about to send."""
-    if not set(found) <= {*waiting, *outbox.held(found)}:
+    if not set(nearest) <= {*waiting, *outbox.held(nearest)}:
         _logger.warning(
             "The vector store %r holds entries that are not of this index. They stay, a copy of every text comes "
             "beside them, and other chains over the store will find both. Give an empty collection or table.",
@@ -226,15 +226,15 @@ async def _send(
     """Send one batch; returns what was put, what is gone, and how many units were sent; adds to `refused`."""
     held = await asyncio.to_thread(outbox.held, batch)
     units = await asyncio.to_thread(reader.read, batch, held)
-    there = {found.unit.id for found in units}
+    there = {pending.unit.id for pending in units}
     dropped = [unit for unit in held if unit not in there]
     if dropped:
         await mirror.drop(dropped)
     if units:
         took_before = bool(await asyncio.to_thread(outbox.sent))
-        await asyncio.to_thread(outbox.begin, [found.unit.id for found in units])
+        await asyncio.to_thread(outbox.begin, [pending.unit.id for pending in units])
         refused.update(await _put(mirror, units, took_before=took_before))
-    present = [found.unit.id for found in units if found.unit.id not in refused]
+    present = [pending.unit.id for pending in units if pending.unit.id not in refused]
     return present, [unit for unit in batch if unit not in there], len(present) + len(dropped)
 
 
@@ -264,7 +264,7 @@ async def _put(mirror: Mirror, units: Sequence[MirroredUnit], *, took_before: bo
         except Exception as error:
             if len(part) > 1:
                 # A store may have taken some of them before it raised.
-                again = [replace(found, replaces=True) for found in part]
+                again = [replace(pending, replaces=True) for pending in part]
                 parts += [again[len(part) // 2 :], again[: len(part) // 2]]
                 continue
             refused[part[0].unit.id] = error
@@ -285,12 +285,12 @@ class _Reader:
 
     def read(self, ids: Sequence[str], held: Sequence[str]) -> list[MirroredUnit]:
         """Those of the units that are in the pool, in the given order."""
-        found = {unit.id: (unit, vector) for unit, vector in self._store.units_of(ids, self._owners)}
+        stored = {unit.id: (unit, vector) for unit, vector in self._store.units_of(ids, self._owners)}
         replaced = set(held)
         units = []
         for name in ids:
-            if name in found:
-                unit, vector = found[name]
+            if name in stored:
+                unit, vector = stored[name]
                 chunks = [self._chunks[chunk] for chunk in unit.chunk_ids]
                 documents = tuple(dict.fromkeys(chunk.doc_id for chunk in chunks))
                 sources = [chunk.metadata for chunk in chunks]

@@ -50,8 +50,8 @@ class Derivation(OrganizerBase):
     def settings(self) -> Mapping[str, Any]:
         """All fields as JSON-serialisable values."""
         assert dataclasses.is_dataclass(self)
-        found = dataclasses.asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def steps(self, view: BuildView) -> Sequence[Step]:
         """The steps, in the order in which they run."""

@@ -83,17 +83,17 @@ async def run_steps(steps: Sequence[Step], change: Change, view: BuildView) -> R
     passages = await asyncio.to_thread(changed_passages, change, view, everything=again)
     forgotten = view.forgotten()
     forced = {unit.id for unit in view.chunk_units if not forgotten.isdisjoint(unit.chunk_ids)} if forgotten else ()
-    found = await derive(steps, passages, stored, view, view.state().get("limits", {}), forced)
+    result = await derive(steps, passages, stored, view, view.state().get("limits", {}), forced)
     limits = {step.name: step.size_limit() for step in steps if step.size_limit() is not None}
     left_over = [unit.id for unit in view.units()] if is_new else []
     delta = Delta(
-        put_units=found.delta.put_units,
-        drop_units=(*found.delta.drop_units, *left_over),
+        put_units=result.delta.put_units,
+        drop_units=(*result.delta.drop_units, *left_over),
         state={"extractor": view.fingerprints[1], **({"limits": limits} if limits else {})},
-        tables=found.delta.tables,
-        failures=found.delta.failures,
+        tables=result.delta.tables,
+        failures=result.delta.failures,
     )
-    return replace(found, delta=delta)
+    return replace(result, delta=delta)
 
 
 async def derive(
@@ -134,7 +134,7 @@ async def derive(
             changed[step.name] = await reduce_dirty(step, table, dirty, context, units)
     delta = Delta(
         put_units=tuple(units.put.values()),
-        drop_units=tuple(found for found in units.dropped if found not in units.put),
+        drop_units=tuple(name for name in units.dropped if name not in units.put),
         tables={part.name: part.change() for table in tables.values() for part in table.parts()},
         failures=tuple(units.failures),
     )
@@ -143,13 +143,13 @@ async def derive(
 
 async def _passage_rows(steps: Sequence[Step], passages: Sequence[Item], view: BuildView) -> dict[str, PackedRows]:
     """Rows of the steps that read passages, which are gone through once for all of them."""
-    found: dict[str, PackedRows] = {}
+    rows_by_step: dict[str, PackedRows] = {}
     for portable in (True, False):
         own = [step for step in steps if step.portable is portable]
         if own:
             rows = await _mapped(own, passages, view, partial(view.progress, "reading records"))
-            found |= dict(zip([step.name for step in own], rows, strict=True))
-    return found
+            rows_by_step |= dict(zip([step.name for step in own], rows, strict=True))
+    return rows_by_step
 
 
 async def _mapped(
@@ -222,9 +222,9 @@ def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collectio
     """Groups of the keys whose rows differ, but for those whose outputs are the same for certain."""
     names = context.tables[step.merged_by] if step.merged_by else None
     merges = (names.merged_before, names.merged) if names else ()
-    found = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
+    groups = {step.group_of(key, merged) for key in keys for merged in merges} if merges else set(keys)
     if not step.settles:
-        return found
+        return groups
     sides: list[dict[str, list[Entry]]] = [{}, {}]
     for rows, side in zip((table.came, table.went), sides, strict=True):
         for key, entries in rows.items():
@@ -232,7 +232,7 @@ def _unsettled(step: Step, table: Table, keys: Collection[str], moved: Collectio
             if group not in moved:
                 side.setdefault(group, []).extend(entries)
     stored = table.stored_outputs({*sides[0], *sides[1]})
-    return found.difference(step.settled(sides[0], sides[1], stored))
+    return groups.difference(step.settled(sides[0], sides[1], stored))
 
 
 def _near_limit(step: Step, table: Table, before: int | None, context: Context) -> set[str]:
@@ -248,13 +248,13 @@ def _near_limit(step: Step, table: Table, before: int | None, context: Context) 
 def _merged_above(table: Table, merged: Mapping[str, str], items: int) -> set[str]:
     """Groups of several keys that may have rows of more items than a number, before a change or after it."""
     keys = {*merged, *merged.values()}
-    found = set[str]()
+    above = set[str]()
     for sizes in (table.sizes_before(keys), table.sizes(keys)):
         totals = {whole: sizes.get(whole, 0) for whole in merged.values()}
         for key, whole in merged.items():
             totals[whole] += sizes.get(key, 0)
-        found.update(whole for whole, total in totals.items() if total > items)
-    return found
+        above.update(whole for whole, total in totals.items() if total > items)
+    return above
 
 
 @dataclass(slots=True)
@@ -305,21 +305,21 @@ def _places_in_groups(
 ) -> Ints:
     """Place of every key among those of its group, in the order of `Step.keys_of`."""
     members = _members(merged)
-    found = np.zeros(len(keys), dtype=np.int64)
+    places = np.zeros(len(keys), dtype=np.int64)
     for shared in np.flatnonzero(np.bincount(groups, minlength=len(names)) > 1).tolist():
         for place, key in enumerate(step.keys_of(names[shared], members)):
             number = keys.get(key)
             if number is not None and groups[number] == shared:
-                found[number] = place
-    return found
+                places[number] = place
+    return places
 
 
 def _members(merged: Mapping[str, str]) -> dict[str, list[str]]:
     """Names by the name they were resolved to, for all that have more than their own."""
-    found: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for name, entity in merged.items():
-        found.setdefault(entity, [entity]).append(name)
-    return found
+        members.setdefault(entity, [entity]).append(name)
+    return members
 
 
 def _dirty_groups(step: Step, table: Table, dirty: set[str], context: Context) -> PackedGroups:
@@ -378,7 +378,7 @@ def _apply(table: Table, change: OutputChange, made: Sequence[Unit], units: Unit
     known = change.before.units if change.before else {}
     now = change.after.units if change.after else {}
     units.put.update((unit.id, unit) for unit in made if known.get(unit.id) != now[unit.id])
-    units.dropped.update(dict.fromkeys(found for found in known if found not in now))
+    units.dropped.update(dict.fromkeys(unit_id for unit_id in known if unit_id not in now))
     if change.after is None:
         table.drop_output(change.key)
     else:

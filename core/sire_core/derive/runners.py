@@ -53,8 +53,8 @@ async def in_parts(
     given = 0
     say = progress if progress and len(parts) > 1 else lambda _done, _total: None
     say(0, len(items))
-    async with aclosing(runner.map(function, shared, parts)) as found:
-        async for number, result in found:
+    async with aclosing(runner.map(function, shared, parts)) as results:
+        async for number, result in results:
             early[number] = result
             say(min((given + len(early)) * size, len(items)), len(items))
             while given in early:
@@ -70,7 +70,7 @@ async def mapped(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[T]:
     """Apply a function from parts of some items to lists, and join these in order; see `in_parts`."""
-    return [found async for part in in_parts(runner, function, shared, items, progress) for found in part]
+    return [result async for part in in_parts(runner, function, shared, items, progress) for result in part]
 
 
 def _one(function: Callable[[S, P], R], shared: S, parts: Sequence[P], number: int) -> R:

@@ -70,10 +70,10 @@ class PackedRows:
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
             return parts[0] if parts else cls.of(())
-        found = JoinedRows()
+        rows = JoinedRows()
         for part in parts:
-            found.add(part)
-        return found.finish()
+            rows.add(part)
+        return rows.finish()
 
     def __len__(self) -> int:
         """How many rows."""
@@ -104,9 +104,9 @@ class PackedRows:
 
     def entries(self, rows: Ints | None = None) -> list[Entry]:
         """Some of the rows, or all, as objects."""
-        found = list(self.stored(rows))
-        bodies = decode_all([row[4] for row in found])
-        return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(found, bodies, strict=True)]
+        rows_stored = list(self.stored(rows))
+        bodies = decode_all([row[4] for row in rows_stored])
+        return [Entry(row[1], row[2], row[3], row[0], body) for row, body in zip(rows_stored, bodies, strict=True)]
 
     def stored(self, rows: Ints | None = None) -> Iterator[StoredRow]:
         """Some of the rows, or all, as they are stored."""
@@ -159,9 +159,9 @@ class JoinedRows:
 
 def _drained(parts: list[Any], first: Any) -> Any:
     """Arrays one after the other, which are let go of."""
-    found = np.concatenate([first, *parts])
+    joined = np.concatenate([first, *parts])
     parts.clear()
-    return found
+    return joined
 
 
 class PackedGroups(Sequence[Group]):
@@ -305,8 +305,8 @@ class NewOutputs(Sequence[OutputChange]):
 
     def __getitem__(self, place: Any) -> Any:
         part = place if isinstance(place, slice) else slice(place, place + 1 or None)
-        found = [OutputChange(key, None, output) for key, output in self._outputs.some(part)]
-        return found if isinstance(place, slice) else found[0]
+        changes = [OutputChange(key, None, output) for key, output in self._outputs.some(part)]
+        return changes if isinstance(place, slice) else changes[0]
 
     def __iter__(self) -> Iterator[OutputChange]:
         return (OutputChange(key, None, output) for key, output in self._outputs.items())
@@ -331,8 +331,8 @@ class NewItems(Sequence[Item]):
 
     def __getitem__(self, place: Any) -> Any:
         part = place if isinstance(place, slice) else slice(place, place + 1 or None)
-        found = [Item(key, o.place, o.number, o.data) for key, o in self._outputs.of(self._keys[part])]
-        return found if isinstance(place, slice) else found[0]
+        items = [Item(key, o.place, o.number, o.data) for key, o in self._outputs.of(self._keys[part])]
+        return items if isinstance(place, slice) else items[0]
 
 
 @dataclass(slots=True)
@@ -370,9 +370,9 @@ class Table:
         if not self.is_new:
             self.resolved_before = {key: decode(body)[0] for key, *_, body in self.store.all_outputs(self.name)}
         self.resolved = names
-        for name, found in names.items():
-            if self.resolved_before.get(name) != found:
-                self.put_output(name, StoredOutput(0, 0, found))
+        for name, resolved in names.items():
+            if self.resolved_before.get(name) != resolved:
+                self.put_output(name, StoredOutput(0, 0, resolved))
         for name in self.resolved_before:
             if name not in names:
                 self.drop_output(name)
@@ -417,13 +417,13 @@ class Table:
 
     def entries(self, keys: Collection[str]) -> dict[str, list[Entry]]:
         """Rows by their own key, in corpus order; keys without rows are left out."""
-        found: dict[str, list[Entry]] = {}
+        by_key: dict[str, list[Entry]] = {}
         rows = self.packed(keys)
         for entry in rows.entries(rows.of_keys(keys)):
-            found.setdefault(entry.key, []).append(entry)
-        for entries in found.values():
+            by_key.setdefault(entry.key, []).append(entry)
+        for entries in by_key.values():
             entries.sort(key=_place)
-        return found
+        return by_key
 
     def entries_of(self, items: Collection[str]) -> list[Entry]:
         """Rows of items."""
@@ -443,10 +443,10 @@ class Table:
 
     def sizes(self, keys: Collection[str]) -> dict[str, int]:
         """Number of rows by key; keys without rows are left out."""
-        found = {} if self.is_new else self.store.sizes(self.name, list(keys), self._gone)
+        counts = {} if self.is_new else self.store.sizes(self.name, list(keys), self._gone)
         for key, count in self._rows.sizes(keys).items():
-            found[key] = found.get(key, 0) + count
-        return found
+            counts[key] = counts.get(key, 0) + count
+        return counts
 
     def sizes_before(self, keys: Collection[str]) -> dict[str, int]:
         """The same before the change."""
@@ -474,21 +474,21 @@ class Table:
 
     def data(self, keys: Collection[str]) -> dict[str, Any]:
         """Data of the outputs of some keys after the change; keys without output are left out."""
-        found = {key: self.made.data(key) for key in keys if key in self.made}
+        by_key = {key: self.made.data(key) for key in keys if key in self.made}
         if not self.is_new:
-            others = [key for key in keys if key not in found and key not in self._dropped]
-            found.update((key, _output(row).data) for key, *row in self.store.outputs(self.name, others))
-        return found
+            others = [key for key in keys if key not in by_key and key not in self._dropped]
+            by_key.update((key, _output(row).data) for key, *row in self.store.outputs(self.name, others))
+        return by_key
 
     def all_outputs(self) -> dict[str, StoredOutput]:
         """Outputs after the change by key, in corpus order of their first rows."""
-        found = dict(self.made.items())
+        outputs = dict(self.made.items())
         if not self.is_new:
-            rows = [r for r in self.store.all_outputs(self.name) if r[0] not in found and r[0] not in self._dropped]
+            rows = [r for r in self.store.all_outputs(self.name) if r[0] not in outputs and r[0] not in self._dropped]
             bodies = decode_all([row[4] for row in rows])
             for (key, place, number, failed, _), (data, units) in zip(rows, bodies, strict=True):
-                found[key] = StoredOutput(place, number, data, units, bool(failed))
-        return dict(sorted(found.items(), key=lambda pair: (pair[1].place, pair[1].number, pair[0])))
+                outputs[key] = StoredOutput(place, number, data, units, bool(failed))
+        return dict(sorted(outputs.items(), key=lambda pair: (pair[1].place, pair[1].number, pair[0])))
 
     def failed(self) -> list[str]:
         """Keys that failed before the change."""
@@ -542,10 +542,10 @@ def _output(row: Sequence[Any]) -> StoredOutput:
 
 
 def _by_item_and_key(rows: Iterable[StoredRow], numbered: bool) -> dict[tuple[str, str], list[tuple[int, int, bytes]]]:
-    found: dict[tuple[str, str], list[tuple[int, int, bytes]]] = {}
+    rows_of: dict[tuple[str, str], list[tuple[int, int, bytes]]] = {}
     for key, place, number, item, body in rows:
-        found.setdefault((item, key), []).append((place, number if numbered else 0, body))
-    return found
+        rows_of.setdefault((item, key), []).append((place, number if numbered else 0, body))
+    return rows_of
 
 
 def _entry(row: StoredRow) -> Entry:

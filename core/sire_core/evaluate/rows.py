@@ -435,10 +435,10 @@ class Gate:
     def failures(self, rows: Sequence[EvalRow]) -> list[str]:
         """Say what is not met; empty if all is."""
         held = [row for row in rows if row.setup.recipe not in BASELINES]
-        found = [_unmet(row, condition) for row in held for condition in self.conditions]
+        messages = [_unmet(row, condition) for row in held for condition in self.conditions]
         if self.baseline:
-            found += [message for row in held for message in self._losses(row)]
-        return [message for message in found if message]
+            messages += [message for row in held for message in self._losses(row)]
+        return [message for message in messages if message]
 
     def _losses(self, row: EvalRow) -> list[str]:
         """Recall that is below that of the row of the same recipe and settings."""

@@ -416,15 +416,15 @@ async def ask_structured(ask: Ask, request: ModelRequest, schema: type[BaseModel
     try:
         done = _read(second, schema)
     except ValueError as error:
-        found = _cut_off((second, first), schema)
-        if found is None:
+        cut_off = _cut_off((second, first), schema)
+        if cut_off is None:
             raise UnusableAnswerError(
                 f"the answer did not fit the schema {schema_name(schema)} even after a repair call: "
                 f"{_describe(error, second)}; it is not stored and the next build asks again",
                 second.text if second.text.strip() else first.text,
             ) from error
         _logger.warning(_CUT, schema_name(schema))
-        done = found
+        done = cut_off
     return with_both(done, first, second)
 
 
@@ -443,8 +443,8 @@ def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completi
     """What answers finished, all of which were cut off: the longest that fits; None when none does."""
     if any(answer.finish != "length" for answer in answers):
         return None
-    found = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
-    return max((said for said in found if said is not None), key=lambda said: len(said.text), default=None)
+    parts = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
+    return max((said for said in parts if said is not None), key=lambda said: len(said.text), default=None)
 
 
 def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], str | None]) -> Completion | None:
@@ -463,9 +463,9 @@ def _describe(error: ValueError, answer: Completion) -> str:
     """Say what is wrong without quoting the answer, which may quote a passage."""
     if isinstance(error, ValidationError):
         lines = []
-        for found in error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS]:
-            path = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or _FIELD.fullmatch(part))
-            lines.append(f"{path or 'answer'}: {found['msg']}")
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS]:
+            path = ".".join(str(part) for part in problem["loc"] if isinstance(part, int) or _FIELD.fullmatch(part))
+            lines.append(f"{path or 'answer'}: {problem['msg']}")
         text = "; ".join(lines)
     else:
         text = str(error)
@@ -530,10 +530,10 @@ def _tightened(node: Any) -> Any:
 @contextmanager
 def items_left_out() -> Iterator[list[str]]:
     """Collect what could not be read of the items of answers that are validated inside the block, in words."""
-    found: list[str] = []
-    token = _left_out.set(found)
+    problems: list[str] = []
+    token = _left_out.set(problems)
     try:
-        yield found
+        yield problems
     finally:
         _left_out.reset(token)
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def cut_at(text: str, stop: Sequence[str]) -> str:
     """The text up to the stop text that is complete first: a server that writes on would end there."""
-    found = ((text.find(word), len(word)) for word in stop if word)
-    ends = [(at + length, at) for at, length in found if at >= 0]
+    starts = ((text.find(word), len(word)) for word in stop if word)
+    ends = [(at + length, at) for at, length in starts if at >= 0]
     return text[: min(ends)[1]] if ends else text
 
 

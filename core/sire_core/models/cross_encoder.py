@@ -43,25 +43,25 @@ class CrossEncoder(ABC):
         """Score texts, float32 `[len(texts)]`, higher is better; the scale is the model's (ms-marco: -11 to 11)."""
         if not texts:
             return np.empty(0, dtype=np.float32)
-        found = np.asarray(self._scored(question, texts), dtype=np.float32)
-        if found.shape != (len(texts),) or not np.isfinite(found).all():
+        values = np.asarray(self._scored(question, texts), dtype=np.float32)
+        if values.shape != (len(texts),) or not np.isfinite(values).all():
             raise ConfigurationError(
                 f"The cross-encoder {self.fingerprint} does not answer one number per passage but shape "
-                f"{found.shape}. Take one that was trained for ranking; a ColBERT model is colbert:NAME_OR_FOLDER."
+                f"{values.shape}. Take one that was trained for ranking; a ColBERT model is colbert:NAME_OR_FOLDER."
             )
-        return found
+        return values
 
     def scores_within(self, question: str, texts: Sequence[str], milliseconds: float) -> FloatArray:
         """Score as many of the first texts as fit into a time, at least `part_size`; loading the model is free."""
         self.load()
-        begin, slowest, found = time.perf_counter(), 0.0, [np.empty(0, dtype=np.float32)]
+        begin, slowest, scores = time.perf_counter(), 0.0, [np.empty(0, dtype=np.float32)]
         for at in range(0, len(texts), self.part_size):
             before = time.perf_counter()
             if at and before - begin + slowest > milliseconds / 1000:
                 break
-            found.append(self.scores(question, texts[at : at + self.part_size]))
+            scores.append(self.scores(question, texts[at : at + self.part_size]))
             slowest = max(slowest, time.perf_counter() - before)
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
 
 class OnnxCrossEncoder(CrossEncoder):
@@ -88,8 +88,8 @@ class OnnxCrossEncoder(CrossEncoder):
         output = next(iter(graph.outputs))
         asked = graph.tokens(question, graph.max_length // 2)
         rows = self._model.map(lambda text: graph.run(graph.encoded(text, asked), output), texts)
-        found = np.array(rows, dtype=np.float32)
-        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        scores = np.array(rows, dtype=np.float32)
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
 
 class OnnxLateInteraction(OnnxCrossEncoder):
@@ -141,8 +141,8 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
     def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
         self.load()
         with self._lock:
-            found: FloatArray = self._model.predict([(question, text) for text in texts], show_progress_bar=False)
-        return found
+            scores: FloatArray = self._model.predict([(question, text) for text in texts], show_progress_bar=False)
+        return scores
 
     def _opened(self) -> Any:
         options = {} if local_folder(self._name) else hub_options(self._name)

@@ -177,7 +177,7 @@ def same_model(one: str, other: str) -> bool:
     left, right = _ANSWER.fullmatch(one), _ANSWER.fullmatch(other)
     if left is None or right is None or left["model"] != right["model"]:
         return one == other
-    numbers = [np.frombuffer(bytes.fromhex(found["numbers"]), dtype=np.uint8).astype(int) for found in (left, right)]
+    numbers = [np.frombuffer(bytes.fromhex(match["numbers"]), dtype=np.uint8).astype(int) for match in (left, right)]
     return len(numbers[0]) == len(numbers[1]) and bool((np.abs(numbers[0] - numbers[1]) <= 1).all())
 
 
@@ -213,9 +213,9 @@ class FrameworkEmbedder(ABC):
         """This embedder under the fingerprint of an index that its model built; itself for another model's."""
         if fingerprint == self.fingerprint or not same_model(fingerprint, self.fingerprint):
             return self
-        found = copy.copy(self)
-        found._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
-        return found
+        renamed = copy.copy(self)
+        renamed._fingerprint = fingerprint  # noqa: SLF001 - a copy of ourselves
+        return renamed
 
     @property
     def dimension(self) -> int:

@@ -121,11 +121,11 @@ class UnitEmbedder:
         """Unit-length vectors of the units' index texts, `[len(units), dimension]`."""
         if not units:
             return np.empty((0, self._embedder.dimension), dtype=np.float32)
-        found = await self.by_id(units)
+        by_id = await self.by_id(units)
         ids = [_id(unit) for unit in units]
-        vectors = np.empty((len(ids), len(found[ids[0]])), dtype=np.float32)
+        vectors = np.empty((len(ids), len(by_id[ids[0]])), dtype=np.float32)
         for place, unit in enumerate(ids):
-            vectors[place] = found[unit]
+            vectors[place] = by_id[unit]
         return vectors
 
     async def by_id(self, units: Sequence[Unit | str]) -> Mapping[str, FloatArray]:
@@ -207,8 +207,8 @@ class UnitEmbedder:
             for piece in pieces:
                 some = texts[piece.start : piece.stop]
                 try:
-                    found = self._checked(await self._embedder.embed(some, "document"), some)
-                    made.update(zip(piece, found, strict=True))
+                    vectors_of_piece = self._checked(await self._embedder.embed(some, "document"), some)
+                    made.update(zip(piece, vectors_of_piece, strict=True))
                 except Exception as error:
                     if isinstance(error, SireError) and not isinstance(error, TextError):
                         raise

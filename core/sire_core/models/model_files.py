@@ -124,7 +124,7 @@ def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str
     missing = getattr(hub.errors, "RepositoryNotFoundError", ())
     for place in _places(name):
         try:
-            found = hub.HfApi().model_info(place, timeout=_TIMEOUT)
+            info = hub.HfApi().model_info(place, timeout=_TIMEOUT)
         except missing:
             continue
         except Exception as error:
@@ -132,7 +132,7 @@ def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str
                 f"The model {name} is not on this machine, and the hub cannot be asked for it: {_said(error)}. "
                 "Check the name and the network, or name a folder that holds a model."
             ) from error
-        return place, [file.rfilename for file in getattr(found, "siblings", None) or ()]
+        return place, [file.rfilename for file in getattr(info, "siblings", None) or ()]
     raise ConfigurationError(
         f"The hub has no model {name}, or it is private and HF_TOKEN is not set. Check the name, or name a folder that "
         "holds a model."

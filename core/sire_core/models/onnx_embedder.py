@@ -151,9 +151,9 @@ class OnnxGraph:
 
     def tokens(self, text: str, limit: int = 0) -> Any:
         """Encode a text without special tokens."""
-        found = self._tokenizer.encode(text, add_special_tokens=False)
-        found.truncate(limit or self.max_length)
-        return found
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        encoding.truncate(limit or self.max_length)
+        return encoding
 
     def encoded(self, text: str, question: Any | None = None, *, marks: int = 0) -> Any:
         """Encode what one run reads; the end of the text is cut off where it is too long, the question stays whole."""
@@ -222,13 +222,13 @@ def _graph_file(name: str, listed: Sequence[str]) -> str:
     own = "model_qint8_arm64" if platform.machine().lower() in ("arm64", "aarch64") else "model_quint8_avx2"
     usual = (own, "model_quantized", "model_int8", "model_uint8", "model", "model_optimized")
     stems = {Path(path).stem: path for path in graphs}
-    found = next((stems[stem] for stem in usual if stem in stems), graphs[0] if len(graphs) == 1 else "")
-    if not found:
+    file = next((stems[stem] for stem in usual if stem in stems), graphs[0] if len(graphs) == 1 else "")
+    if not file:
         raise ConfigurationError(
             f"The model {name} has several .onnx files and none is called model.onnx: {', '.join(graphs)}. Put the one "
             "to use into a folder of its own, beside tokenizer.json."
         )
-    return found
+    return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +346,12 @@ class OnnxEmbedder:
         return self._model.map(lambda text: graph.run(graph.encoded(before + text), output), texts)
 
     def _convention(self, folder: Path) -> Convention:
-        found = _convention(self._model.name, folder)
+        known = _convention(self._model.name, folder)
         return replace(
-            found,
-            pooling=self._pooling or found.pooling,
-            query=found.query if self._query_prompt is None else self._query_prompt,
-            document=found.document if self._document_prompt is None else self._document_prompt,
+            known,
+            pooling=self._pooling or known.pooling,
+            query=known.query if self._query_prompt is None else self._query_prompt,
+            document=known.document if self._document_prompt is None else self._document_prompt,
         )
 
 
@@ -359,10 +359,10 @@ def semantic_choice() -> tuple[str, str] | None:
     """Which embedding model of this machine `semantic` means."""
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return None
-    found = sorted(_candidates())
-    if not found:
+    choices = sorted(_candidates())
+    if not choices:
         return None
-    (_, _, spec, place), others = found[0], len(found) - 1
+    (_, _, spec, place), others = choices[0], len(choices) - 1
     beside = f", preferred to {others} other{'s' * (others > 1)}" if others else ""
     return spec, f"the embedding model found in {place}{beside}"
 
@@ -416,27 +416,27 @@ def _convention(name: str, folder: Path) -> Convention:
     origin = str(read_json(folder / "config.json", {}).get("_name_or_path", ""))
     names = [_plain(name), _plain(origin)]
     known = (family for text in names for family in _FAMILIES if re.search(family.names, text))
-    found = next(known, Convention(""))
+    convention = next(known, Convention(""))
     stated = read_json(folder / "1_Pooling" / "config.json", {})
     poolings = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max", "lasttoken": "last"}
     used = [pooling for key, pooling in poolings.items() if stated.get(f"pooling_mode_{key}")]
     if len(used) == 1:
-        found = replace(found, pooling=used[0])
+        convention = replace(convention, pooling=used[0])
     prompts = read_json(folder / "config_sentence_transformers.json", {}).get("prompts") or {}
     document = prompts.get("document") or prompts.get("passage")
-    return replace(found, query=prompts.get("query") or found.query, document=document or found.document)
+    return replace(convention, query=prompts.get("query") or convention.query, document=document or convention.document)
 
 
 def _output(graph: OnnxGraph) -> str:
     """The output that holds vectors: of the text, else of its tokens."""
     usual = ("sentence_embedding", "last_hidden_state", "token_embeddings", *graph.outputs)
-    found = next(name for name in usual if name in graph.outputs)
-    if len(graph.outputs[found]) not in (2, 3) or graph.outputs[found][-1] == 1:
+    output = next(name for name in usual if name in graph.outputs)
+    if len(graph.outputs[output]) not in (2, 3) or graph.outputs[output][-1] == 1:
         raise ConfigurationError(
-            f"The model in {graph.folder} answers {found} of shape {graph.outputs[found]}, which is no vector. "
+            f"The model in {graph.folder} answers {output} of shape {graph.outputs[output]}, which is no vector. "
             "Cross-encoders are for reranking: --set rerank=cross_encoder --set cross_encoder=onnx:NAME."
         )
-    return found
+    return output
 
 
 def _pooled(tokens: FloatArray, pooling: str) -> FloatArray:

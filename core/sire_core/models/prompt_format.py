@@ -155,5 +155,5 @@ def parse_numbers(answer: str, size: int) -> list[int]:
         answer: Any text; its whole numbers count, from 0.
         size: How many things are numbered; larger numbers are passed over.
     """
-    numbers = (int(found) for found in _NUMBER.findall(answer) if len(found) < 10)
+    numbers = (int(digits) for digits in _NUMBER.findall(answer) if len(digits) < 10)
     return list(dict.fromkeys(number for number in numbers if number < size))

@@ -91,8 +91,8 @@ class SentenceTransformerEmbedder:
 
     async def embed_tokens(self, texts: Sequence[str], kind: str = "document") -> list[FloatArray]:
         """Unit-length vectors of the tokens of every text, each float32 `[tokens, d]`; for late interaction."""
-        found = await asyncio.to_thread(self._run, list(texts), kind, output_value="token_embeddings")
-        return [unit_rows(np.asarray(tokens.detach().cpu().numpy(), dtype=np.float32)) for tokens in found]
+        vectors = await asyncio.to_thread(self._run, list(texts), kind, output_value="token_embeddings")
+        return [unit_rows(np.asarray(tokens.detach().cpu().numpy(), dtype=np.float32)) for tokens in vectors]
 
     def _encode(self, texts: list[str], kind: str) -> FloatArray:
         if not texts:
@@ -138,8 +138,8 @@ class SentenceTransformerEmbedder:
             model = self._load()
         # The method was renamed in version 5.
         ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-        found = ask()
-        return int(found) if found else int(model.encode([""], show_progress_bar=False).shape[1])
+        dimension = ask()
+        return int(dimension) if dimension else int(model.encode([""], show_progress_bar=False).shape[1])
 
 
 def _model_folder(name: str | Path) -> Path | None:

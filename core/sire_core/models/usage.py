@@ -113,9 +113,9 @@ def limits_of(given: LimitsT | Mapping[str, Any] | None, form: type[LimitsT]) ->
     known = parameters(form)
     if given is None or (isinstance(given, Mapping) and set(given) <= {*known}):
         return form(**given or {})
-    found = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
+    described = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
     raise ConfigurationError(
-        f"{found} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
+        f"{described} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
         f"{', '.join(f'{name}=...' for name in known)}) or a mapping of these."
     )
 

@@ -319,14 +319,14 @@ def plugged(name: str, taken: Collection[str]) -> Callable[..., Recipe] | None:
 def _entries(taken: Collection[str]) -> dict[str, list[EntryPoint]]:
     from importlib.metadata import entry_points
 
-    found: dict[str, dict[str, EntryPoint]] = {}
+    by_name: dict[str, dict[str, EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
         if entry.name not in taken:
-            found.setdefault(entry.name, {})[entry.value] = entry  # one path may stand on sys.path twice
+            by_name.setdefault(entry.name, {})[entry.value] = entry  # one path may stand on sys.path twice
         else:
             other = f"{_package(entry)} offers a recipe {entry.name!r}, which is the name of another one here"
             _warn_once(PluginError(f"{other}; theirs is not used."))
-    return {name: list(entries.values()) for name, entries in found.items()}
+    return {name: list(entries.values()) for name, entries in by_name.items()}
 
 
 def _package(entry: EntryPoint) -> str:

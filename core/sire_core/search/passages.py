@@ -36,14 +36,14 @@ def titled_sentences(title: str, text: str) -> tuple[str, list[str]]:
 
 def passage_sentences(text: str) -> list[str]:
     """Split a text into sentences of 25 to about 400 letters: short ones are joined, long ones cut at line ends."""
-    found: list[str] = []
+    sentences: list[str] = []
     for sentence in split_sentences(text):
         for piece in [sentence] if len(sentence) <= _LONGEST_SENTENCE else _cut(sentence):
-            if found and min(len(piece), len(found[-1])) < _SHORTEST_SENTENCE:
-                found[-1] = f"{found[-1]}\n{piece}"
+            if sentences and min(len(piece), len(sentences[-1])) < _SHORTEST_SENTENCE:
+                sentences[-1] = f"{sentences[-1]}\n{piece}"
             else:
-                found.append(piece)
-    return found
+                sentences.append(piece)
+    return sentences
 
 
 def _cut(sentence: str) -> list[str]:

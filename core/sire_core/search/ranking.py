@@ -134,12 +134,14 @@ class ReachedRanking:
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """Scores of given positions, whether they are near the top or not."""
-        found = self._similarities.at(positions) + self._behind
+        scores = self._similarities.at(positions) + self._behind
         places = np.minimum(np.searchsorted(self._reached, positions), max(0, len(self._reached) - 1))
         if len(self._reached):
             known = self._reached[places] == positions
-            found[known] = self._scores[places[known]]
-        return found if self._allowed is None else np.where(self._allowed[positions], found, -np.inf).astype(np.float32)
+            scores[known] = self._scores[places[known]]
+        return (
+            scores if self._allowed is None else np.where(self._allowed[positions], scores, -np.inf).astype(np.float32)
+        )
 
     def path(self, position: int) -> tuple[PathStep, ...]:
         """Why a position is where it is."""
@@ -174,9 +176,9 @@ class LiftedRanking:
         near, first = np.unique(near, return_index=True)
         others = np.isin(near, self._lifted, invert=True)
         positions = np.concatenate([self._lifted, near[others]])
-        found = np.concatenate([self._similarities.at(self._lifted), similar[first[others]]])
+        similarities = np.concatenate([self._similarities.at(self._lifted), similar[first[others]]])
         order = np.argsort(positions)
-        scores = self._scores(positions[order], found[order])
+        scores = self._scores(positions[order], similarities[order])
         best = best_first(scores, n)
         return positions[order][best], scores[best]
 

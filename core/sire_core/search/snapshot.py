@@ -85,11 +85,11 @@ def unknown_keys(where: Filter, known: Iterable[str]) -> str:
 
 def _values(metadata: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Values by key, items of lists among them."""
-    found: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     for one in metadata:
         for key, value in one.items():
-            found.setdefault(key, []).extend(value if isinstance(value, list) else (value,))
-    return found
+            values.setdefault(key, []).extend(value if isinstance(value, list) else (value,))
+    return values
 
 
 def _of_values(asked: Condition, values: Collection[Any]) -> list[str]:
@@ -146,7 +146,7 @@ def _brief(text: str) -> str:
 
 def _nearest(name: str, known: Collection[str]) -> str:
     """A text that is similar, or holds it: the path of a file of which the name was given."""
-    holding = (found for found in known if len(name) > 2 and name.lower() in found.lower())
+    holding = (other for other in known if len(name) > 2 and name.lower() in other.lower())
     return next(holding, "") or next(iter(difflib.get_close_matches(name, known, n=1)), "")
 
 
@@ -363,13 +363,13 @@ class SearchSnapshot:
         for query in queries:
             check_query(query, k)
         check_returns(returns)
-        found: list[list[Hit]] = []
+        results: list[list[Hit]] = []
         together = min(_TOGETHER, max(1, _BATCH_CELLS // max(1, self.view.size)))
         for first in range(0, len(queries), together):
             some = queries[first : first + together]
             snapshot = self if self.lexical else replace(self, view=await self.view.asking(some))
-            found += [await snapshot.asearch(query, k, returns=returns) for query in some]
-        return found
+            results += [await snapshot.asearch(query, k, returns=returns) for query in some]
+        return results
 
     def span(self, query: str, k: int) -> TraceSpan:
         """Begin the span of a search."""

@@ -244,7 +244,7 @@ class PoolView(DerivedCache):
     def _fields_asked(where: Filter, metadata: Sequence[Mapping[str, Any]]) -> set[str]:
         """Keys of a filter that stand for fields of some passages, since not all metadata have them."""
         keys = {condition.key for condition in conditions(where)}.intersection(FIELDS)
-        return {key for key in keys if not all(key in found for found in metadata)}
+        return {key for key in keys if not all(key in values for values in metadata)}
 
     def passage_ids(self) -> list[tuple[str, str]]:
         """Of every chunk number the id of its document, and its own: the user's, or ours where there is none."""
@@ -268,14 +268,14 @@ class PoolView(DerivedCache):
     def vectors(self, ids: Sequence[str]) -> FloatArray:
         """Unit-length vectors of units by id, `[len(ids), dimension]`."""
         places = self.places()
-        return np.asarray(self.matrix[[places[found] for found in ids]])
+        return np.asarray(self.matrix[[places[name] for name in ids]])
 
     def places(self) -> Mapping[str, int]:
         """Positions of units by id."""
-        found: Mapping[str, int] = self.derived(
+        by_id: Mapping[str, int] = self.derived(
             "positions by id", lambda: {unit.decode(): place for place, unit in enumerate(self.ids.tolist())}
         )
-        return found
+        return by_id
 
     def hits(self, positions: IntArray, scores: NDArray[np.float32], ranking: Ranking) -> list[Hit]:
         """Read units as hits; a derived unit cites its passages in the order in which the ranking prefers them."""
@@ -299,8 +299,8 @@ class PoolView(DerivedCache):
     def passages_of(self, position: int, ranking: Ranking) -> list[int]:
         """Positions of the passages that a unit stands on, each once, in the order in which it cites them."""
         places = self._places(position)
-        found: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
-        return list(dict.fromkeys(found))
+        positions: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
+        return list(dict.fromkeys(positions))
 
     def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
         """How the ranking came to a derived unit, and what that is: the path of the passages that it brings."""
@@ -425,8 +425,8 @@ class PoolView(DerivedCache):
                 f"The embedder {self._embedder.fingerprint} has no vectors of single tokens, which late interaction "
                 "needs. Give a model: onnx:NAME_OR_FOLDER or st:NAME_OR_FOLDER."
             )
-        found: list[FloatArray] = await embed(texts, kind)
-        return found
+        vectors: list[FloatArray] = await embed(texts, kind)
+        return vectors
 
     def waiting(self) -> BoolArray:
         """Which units the user's own store has not got yet, or not as they are, `[size]`; none without one."""

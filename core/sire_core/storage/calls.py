@@ -270,12 +270,12 @@ class CallStore(Database):
     def superseded(self, fingerprint: str, hashes: Collection[str]) -> dict[str, int]:
         """Return how many passages have a model's record with another fingerprint only, by that fingerprint."""
         rows = self.iterate("SELECT fingerprint, hash FROM records WHERE status!='failed' ORDER BY 1, 2")
-        found: dict[str, set[str]] = {}
+        texts_of: dict[str, set[str]] = {}
         for other, text in rows:
             if "|" in other and text in hashes:  # a model, then its prompt
-                found.setdefault(str(other), set()).add(str(text))
-        current = found.pop(fingerprint, set())
-        return {other: len(texts - current) for other, texts in found.items() if texts - current}
+                texts_of.setdefault(str(other), set()).add(str(text))
+        current = texts_of.pop(fingerprint, set())
+        return {other: len(texts - current) for other, texts in texts_of.items() if texts - current}
 
     # --- forgetting -------------------------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class CallStore(Database):
         """Delete the records of some passages, and all answers that were made from them among others."""
         with self.transaction() as connection:
             connection.execute("CREATE TEMP TABLE gone (hash TEXT PRIMARY KEY) WITHOUT ROWID")
-            connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", ((found,) for found in hashes))
+            connection.executemany("INSERT OR IGNORE INTO gone VALUES (?)", ((name,) for name in hashes))
             connection.execute("DELETE FROM records WHERE hash IN (SELECT hash FROM gone)")
             connection.execute(
                 "DELETE FROM answers WHERE key IN "
@@ -301,7 +301,7 @@ class CallStore(Database):
             if counted < noted:
                 connection.execute("DELETE FROM answer_sources")
             connection.execute("CREATE TEMP TABLE kept (hash TEXT PRIMARY KEY) WITHOUT ROWID")
-            connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((found,) for found in hashes))
+            connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((name,) for name in hashes))
             connection.execute("DELETE FROM records WHERE hash NOT IN (SELECT hash FROM kept)")
             connection.execute(
                 "DELETE FROM answers WHERE key NOT IN (SELECT key FROM answer_sources) "

@@ -214,12 +214,12 @@ class Database:
             return ()
         with suppress(OSError):
             status = self.path.stat()
-            found: FileStamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            state: FileStamp = (status.st_ino, status.st_size, status.st_mtime_ns)
             log = self.path.with_name(self.path.name + "-wal")
             with suppress(FileNotFoundError):
                 status = log.stat()
-                found += (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else ()
-            return found
+                state += (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else ()
+            return state
         return ()
 
     def trust(self, stamp: FileStamp) -> None:

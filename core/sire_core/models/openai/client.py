@@ -142,10 +142,10 @@ class Features:
 
     def _shorter(self, given: int, message: str) -> bool:
         """Learn the longest answer that the server takes, where it says so."""
-        found = _AT_MOST.search(message)
-        if found is None or not 0 < int(found[1]) < given:
+        limit = _AT_MOST.search(message)
+        if limit is None or not 0 < int(limit[1]) < given:
             return False
-        self.most_tokens = int(found[1])
+        self.most_tokens = int(limit[1])
         return True
 
 

@@ -80,10 +80,10 @@ def server_words(body: object) -> str:
     if not isinstance(body, Mapping):
         return ""
     fields = {str(name).lower(): value for name, value in body.items()}
-    found = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
+    words = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
     place = fields.get("loc")  # FastAPI says which field
-    named = f"{'.'.join(map(str, place))}: " if "msg" in fields and isinstance(place, list) and found else ""
-    return f"{named}{found}"[:_SHOWN]
+    named = f"{'.'.join(map(str, place))}: " if "msg" in fields and isinstance(place, list) and words else ""
+    return f"{named}{words}"[:_SHOWN]
 
 
 def words_or_all(body: object) -> str:

@@ -126,8 +126,8 @@ def joined(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def choice_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:

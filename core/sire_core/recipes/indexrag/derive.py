@@ -134,21 +134,21 @@ class _Units(Step):
             return await super(_Units, self).reduce_many(groups, context)
         documents = self._passages(groups, context)
         passages = {unit.id: unit for unit in context.view.chunk_units}
-        clusters = [[passages[entry.item] for entry in found] for found in documents]
+        clusters = [[passages[entry.item] for entry in entries] for entries in documents]
         summarizer = context.view.summarizer(self.settings.summary_tokens, "summaries of documents")
         written = await summarizer.summarize(clusters)
         return [
-            self._output(group, [_Line(text, range(len(found)))])
+            self._output(group, [_Line(text, range(len(entries)))])
             if text
-            else replace(self._output(group, _text_lines(found)), retry=True)
-            for group, found, (text, _) in zip(groups, documents, written, strict=True)
+            else replace(self._output(group, _text_lines(entries)), retry=True)
+            for group, entries, (text, _) in zip(groups, documents, written, strict=True)
         ]
 
     def reduce(self, groups: Sequence[Group], context: Context) -> Sequence[Output | None]:
         """Make units of facts, or of texts without facts."""
         return [
-            self._output(group, _facts(found) or _text_lines(found))
-            for group, found in zip(groups, self._passages(groups, context), strict=True)
+            self._output(group, _facts(entries) or _text_lines(entries))
+            for group, entries in zip(groups, self._passages(groups, context), strict=True)
         ]
 
     def _passages(self, groups: Sequence[Group], context: Context) -> list[list[Entry]]:
@@ -350,7 +350,7 @@ class _Entities(Step):
         bridging = {group.key: group for group in groups if self._bridges(group)}
         wanted = {entry.item for group in bridging.values() for entry in group.entries}
         entries = context.tables[_Documents.name].entries(wanted)
-        documents = [_document(name, found) for name, found in entries.items()]
+        documents = [_document(name, rows) for name, rows in entries.items()]
         documents.sort(key=lambda document: entries[document.id][0].place)
         return gather_evidence(
             documents, bridging, settings.max_docs, settings.max_facts, settings.cap_order, settings.entity_key

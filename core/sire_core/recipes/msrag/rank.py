@@ -241,8 +241,8 @@ def _top(positions: IntArray, cosines: FloatArray, n: int) -> list[int]:
     """The `n` positions with the highest cosine, best first."""
     if n < 1 or not len(positions):
         return []
-    found: list[int] = positions[best_first(cosines[positions], n)].tolist()
-    return found
+    best: list[int] = positions[best_first(cosines[positions], n)].tolist()
+    return best
 
 
 def _spelled(query: str, view: View, allowed: BoolArray | None) -> dict[int, int]:

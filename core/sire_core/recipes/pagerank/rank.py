@@ -91,8 +91,8 @@ class PageRank:
         starts, near = np.zeros(len(walk.mentions)), np.zeros(walk.passages)
         if allowed is not None:
             cosines = KnownSimilarities(np.where(allowed, cosines.all(), -np.inf).astype(np.float32))
-        similar, found = cosines.best(self.dense_hits)
-        weights = np.maximum(found, 0.0).astype(np.float64) ** self.dense_power
+        similar, similarities = cosines.best(self.dense_hits)
+        weights = np.maximum(similarities, 0.0).astype(np.float64) ** self.dense_power
         share = self.dense_share if named else 1.0
         if weights.sum() > 0:
             near[similar] = share * weights / weights.sum()

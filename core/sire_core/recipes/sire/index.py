@@ -195,7 +195,7 @@ def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) 
     """Source and start of passages with some metadata and documents, `[passages]` each."""
     shared = np.bincount(number, minlength=len(metadata)) > 1
     shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
-    cuts = [_cut(found, is_shared) for found, is_shared in zip(metadata, shared.tolist(), strict=True)]
+    cuts = [_cut(own_metadata, is_shared) for own_metadata, is_shared in zip(metadata, shared.tolist(), strict=True)]
     names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
     named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
     begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number]
@@ -278,7 +278,7 @@ def _made(
 def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
     """Numbers of the stems in lists of hashes; those that no passage has are left out."""
     all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
-    owners = np.arange(len(keys)).repeat([len(found) for found in keys])
+    owners = np.arange(len(keys)).repeat([len(list_of_keys) for list_of_keys in keys])
     places = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
     known = (words[places] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
     return Lists.of_runs(owners[known], places[known], len(keys))

@@ -87,7 +87,7 @@ def _load(directory: Path) -> NameKeys:
 
 def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
     names = {name: name_words(name) for name in dict.fromkeys(chain.from_iterable(lists))}
-    spelled = [names[name] for found in lists for name in found]
+    spelled = [names[name] for list_of_names in lists for name in list_of_names]
     lengths = np.array([len(words) for words in spelled], dtype=np.int64)
     number = {word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(names.values())))}
     words = np.array([number[word] for word in chain.from_iterable(spelled)], dtype=np.int64)
@@ -173,8 +173,8 @@ class _SortedNames:
 
     def places(self, spelled: Keys) -> tuple[Ints, Ints]:
         """First place among the entities, and how many there are, of each of some keys."""
-        found = np.searchsorted(self.keys[:-1], spelled)
-        return self.starts[found], np.where(self.keys[found] == spelled, self.counts[found], 0)
+        rows = np.searchsorted(self.keys[:-1], spelled)
+        return self.starts[rows], np.where(self.keys[rows] == spelled, self.counts[rows], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Spelling:
             if words is None:
                 first, counts = names.places(spelled[named])
             else:
-                first, counts = (found[words[named]] for found in self.word_names)
+                first, counts = (column[words[named]] for column in self.word_names)
             yield np.repeat(starts[named], counts), names.owners[ranges(first, counts)]
             last = np.minimum(starts + length, len(texts) - 1)
             longer = (bits & np.uint16(1 << (LONGEST_NAME + length - 1))) != 0
@@ -270,9 +270,8 @@ class EvidenceNames:
         keys, lengths, owners = rows["keys"][whole], rows["lengths"][whole], (pairs // width).repeat(rows.counts)[whole]
         opened = _opened(passages, graph, keys, owners)
         ends = np.concatenate([whole, len(rows["keys"]) + opened.ends])
-        keys, lengths, owners = (
-            np.concatenate(found) for found in ((keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners))
-        )
+        columns = (keys, opened.keys), (lengths, opened.lengths), (owners, opened.owners)
+        keys, lengths, owners = map(np.concatenate, columns)
         order = np.lexsort((owners, keys))
         order = order[lengths[order] <= LONGEST_NAME]
         keys, lengths, owners, ends = keys[order], lengths[order], owners[order], ends[order]
@@ -397,7 +396,7 @@ class SentenceNames:
         codes = id_codes(np.array(names.ids, dtype="S24"))
         ends = np.searchsorted(graph.passages, np.arange(len(passages.ids) + 1))
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(codes[graph.entities]))])
-        found = cls(
+        result = cls(
             passages=id_codes(passages.ids),
             recorded=sums[ends[1:]] - sums[ends[:-1]],
             sentences=passages.parts["sentences"].counts,
@@ -407,13 +406,13 @@ class SentenceNames:
             meanings=_mixed(codes[names.owners] ^ about[names.owners].astype(np.uint64)),
             mentions=Lists.of_lengths((), ()),
         )
-        known = np.full(len(passages.ids), -1) if before is None else found._carried(before, names, texts)
+        known = np.full(len(passages.ids), -1) if before is None else result._carried(before, names, texts)
         pairs = [_spelled(texts.of_passages(known < 0), graph, names, about)]
         if before is not None:
-            pairs.append(found._taken(before, known))
+            pairs.append(result._taken(before, known))
         sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
         mentions = Lists.of_pairs(sentences, entities, int(passages.parts["sentences"].counts.sum()))
-        return replace(found, mentions=mentions)
+        return replace(result, mentions=mentions)
 
     def _carried(self, before: SentenceNames, names: EvidenceNames, texts: SpelledText) -> Ints:
         """The number that every passage had before; -1 for those in which names have to be looked for again."""
@@ -438,7 +437,7 @@ class SentenceNames:
         """Sentences and entities of the passages that are known."""
         kept = np.flatnonzero(known >= 0)
         counts = self.sentences[kept]
-        first, first_before = (np.cumsum(found) - found for found in (self.sentences, before.sentences))
+        first, first_before = (np.cumsum(counts_of) - counts_of for counts_of in (self.sentences, before.sentences))
         lists = before.mentions.chosen(ranges(first_before[known[kept]], counts))
         sentences = ranges(first[kept], counts).repeat(np.diff(lists.starts))
         return sentences, positions_in(self.codes, before.codes)[lists.values]
@@ -469,7 +468,7 @@ def _spelled(
     width = max(1, len(names.labels))
     recorded = np.append(distinct(graph.passages * width + graph.entities), -1)
     spelling = names.spelling(texts)
-    found: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
+    pairs: list[tuple[Numbers, Ints]] = [(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))]
     for part in texts.parts():
         covered = np.zeros(len(part), dtype=bool)
         for length, (starts, entities) in reversed(list(enumerate(spelling.places(part), start=1))):
@@ -482,6 +481,6 @@ def _spelled(
             keep = recorded[np.searchsorted(recorded[:-1], codes)] == codes
             keep[apart] = True
             covered[starts[apart, None] + np.arange(length)] = True
-            found.append((part.sentences[starts[keep]], entities[keep]))
-    sentences, entities = (np.concatenate(column) for column in zip(*found, strict=True))
+            pairs.append((part.sentences[starts[keep]], entities[keep]))
+    sentences, entities = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return sentences.astype(np.int64), entities

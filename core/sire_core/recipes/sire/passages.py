@@ -50,7 +50,7 @@ _HEADING_WORDS = 12
 
 def passage_headings(title: str, text: str) -> list[str]:
     """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
-    found = title.split(SEPARATOR) if SEPARATOR in title else []
+    headings = title.split(SEPARATOR) if SEPARATOR in title else []
     lines = [line.strip() for line in without_link_targets(text).strip().split("\n")]
     for place, line in enumerate(lines):
         marked = _HEADING_MARKS.match(line)
@@ -59,8 +59,8 @@ def passage_headings(title: str, text: str) -> list[str]:
             continue
         alone = not place or ((not lines[place - 1]) and (place + 1 == len(lines) or not lines[place + 1]))
         if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
-            found.append(plain)
-    return list(dict.fromkeys(found))
+            headings.append(plain)
+    return list(dict.fromkeys(headings))
 
 
 def _could_be_heading(line: str) -> bool:
@@ -76,16 +76,16 @@ def name_words(name: str) -> list[str]:
 
 def longer_keys(keys: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Keys of phrases with one more word each, `[len(words)]`."""
-    found = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
-    return np.asarray(found ^ (found >> np.uint64(29)), dtype=np.uint64)
+    longer = (keys[: len(words)] ^ words) * _STEP  # wraps around at 64 bits, as wanted
+    return np.asarray(longer ^ (longer >> np.uint64(29)), dtype=np.uint64)
 
 
 def phrase_keys(keys: NDArray[np.uint64], longest: int) -> list[NDArray[np.uint64]]:
     """Keys of consecutive words: first of every word, then of every two, and so on, `[len(keys) - number + 1]` each."""
-    found = [np.zeros(len(keys), dtype=np.uint64)]
+    by_length = [np.zeros(len(keys), dtype=np.uint64)]
     for offset in range(min(longest, len(keys))):
-        found.append(longer_keys(found[-1], keys[offset:]))
-    return found[1:]
+        by_length.append(longer_keys(by_length[-1], keys[offset:]))
+    return by_length[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,11 @@ class Vocabulary:
 
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
-        found = positions_in(self.keys, others.keys)
-        for place in np.flatnonzero(found >= 0).tolist():
-            if self.words[int(found[place])] != others.words[place]:  # two words of one key
-                found[place] = -1
-        return found
+        numbers_here = positions_in(self.keys, others.keys)
+        for place in np.flatnonzero(numbers_here >= 0).tolist():
+            if self.words[int(numbers_here[place])] != others.words[place]:  # two words of one key
+                numbers_here[place] = -1
+        return numbers_here
 
     def chosen(self, numbers: Ints) -> Vocabulary:
         """Some of the words, in this order."""
@@ -201,8 +201,8 @@ class PassageWords:
         fragments, fragment_words, fragment_counts = list[str](), list[int](), list[int]()
         code = list[bool]()
         for unit in units:
-            found = passage_headings(unit.title, unit.text)
-            headings.append([list(map(number, name_words(heading))) for heading in found])
+            own_headings = passage_headings(unit.title, unit.text)
+            headings.append([list(map(number, name_words(heading))) for heading in own_headings])
             title, pieces = titled_sentences(unit.title, unit.text)
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))

@@ -43,14 +43,14 @@ class QuestionWords:
         self.index = index
         words = list(dict.fromkeys(name_words(question)))
         keys = stem_keys(words)
-        found: dict[int, str] = {}
+        word_of_stem: dict[int, str] = {}
         stems = index.stems(keys)
         for word, stem in zip(words, stems.tolist(), strict=True):
-            found.setdefault(stem, word)
-        found.pop(-1, None)
+            word_of_stem.setdefault(stem, word)
+        word_of_stem.pop(-1, None)
         self._lacked = np.unique(keys[(stems < 0) & (keys != 0)])
-        self._spelled = list(found.values())[:_MOST_WORDS]
-        self.stems = np.array(list(found)[:_MOST_WORDS], dtype=np.int64)  # numbers of its stems; stem i is bit i
+        self._spelled = list(word_of_stem.values())[:_MOST_WORDS]
+        self.stems = np.array(list(word_of_stem)[:_MOST_WORDS], dtype=np.int64)  # numbers of its stems; stem i is bit i
         idf = index.idf[self.stems].astype(np.float64)
         self._rarest = float(np.log1p(2.0 * len(index.chunks) + 1.0))
         self._weight = max(1e-9, float(idf.sum()))
@@ -66,10 +66,10 @@ class QuestionWords:
         self.passages = self._found_in(index.passages, len(index.chunks))
 
     def _found_in(self, postings: Lists, size: int) -> Bits:
-        found = np.zeros(size, dtype=self._type)
+        masks = np.zeros(size, dtype=self._type)
         for place, stem in enumerate(self.stems.tolist()):
-            found[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
-        return found
+            masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
+        return masks
 
     def known(self, allowed: BoolArray | None) -> float:
         """Share of the question whose words any passage has; a word that none has weighs as much as the rarest."""
@@ -97,10 +97,10 @@ class QuestionWords:
 
     def share(self, masks: Bits) -> Floats:
         """Share of the question, by inverse document frequency, of sets of its words."""
-        found = np.zeros(len(masks))
+        shares = np.zeros(len(masks))
         for part, table in enumerate(self._tables):
-            found += table[(masks >> self._type(8 * part)) & self._type(255)]
-        return found
+            shares += table[(masks >> self._type(8 * part)) & self._type(255)]
+        return shares
 
     def alike(self, passages: Ints) -> Floats:
         """Share of the question in words that passages lack, weighed by the cosine of the nearest word they have."""
@@ -177,11 +177,11 @@ class QuestionWords:
 
 def largest(values: Floats, lengths: Ints) -> Floats:
     """Largest value of each run; 0 for an empty run."""
-    found = np.zeros(len(lengths))
+    maxima = np.zeros(len(lengths))
     filled = lengths.nonzero()[0]
     if len(filled):
-        found[filled] = np.maximum.reduceat(values, (lengths.cumsum() - lengths)[filled])
-    return found
+        maxima[filled] = np.maximum.reduceat(values, (lengths.cumsum() - lengths)[filled])
+    return maxima
 
 
 _COMMON = FUNCTION_WORDS | OPENERS | DEMONYMS | HONORIFICS | WEEKDAYS | frozenset(MONTHS)
@@ -199,7 +199,7 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
     spelled, spans = _spellings(question, words), _spans(question)
     lowered = question[1:] == question[1:].lower()
     used = np.zeros(len(words), dtype=bool)
-    found: dict[int, tuple[float, str]] = {}
+    linked: dict[int, tuple[float, str]] = {}
     phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
     places = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
     for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
@@ -211,8 +211,8 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
         if sure:
             used[place] = True
             spelling = question[spans[place][0][0] : spans[place][-1][1]] if spans else ""
-            found |= dict.fromkeys(entities.tolist(), (sure, spelling))
-    return found
+            linked |= dict.fromkeys(entities.tolist(), (sure, spelling))
+    return linked
 
 
 def _spans(question: str) -> list[tuple[int, int]]:
@@ -252,15 +252,15 @@ def near_scores(
     """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each."""
     members = index.members
     source, place = index.source[passages], index.place[passages]
-    found = [np.zeros(len(passages)) for _ in scores]
+    best_scores = [np.zeros(len(passages)) for _ in scores]
     if len(members) == len(members.values):  # every passage is a source of its own
-        return found
+        return best_scores
     for there, other in ((place > 0, place - 1), (place + 1 < members.lengths(source), place + 1)):
         rows = np.flatnonzero(there)
         beside = members.values[members.starts[source[rows]] + other[rows]].astype(np.int64)
-        for best, score in zip(found, scores, strict=True):
+        for best, score in zip(best_scores, scores, strict=True):
             best[rows] = np.maximum(best[rows], _counted(beside, score, allowed))
-    return found
+    return best_scores
 
 
 def source_scores(
@@ -268,9 +268,9 @@ def source_scores(
 ) -> list[Floats]:
     """The best score of the other passages of each one's source; at least 0. See `near_scores`."""
     members = index.members
-    found = [np.zeros(len(passages)) for _ in scores]
+    best_scores = [np.zeros(len(passages)) for _ in scores]
     if len(members) == len(members.values):
-        return found
+        return best_scores
     sources, number = np.unique(index.source[passages], return_inverse=True)
     shared = members.lengths(sources) > 1
     which, others = members.take(sources[shared])
@@ -278,8 +278,8 @@ def source_scores(
     rows = np.flatnonzero(shared[number])
     group = (np.cumsum(shared) - 1)[number[rows]]
     if not len(rows):
-        return found
-    for best, score in zip(found, scores, strict=True):
+        return best_scores
+    for best, score in zip(best_scores, scores, strict=True):
         counted = _counted(others, score, allowed)
         most = np.maximum.reduceat(counted, first)
         at_most = counted == most[which]
@@ -287,13 +287,13 @@ def source_scores(
         alone = np.add.reduceat(at_most.astype(np.int64), first) == 1
         mine = counted[first[group] + index.place[passages[rows]]]
         best[rows] = np.where(alone[group] & (mine == most[group]), second[group], most[group])
-    return found
+    return best_scores
 
 
 def _counted(passages: Ints, score: Score, allowed: BoolArray | None) -> Floats:
     """Scores of some passages, 0 at least; those that are not allowed have none."""
-    found = np.maximum(score(passages), 0.0)
-    return found if allowed is None else np.where(allowed[passages], found, 0.0)
+    scores = np.maximum(score(passages), 0.0)
+    return scores if allowed is None else np.where(allowed[passages], scores, 0.0)
 
 
 STEP = (
@@ -402,7 +402,7 @@ class QueryFeatures:
         """Evidence of passages by themselves, `[len(passages), len(OWN)]`; see `OWN`."""
         texts = self.texts
         scores = (self._vector, self._bm25)
-        found = (
+        columns = (
             *(score(passages) for score in scores),
             texts.share(texts.passages[passages]),
             texts.best_sentence(passages),
@@ -417,7 +417,7 @@ class QueryFeatures:
             *source_scores(self.index, passages, scores, self._allowed),
             texts.alike(passages) if self._has_parts else np.zeros(len(passages)),
         )
-        alone = np.array(found).T
+        alone = np.array(columns).T
         return np.concatenate([alone, self.unsure * alone], axis=1)
 
     def alone(self, passages: Ints, own: Floats, weights: Weights) -> Floats:
@@ -504,7 +504,7 @@ class QueryFeatures:
         lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
         taken = [(places, *held.take(names[places])) for held, places in lists]
         of_name = np.concatenate([places[which] for places, which, _ in taken])
-        passages = np.concatenate([found for *_, found in taken])
+        passages = np.concatenate([held_by for *_, held_by in taken])
         order = np.argsort(of_name, kind="stable")
         if self._allowed is not None:
             order = order[self._allowed[passages[order]]]

@@ -313,15 +313,15 @@ class _ScoredPassages:
         np.maximum.at(most, self.target, self.steps)
         total = np.exp(self.alone - most)
         total += np.bincount(self.target, np.exp(self.steps - most[self.target]), minlength=len(most))
-        found: Floats = np.where(self.evidence.is_cut(self.passages), most, most + np.log(total))
+        totals: Floats = np.where(self.evidence.is_cut(self.passages), most, most + np.log(total))
         share = max(_LEAST_KNOWN, self.evidence.known / _ENOUGH)
         if share < 1.0:
-            similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(found) + np.log(1.0 - share)
-            found = np.logaddexp(found + np.log(share), similar)
+            similar = self.evidence.hybrid(self.passages) + np.logaddexp.reduce(totals) + np.log(1.0 - share)
+            totals = np.logaddexp(totals + np.log(share), similar)
         index = self.evidence.index
-        of_document = self._places(found, index.source[self.passages])
-        is_copy = self._places(found, index.copied[self.passages]) > 0
-        return found - self.repeat * of_document - self.evidence.unit * _COPY * is_copy
+        of_document = self._places(totals, index.source[self.passages])
+        is_copy = self._places(totals, index.copied[self.passages]) > 0
+        return totals - self.repeat * of_document - self.evidence.unit * _COPY * is_copy
 
     def _places(self, scores: Floats, groups: Ints) -> Floats:
         """How many passages of the same group come before each passage, `[passages]`."""
@@ -346,6 +346,6 @@ class _ScoredPassages:
         reached = self.evidence.index.chunks[self.passages]
         reasons = EvidenceReasons(view, self.evidence, self.best(), cosines)
         scores = self.scores().astype(np.float32)
-        found = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
-        found.reading = reasons.reading
-        return found
+        reached_ranking = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
+        reached_ranking.reading = reasons.reading
+        return reached_ranking

@@ -285,11 +285,11 @@ class ReportForest:
 
     def nodes(self, numbers: Sequence[int]) -> list[ReportNode]:
         """Return nodes of one level, in ascending order."""
-        found: list[ReportNode] = []
+        selected: list[ReportNode] = []
         for start, tree in zip(self._starts, self._trees, strict=True):
             own = [number - start for number in numbers if start <= number < start + len(tree)]
-            found += tree.select(own, self._children[start : start + len(tree)], self.network)
-        return found
+            selected += tree.select(own, self._children[start : start + len(tree)], self.network)
+        return selected
 
     def write(self, outputs: Mapping[int, tuple[str, Sequence[int]]], units: Iterable[Unit]) -> None:
         """Take the reports of a level: by node, id and codes of the statements that it passes on; new units."""

@@ -341,8 +341,8 @@ class LevelReports(Step):
             ask = partial(ask_report, model, self._settings.report_tokens)
             answers = iter(await map_all(ask, shown, concurrency_of(model), say))
         outputs = {}
-        for number, node, found in zip(numbers, nodes, evidence, strict=True):
-            report, statements = (next(answers), found.statements) if isinstance(found, ReportEvidence) else found
+        for number, node, own in zip(numbers, nodes, evidence, strict=True):
+            report, statements = (next(answers), own.statements) if isinstance(own, ReportEvidence) else own
             outputs[number] = self._output(node, report, statements, view.fingerprint)
         return [outputs[self.numbers[group.key]] for group in groups]
 
@@ -351,18 +351,18 @@ class LevelReports(Step):
     ) -> list[ReportEvidence | tuple[Report | None, Sequence[int]]]:
         """Return what to show the model of each node; without a call the report, and what the node passes on."""
         below = self._reports_below(nodes, view) if view.language_model is not None else {}
-        found: list[ReportEvidence | tuple[Report | None, Sequence[int]]] = []
+        gathered: list[ReportEvidence | tuple[Report | None, Sequence[int]]] = []
         for node in nodes:
             if view.language_model is None or len(node.weights) < _MIN_MODEL_ENTITIES:
-                found.append(self._extract(node))
+                gathered.append(self._extract(node))
                 continue
             # No report below states what a part without a report passes on.
             unreported = [s for child in node.children if child not in below for s in self._forest.passed_on[child]]
             whole = replace(node, statements=tuple(dict.fromkeys((*node.statements, *unreported))))
             reports = [below[child] for child in node.children if child in below]
             limits = self._settings.context_tokens, self._settings.min_passages
-            found.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
-        return found
+            gathered.append(gather_evidence(whole, reports, self._network, *limits) or (None, whole.statements))
+        return gathered
 
     def _extract(self, node: ReportNode) -> tuple[Report | None, Sequence[int]]:
         passed_on = (statement for child in node.children for statement in self._forest.passed_on[child])

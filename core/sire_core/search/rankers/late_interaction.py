@@ -81,8 +81,8 @@ async def _tokens(positions: Sequence[int], view: View) -> list[NDArray[np.float
     if missing:
         texts = [unit.index_text for unit in view.units(missing)]
         vectors = await view.embed_tokens(texts, "document")
-        made = {position: found.astype(np.float16) for position, found in zip(missing, vectors, strict=True)}
-    found = []
+        made = {position: ordered.astype(np.float16) for position, ordered in zip(missing, vectors, strict=True)}
+    ordered = []
     for position in positions:
         # Another query may drop what this one found there a moment ago.
         vectors_of = made.get(position)
@@ -91,10 +91,10 @@ async def _tokens(positions: Sequence[int], view: View) -> list[NDArray[np.float
         if vectors_of is None:
             unit = view.units([position])[0]
             vectors_of = (await view.embed_tokens([unit.index_text], "document"))[0].astype(np.float16)
-        found.append(vectors_of)
-    for position, vectors_of in zip(positions, found, strict=True):
+        ordered.append(vectors_of)
+    for position, vectors_of in zip(positions, ordered, strict=True):
         kept.pop(position, None)  # what is there already moves to the end
         kept[position] = vectors_of
     while len(kept) > _KEPT:
         kept.popitem(last=False)
-    return found
+    return ordered

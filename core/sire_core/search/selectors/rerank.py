@@ -166,13 +166,15 @@ class CrossEncoderRerank:
         weights, leads = np.ones(len(positions)), [""] * len(positions)
         if isinstance(ranking, ReadableRanking):
             weights, leads = ranking.reading(positions)
-        found = await asyncio.to_thread(self._scores, query, view.units(positions), leads)
-        read, own = positions[: len(found)], scores[: len(found)]
-        judged = self.weight * weights[: len(found)] * _standard(found)
+        judged_scores = await asyncio.to_thread(self._scores, query, view.units(positions), leads)
+        read, own = positions[: len(judged_scores)], scores[: len(judged_scores)]
+        judged = self.weight * weights[: len(judged_scores)] * _standard(judged_scores)
         order = np.argsort(-(_standard(own) + judged), kind="stable")
         judge = "cross-encoder"
-        if len(found) < len(positions):
-            judge = f"cross-encoder, which read {len(found)} of {len(positions)} hits in {self.milliseconds} ms,"
+        if len(judged_scores) < len(positions):
+            judge = (
+                f"cross-encoder, which read {len(judged_scores)} of {len(positions)} hits in {self.milliseconds} ms,"
+            )
         return Reordered(ranking, read[order], own, judge)
 
     def _scores(self, query: str, units: Sequence[Unit], leads: Sequence[str]) -> FloatArray:

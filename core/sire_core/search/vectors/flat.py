@@ -64,10 +64,10 @@ class PQIndex:
 
     def best(self, question: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
         """Positions and exact scores of the best `n` rows, as nearly all of them as the codes can tell; n <= 100."""
-        found = np.sort(self._candidates(question))
-        scores = np.asarray(self.rows(found) @ question, dtype=np.float32)
+        rows = np.sort(self._candidates(question))
+        scores = np.asarray(self.rows(rows) @ question, dtype=np.float32)
         order = best_first(scores, n)
-        return found[order], scores[order]
+        return rows[order], scores[order]
 
     def rows(self, positions: IntArray) -> FloatArray:
         """Vectors of some rows."""
@@ -75,14 +75,14 @@ class PQIndex:
 
     def _candidates(self, question: FloatArray) -> IntArray:
         cells = getattr(self._index, "nlist", 0)
-        found = self._index.search(question[None], self._depth)[1][0]
-        if cells and found[-1] < 0:  # the nearest cells hold too few rows
+        rows = self._index.search(question[None], self._depth)[1][0]
+        if cells and rows[-1] < 0:  # the nearest cells hold too few rows
             import faiss
 
             every: Any = faiss.SearchParametersIVF()
             every.nprobe = cells
-            found = self._index.search(question[None], self._depth, params=every)[1][0]
-        return np.asarray(found[found >= 0])
+            rows = self._index.search(question[None], self._depth, params=every)[1][0]
+        return np.asarray(rows[rows >= 0])
 
 
 class PQRanking:
@@ -164,7 +164,7 @@ def _cells_read(index: Any, matrix: FloatArray) -> int:
 
     pairs = np.random.default_rng(0).choice(len(matrix), (2, _ASKED), replace=False)
     questions = unit_rows(np.asarray(matrix[pairs[0]] + matrix[pairs[1]], dtype=np.float32))
-    found = _nearest(matrix, questions, pairs)
+    nearest = _nearest(matrix, questions, pairs)
     cell_of = np.full(len(matrix), -1, dtype=np.int64)
     for cell in range(index.nlist):
         size = index.invlists.list_size(cell)
@@ -173,7 +173,7 @@ def _cells_read(index: Any, matrix: FloatArray) -> int:
     order = index.quantizer.search(questions, index.nlist)[1]
     place = np.empty_like(order)
     np.put_along_axis(place, order, np.arange(index.nlist)[None], axis=1)
-    reached = np.take_along_axis(place, cell_of[found], axis=1)
+    reached = np.take_along_axis(place, cell_of[nearest], axis=1)
     return int(np.quantile(reached, _SHARE)) + 1
 
 

@@ -103,17 +103,17 @@ class SQIndex:
         error = float(np.linalg.norm(question - rounded)) + float(np.linalg.norm(rounded)) * self.error + _ROUNDING
         reach = _REACH * n
         while reach * _SHARE <= rows:
-            products, found = self._nearest(levels, reach)
+            products, rows_found = self._nearest(levels, reach)
             highest = products * (level * self.scale) + error
             few = n + n // 2
-            first = row_products(self.matrix[found[:few]], question)
+            first = row_products(self.matrix[rows_found[:few]], question)
             lowest = float(np.partition(first, few - n)[few - n])
             near = np.searchsorted(-highest, -lowest, side="right")  # no later row is above n of these
             if near < reach:
-                scores = np.concatenate([first, row_products(self.matrix[found[few:near]], question)])
-                order = np.argsort(found[: max(few, near)])
+                scores = np.concatenate([first, row_products(self.matrix[rows_found[few:near]], question)])
+                order = np.argsort(rows_found[: max(few, near)])
                 order = order[best_first(scores[order], n)]
-                return found[order].astype(np.int64), scores[order]
+                return rows_found[order].astype(np.int64), scores[order]
             reach *= _WIDER
         return None
 
@@ -124,10 +124,10 @@ class SQIndex:
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # of the thread that says so, no other
         try:
-            products, found = self.codes.search(levels[None], n)
+            products, rows = self.codes.search(levels[None], n)
         finally:
             faiss.omp_set_num_threads(threads)
-        return products[0], found[0]
+        return products[0], rows[0]
 
 
 def _save(index: SQIndex, directory: Path) -> None:

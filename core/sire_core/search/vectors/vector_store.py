@@ -53,10 +53,10 @@ class Bytes:
 
     def products(self, question: FloatArray) -> FloatArray:
         """Inner products `[n]` with a vector `[d]`."""
-        found = np.empty(len(self.codes), dtype=np.float32)
-        for start in range(0, len(found), _BLOCK):
-            found[start : start + _BLOCK] = self.codes[start : start + _BLOCK].astype(np.float32) @ question
-        return found * self.scales
+        scores = np.empty(len(self.codes), dtype=np.float32)
+        for start in range(0, len(scores), _BLOCK):
+            scores[start : start + _BLOCK] = self.codes[start : start + _BLOCK].astype(np.float32) @ question
+        return scores * self.scales
 
     def save(self, directory: Path) -> None:
         """Write the arrays as files."""
@@ -141,13 +141,13 @@ async def _listed(
     while True:
         names = await index.top(query, question, asked, where)
         known = [place[name] for name in dict.fromkeys(names) if name in place]
-        found = [position for position in known if allowed[position]]
-        if len(found) >= wanted or len(names) < asked:
+        passing = [position for position in known if allowed[position]]
+        if len(passing) >= wanted or len(names) < asked:
             break
         asked *= 4
     if not known and where is None and view.size:
         raise ConfigurationError(no_candidates_message(view.size))
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(passing, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +215,9 @@ class _StoreRanking:
         while self._listed < min(n, self._listable) and not self._exhausted:
             # A first question that is answered by what is asked for costs one call; filters may need more.
             self._asked = max(n, 4 * self._asked)
-            found = await self._source.rank(self._query, self._asked, self._where)
-            self._exhausted = len(found) < self._asked
-            self._read(found)
+            listed = await self._source.rank(self._query, self._asked, self._where)
+            self._exhausted = len(listed) < self._asked
+            self._read(listed)
         if n and not self._positions and self._exhausted and self._place and self._allowed is None:
             raise ConfigurationError(no_candidates_message(len(self._place)))
         positions = np.asarray(self._positions[:n], dtype=np.int64)
