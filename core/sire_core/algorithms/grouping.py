@@ -83,8 +83,8 @@ def row_pointers(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 def chained_hashes(values: NDArray[np.uint64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
     """A hash of each run of hashes that depends on their order, uint64 `[runs]`; 0 for an empty run."""
-    place = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
-    hashes = mixed(values + (place + np.uint64(1)) * GOLDEN)
+    position = ranges(np.zeros(len(lengths), dtype=np.int64), lengths).astype(np.uint64)
+    hashes = mixed(values + (position + np.uint64(1)) * GOLDEN)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     ends = np.cumsum(lengths)
     return np.asarray(sums[ends] - sums[ends - lengths], dtype=np.uint64)

@@ -218,8 +218,8 @@ def word_keys(words: Sequence[str]) -> NDArray[np.uint64]:
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts + 1
     powers = np.cumprod(np.full(int(lengths.max()), _BASE))  # wraps around at 64 bits, as wanted
-    places = np.arange(len(letters)) - np.repeat(starts, lengths)
-    hashes = np.add.reduceat(letters.astype(np.uint64) * powers[places], starts)
+    positions = np.arange(len(letters)) - np.repeat(starts, lengths)
+    hashes = np.add.reduceat(letters.astype(np.uint64) * powers[positions], starts)
     hashes = (hashes ^ (hashes >> np.uint64(30))) * _MIX[0]
     hashes = (hashes ^ (hashes >> np.uint64(27))) * _MIX[1]
     return np.asarray(hashes ^ (hashes >> np.uint64(31)), dtype=np.uint64)

@@ -287,14 +287,14 @@ def _improve(
     """Put those of some columns into the lists of rows that are better than what is there."""
     worst = lists.products[rows, -1:]
     width = lists.indices.shape[1]
-    places, chosen = np.nonzero((product >= worst) & (product > -np.inf))
-    if len(places) > width * len(rows):  # lists that are not full yet take everything
+    positions, chosen = np.nonzero((product >= worst) & (product > -np.inf))
+    if len(positions) > width * len(rows):  # lists that are not full yet take everything
         best = largest_columns(product, min(width, len(columns)))
-        places, chosen = np.repeat(np.arange(len(rows)), best.shape[1]), best.ravel()
-        better = product[places, chosen] >= worst[places, 0]
-        places, chosen = places[better], chosen[better]
-    if len(places):
-        _insert(lists, rows[places], columns[chosen], product[places, chosen])
+        positions, chosen = np.repeat(np.arange(len(rows)), best.shape[1]), best.ravel()
+        better = product[positions, chosen] >= worst[positions, 0]
+        positions, chosen = positions[better], chosen[better]
+    if len(positions):
+        _insert(lists, rows[positions], columns[chosen], product[positions, chosen])
 
 
 def _centers(unit: NDArray[np.float32], cells: int) -> NDArray[np.float32]:
@@ -324,8 +324,9 @@ def _search(whole: NDArray[np.float32], lists: NeighborLists, rows: NDArray[np.i
         own = rows[start : start + block]
         product = whole[own] @ whole.T
         product[np.arange(len(own)), own] = -np.inf
-        places = largest_columns(product, width)
-        lists.indices[own, :width], lists.products[own, :width] = places, np.take_along_axis(product, places, axis=1)
+        positions = largest_columns(product, width)
+        lists.indices[own, :width] = positions
+        lists.products[own, :width] = np.take_along_axis(product, positions, axis=1)
 
 
 def _join(
@@ -338,9 +339,9 @@ def _join(
         rows = old[start : start + block]
         product = whole[rows] @ whole[new].T
         # A new row that ties with the last candidate may come before it.
-        places, columns = np.nonzero(product >= lists.products[rows, -1:])
-        _insert(lists, rows[places], new[columns], product[places, columns])
-        joined.append(rows[np.unique(places)])
+        positions, columns = np.nonzero(product >= lists.products[rows, -1:])
+        _insert(lists, rows[positions], new[columns], product[positions, columns])
+        joined.append(rows[np.unique(positions)])
     return np.concatenate(joined)
 
 

@@ -74,8 +74,8 @@ class CSRGraph:
 
     def neighbors(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Where the edges of a node lead, and how probable each is."""
-        place = slice(int(self.indptr[node]), int(self.indptr[node + 1]))
-        return self.targets[place], self.probabilities[place]
+        edges = slice(int(self.indptr[node]), int(self.indptr[node + 1]))
+        return self.targets[edges], self.probabilities[edges]
 
 
 _DENSE = 8  # A walk that starts at more than one node in so many is computed by power iteration

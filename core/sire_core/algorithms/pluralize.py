@@ -40,8 +40,8 @@ def shorten(text: str, length: int) -> str:
 def excerpt(text: str, word: str, length: int) -> str:
     """A text on one line; of a longer one than `length` the part around a word of it, marked where it is cut."""
     line = " ".join(text.split())
-    place = max(0, line.lower().find(" ".join(word.lower().split())))
-    start = max(0, min(place - length // 2, len(line) - length))
+    position = max(0, line.lower().find(" ".join(word.lower().split())))
+    start = max(0, min(position - length // 2, len(line) - length))
     if len(line) <= length or not start:
         return shorten(line, length)
     return f"... {shorten(line[start:].split(' ', 1)[-1], length)}"

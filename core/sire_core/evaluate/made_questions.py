@@ -119,15 +119,15 @@ class LinkedPassages:
 def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQuestion]:
     """Make up to `n` questions as people ask them, those over a name that the question leaves out first."""
     rng = np.random.default_rng(seed)
-    order = [linked.links[place] for place in rng.permutation(len(linked.links)).tolist()]
+    order = [linked.links[position] for position in rng.permutation(len(linked.links)).tolist()]
     bridges = {question.question: question for link in order if (question := _bridge(linked, link, rng))}
     pairs: dict[str, MadeQuestion] = {}
     used: set[tuple[int, str]] = set()
     for link in order:
         names = linked.about[link.passage], linked.about[link.subject]
-        places = set(enumerate(names))
-        if used.isdisjoint(places) and names[0] != names[1] and all(map(is_readable, names)):
-            used.update(places)
+        subjects = set(enumerate(names))
+        if used.isdisjoint(subjects) and names[0] != names[1] and all(map(is_readable, names)):
+            used.update(subjects)
             text = f"How are {names[0]} and {names[1]} connected?"
             pairs[text] = _question(linked, text, link, "pair")
     return [*bridges.values(), *pairs.values()][:n]

@@ -31,10 +31,8 @@ class MergedExtractor:
     A record that the model failed to make stays failed, so that the next build asks again.
     """
 
-    def __init__(
-        self, language_model: LanguageModel, rules: RulesExtractor | None = None, *, concurrency: int | None = None
-    ) -> None:
-        self._rules = rules or RulesExtractor()
+    def __init__(self, language_model: LanguageModel, *, concurrency: int | None = None) -> None:
+        self._rules = RulesExtractor()
         # Makes the model's part
         self.asked = ModelExtractor(language_model, known_entities=self._names, concurrency=concurrency)
 

@@ -1,7 +1,7 @@
-"""`ModelExtractor`: records made by a language model, one call per chunk; and its prompts, by version.
+"""`ModelExtractor`: records made by a language model, one call per chunk; and its prompts.
 
 The prompts are our own words; the schemas of their answers are in `answers.py`. A change of any text needs a new
-version: records and answers are stored under it.
+`_VERSION`: records and answers are stored under it.
 """
 
 from __future__ import annotations
@@ -46,26 +46,9 @@ if TYPE_CHECKING:
     from sire_core.types import Fact
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractionPrompts:
-    """Instructions of one version."""
+_VERSION = "v1"
 
-    joint: str  # One call for the whole record
-    rewrite: str  # First step of SiReRAG's pipeline: resolve references (section 4.2 and figure 6 of the paper)
-    entities: str  # Second step: named entities with types (figure 7)
-    facts: str  # Third step: facts with triples, given the entities (figure 8)
-    names: str = ""  # First step of MS-RAG's graph: what the passage names (its figure 6)
-    triples: str = ""  # Second step: relations, given the names (figure 5)
-    aliases: str = ""  # Third step: different names of one thing (figure 8)
-    # First step of SMART's graph: entities of given types, with descriptions (its table 6 and algorithm 2)
-    typed: str = ""
-    related: str = ""  # Second step: relations between these entities, with descriptions and strengths from 1 to 10
-    keywords: str = ""  # IIER's five keywords of a passage (section 3.1)
-    # IndexRAG's first stage: all that a document states as questions and answers (section 3.2.1, figure 4)
-    document: str = ""
-
-
-_JOINT = """\
+JOINT = """\
 Index the passage for search: list what it names and everything it states. Context, if given, only tells who or what \
 is meant; take nothing else from it. Write in the passage's language. Empty lists if there is nothing.
 entities: each named person, place, organization, work, event, product, term or date once, under its most informative \
@@ -163,30 +146,6 @@ _DOCUMENT = (
     '"entities":["Mira Vale","3 July 1961","Otto Kell","Harbour School","The Long Tide"]}'
 )
 
-PROMPTS: dict[str, ExtractionPrompts] = {
-    "v1": ExtractionPrompts(
-        joint=_JOINT,
-        rewrite=_REWRITE,
-        entities=_ENTITIES,
-        facts=_FACTS,
-        names=_NAMES,
-        triples=_TRIPLES,
-        aliases=_ALIASES,
-        typed=_TYPED,
-        related=_RELATED,
-        keywords=_KEYWORDS,
-        document=_DOCUMENT,
-    ),
-}
-"""Versions by name; old ones stay, so that old indexes can be extended."""
-
-
-def prompts(version: str) -> ExtractionPrompts:
-    """The prompts of a version."""
-    if version not in PROMPTS:
-        raise ConfigurationError(f"unknown prompt version {version!r}; there are: {', '.join(PROMPTS)}")
-    return PROMPTS[version]
-
 
 def document_data(items: Sequence[ChunkInContext]) -> str:
     """The data block of a document: title and numbered passages."""
@@ -226,8 +185,8 @@ class NativeAnswer(NamedTuple):
     keywords: Sequence[str] = ()
 
 
-Ask = Callable[["LanguageModel", Sequence[ChunkInContext], ExtractionPrompts, int], Awaitable[Sequence[NativeAnswer]]]
-"""Sends the calls for passages that belong together; the number is the maximum length of an answer."""
+Ask = Callable[["LanguageModel", Sequence[ChunkInContext], Prompt, int], Awaitable[Sequence[NativeAnswer]]]
+"""Sends the calls for passages that belong together, the given prompt first; the number bounds the answers' tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,41 +195,41 @@ class Way:
 
     name: str  # In fingerprints of records
     calls: int  # Per passage, or per document
-    first: str  # Its first prompt: a field of `ExtractionPrompts`
+    first: str  # Instructions of its first prompt
     ask: Ask  # All of its calls
     whole: bool = False  # Whether the passages of a document are asked about together
 
-    def prompt(self, prompts: ExtractionPrompts, items: Sequence[ChunkInContext]) -> Prompt:
+    def prompt(self, items: Sequence[ChunkInContext]) -> Prompt:
         """The first prompt about some passages."""
-        return Prompt(getattr(prompts, self.first), document_data(items) if self.whole else passage_data(items[0]))
+        return Prompt(self.first, document_data(items) if self.whole else passage_data(items[0]))
 
 
 async def _sirerag(
-    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+    model: LanguageModel, items: Sequence[ChunkInContext], first: Prompt, room: int
 ) -> Sequence[NativeAnswer]:
     """Rewrite, entities, facts (SiReRAG section 4.2)."""
     (item,) = items
-    passage = (await model.complete(Prompt(prompts.rewrite, passage_data(items[0])), max_tokens=room)).text.strip()
+    passage = (await model.complete(first, max_tokens=room)).text.strip()
     data = passage_data(item, passage=passage)
-    named_entities = await model.complete(Prompt(prompts.entities, data), schema=EntitiesAnswer, max_tokens=room)
+    named_entities = await model.complete(Prompt(_ENTITIES, data), schema=EntitiesAnswer, max_tokens=room)
     entities: list[EntityAnswer] = named_entities.parsed.entities
     data = passage_data(item, passage=passage, entities=tuple(entity.name for entity in entities))
-    answer = await model.complete(Prompt(prompts.facts, data), schema=FactsAnswer, max_tokens=room)
+    answer = await model.complete(Prompt(_FACTS, data), schema=FactsAnswer, max_tokens=room)
     return [NativeAnswer(entities, [with_entities(fact, entities) for fact in answer.parsed.facts])]
 
 
 async def _msrag(
-    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+    model: LanguageModel, items: Sequence[ChunkInContext], first: Prompt, room: int
 ) -> Sequence[NativeAnswer]:
     """Names, triples, aliases (MS-RAG section 3.2, appendix N)."""
     (item,) = items
-    reply = await model.complete(Prompt(prompts.names, passage_data(items[0])), schema=NamesAnswer, max_tokens=room)
+    reply = await model.complete(first, schema=NamesAnswer, max_tokens=room)
     names = _distinct(reply.parsed.names)
     data = passage_data(item, entities=tuple(names.values()))
-    stated = await model.complete(Prompt(prompts.triples, data), schema=TriplesAnswer, max_tokens=room)
+    stated = await model.complete(Prompt(_TRIPLES, data), schema=TriplesAnswer, max_tokens=room)
     groups: list[list[str]] = []
     if len(names) > 1:
-        claimed = await model.complete(Prompt(prompts.aliases, data), schema=AliasesAnswer, max_tokens=room)
+        claimed = await model.complete(Prompt(_ALIASES, data), schema=AliasesAnswer, max_tokens=room)
         groups = claimed.parsed.aliases
     ids = {key: f"n{number}" for number, key in enumerate(names, 1)}
     others = _aliases(groups, names)
@@ -279,16 +238,16 @@ async def _msrag(
 
 
 async def _smart(
-    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+    model: LanguageModel, items: Sequence[ChunkInContext], first: Prompt, room: int
 ) -> Sequence[NativeAnswer]:
     """Typed entities with descriptions, then relations with strengths (SMART algorithm 2, table 6)."""
     (item,) = items
-    reply = await model.complete(Prompt(prompts.typed, passage_data(items[0])), schema=EntitiesAnswer, max_tokens=room)
+    reply = await model.complete(first, schema=EntitiesAnswer, max_tokens=room)
     entities: list[EntityAnswer] = reply.parsed.entities
     if len(entities) < 2:
         return [NativeAnswer(entities, _stated(item, entities, ()))]
     data = passage_data(item, entities=tuple(entity.name for entity in entities))
-    related = await model.complete(Prompt(prompts.related, data), schema=RelationsAnswer, max_tokens=room)
+    related = await model.complete(Prompt(_RELATED, data), schema=RelationsAnswer, max_tokens=room)
     return [NativeAnswer(entities, _stated(item, entities, related.parsed.relations))]
 
 
@@ -307,22 +266,19 @@ def _lists(fact: Fact) -> list[list[Any]]:
 
 
 async def _iier(
-    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+    model: LanguageModel, items: Sequence[ChunkInContext], first: Prompt, room: int
 ) -> Sequence[NativeAnswer]:
     """Five keywords (IIER section 3.1)."""
-    answer = await model.complete(
-        Prompt(prompts.keywords, passage_data(items[0])), schema=KeywordsAnswer, max_tokens=room
-    )
+    del items
+    answer = await model.complete(first, schema=KeywordsAnswer, max_tokens=room)
     return [NativeAnswer(keywords=answer.parsed.keywords)]
 
 
 async def _indexrag(
-    model: LanguageModel, items: Sequence[ChunkInContext], prompts: ExtractionPrompts, room: int
+    model: LanguageModel, items: Sequence[ChunkInContext], first: Prompt, room: int
 ) -> Sequence[NativeAnswer]:
     """Statements of a document as question-answer pairs, and its entities (IndexRAG section 3.2.1)."""
-    answer = await model.complete(
-        Prompt(prompts.document, document_data(items)), schema=DocumentAnswer, max_tokens=room
-    )
+    answer = await model.complete(first, schema=DocumentAnswer, max_tokens=room)
     names = _distinct(answer.parsed.entities)
     entities = [EntityAnswer(id=f"n{number}", name=name) for number, name in enumerate(names.values(), 1)]
     stated: list[list[FactAnswer]] = [[] for _ in items]
@@ -347,11 +303,11 @@ async def _indexrag(
 
 
 NATIVE: Mapping[str, Way] = {
-    "rewrite": Way("native", 3, "rewrite", _sirerag),
-    "triples": Way("native-msrag", 3, "names", _msrag),
-    "strengths": Way("native-smart", 2, "typed", _smart),
-    "keywords": Way("native-iier", 1, "keywords", _iier),
-    "questions": Way("native-indexrag", 1, "document", _indexrag, whole=True),
+    "rewrite": Way("native", 3, _REWRITE, _sirerag),
+    "triples": Way("native-msrag", 3, _NAMES, _msrag),
+    "strengths": Way("native-smart", 2, _TYPED, _smart),
+    "keywords": Way("native-iier", 1, _KEYWORDS, _iier),
+    "questions": Way("native-indexrag", 1, _DOCUMENT, _indexrag, whole=True),
 }
 """Prompts of papers, by the name in `Recipe.native`."""
 
@@ -399,7 +355,6 @@ class ModelExtractor:
     Args:
         language_model: Who reads the chunks. With `with_sources` (see `CachedModel`) it is given the chunks it reads;
             worth it for several steps, whose answers are not records yet.
-        prompt_version: Which prompts; part of the fingerprint.
         native: The prompts of a paper, a name of `NATIVE`: `rewrite` (SiReRAG: rewrite, entities, facts), `triples`
             (MS-RAG: names, triples, aliases), `strengths` (SMART: typed entities, relations with strengths; with types
             of your own `strengths:Disease, Drug`),
@@ -410,30 +365,27 @@ class ModelExtractor:
         max_chunk_tokens: A longer chunk fails without a call, since one answer could not hold its facts.
 
     Raises:
-        ConfigurationError: Unknown prompt version, or a number below 1.
+        ConfigurationError: Unknown prompts, or a number below 1.
     """
 
     def __init__(
         self,
         language_model: LanguageModel,
         *,
-        prompt_version: str = "v1",
         native: str | None = None,
         known_entities: Callable[[Chunk], Sequence[Entity]] | None = None,
         concurrency: int | None = None,
         max_chunk_tokens: int = 4_000,
     ) -> None:
         self._model = language_model
-        self._version = prompt_version
-        self._prompts = prompts(prompt_version)
         name, _, types = (native or "").partition(":")
-        if native is not None and name not in NATIVE:
+        if native is not None and (name not in NATIVE or (types and name != "strengths")):
             raise ConfigurationError(f"native is one of {', '.join(NATIVE)} or None, not {native!r}.")
         self._way = NATIVE.get(name)
         if types and self._way is not None:
-            self._way = replace(self._way, name=f"{self._way.name}-{digest(types)[:8]}")
-            typed, _, _ = self._prompts.typed.partition("\n")  # without the example, which has the paper's types
-            self._prompts = replace(self._prompts, typed=typed.replace(_TYPES, types))
+            typed, _, _ = _TYPED.partition("\n")  # without the example, which has the paper's types
+            way = f"{self._way.name}-{digest(types)[:8]}"
+            self._way = replace(self._way, name=way, first=typed.replace(_TYPES, types))
         self._given = known_entities
         self._workers = concurrency_of(language_model) if concurrency is None else concurrency
         self._max_chunk_tokens = max_chunk_tokens
@@ -457,7 +409,7 @@ class ModelExtractor:
 
     @property
     def _prompt_name(self) -> str:
-        return f"{self._way.name if self._way else 'given' if self._given else 'extract'}/{self._version}"
+        return f"{self._way.name if self._way else 'given' if self._given else 'extract'}/{_VERSION}"
 
     def groups(self, items: Iterable[ChunkInContext]) -> Iterator[Sequence[ChunkInContext]]:
         """Group chunks by call: one each, or those of a document up to the size limit."""
@@ -471,10 +423,10 @@ class ModelExtractor:
         """The first prompt about a group of chunks."""
         if self._given is not None:
             names = tuple(entity.name for entity in self._given(item.chunk))[:_MOST_NAMES]
-            return Prompt(self._prompts.facts, passage_data(_bounded(item), entities=names))
+            return Prompt(_FACTS, passage_data(_bounded(item), entities=names))
         if self._way is not None:
-            return self._way.prompt(self._prompts, [_bounded(item), *others])
-        return Prompt(self._prompts.joint, passage_data(_bounded(item)))
+            return self._way.prompt([_bounded(item), *others])
+        return Prompt(JOINT, passage_data(_bounded(item)))
 
     def answer_room(self, item: ChunkInContext, *others: ChunkInContext) -> int:
         """Maximum tokens of an answer; grows with the chunks."""
@@ -528,7 +480,8 @@ class ModelExtractor:
         try:
             if self._way is not None:
                 bounded = [_bounded(item) for item in items]
-                answers = await self._way.ask(model, bounded, self._prompts, self.answer_room(*items))
+                first = self._way.prompt(bounded)
+                answers = await self._way.ask(model, bounded, first, self.answer_room(*items))
                 records = [self._read(answer.entities, answer.facts, answer) for answer in answers]
             else:
                 records = [await (self._short_call if self._given else self._one_call)(model, items[0])]

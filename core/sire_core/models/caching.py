@@ -147,8 +147,8 @@ class CachedModel(ModelWrapper):
         self, key: str, schema: type[Any] | None
     ) -> AsyncGenerator[tuple[_Flight, Completion | None], None]:
         """A flight, and its answer where it is known from the store or from somebody else; else it is asked for."""
-        place = (id(asyncio.get_running_loop()), key)
-        flight, answer = await self._join(place)
+        flight_key = (id(asyncio.get_running_loop()), key)
+        flight, answer = await self._join(flight_key)
         if answer is not None:
             yield flight, replace(answer, stored=True)  # who asked has paid for it
             return
@@ -160,16 +160,16 @@ class CachedModel(ModelWrapper):
             raise
         finally:
             with self._lock:
-                del self._flights[place]
+                del self._flights[flight_key]
             flight.done.set()
 
-    async def _join(self, place: tuple[int, str]) -> tuple[_Flight, Completion | None]:
+    async def _join(self, flight_key: tuple[int, str]) -> tuple[_Flight, Completion | None]:
         """The answer of an equal prompt that is under way, else a flight of our own."""
         while True:
             with self._lock:
-                flight = self._flights.get(place)
+                flight = self._flights.get(flight_key)
                 if flight is None:
-                    flight = self._flights[place] = _Flight(asyncio.Event())
+                    flight = self._flights[flight_key] = _Flight(asyncio.Event())
                     return flight, None
             await flight.done.wait()
             if flight.error is not None:

@@ -124,8 +124,8 @@ class UnitEmbedder:
         by_id = await self.by_id(units)
         ids = [_id(unit) for unit in units]
         vectors = np.empty((len(ids), len(by_id[ids[0]])), dtype=np.float32)
-        for place, unit in enumerate(ids):
-            vectors[place] = by_id[unit]
+        for row, unit in enumerate(ids):
+            vectors[row] = by_id[unit]
         return vectors
 
     async def by_id(self, units: Sequence[Unit | str]) -> Mapping[str, FloatArray]:
@@ -159,21 +159,19 @@ class UnitEmbedder:
         async for number, embedded in self._batches([[same[text][0] for text in part] for part in parts]):
             part, failed = parts[number], embedded.failed
             if self._store is not None:
-                good = [place for place in range(len(part)) if place not in failed]
-                self._store.put_vectors(
-                    self._embedder.fingerprint, [part[place] for place in good], embedded.vectors[good]
-                )
+                good = [row for row in range(len(part)) if row not in failed]
+                self._store.put_vectors(self._embedder.fingerprint, [part[row] for row in good], embedded.vectors[good])
             self._require_different(embedded)
-            for place, (text, vector) in enumerate(zip(part, embedded.vectors, strict=True)):
+            for row, (text, vector) in enumerate(zip(part, embedded.vectors, strict=True)):
                 self._made.put([unit.id for unit in same[text]], vector)
-                if place in failed:
-                    self.failed |= {unit.id: (unit, failed[place]) for unit in same[text]}
+                if row in failed:
+                    self.failed |= {unit.id: (unit, failed[row]) for unit in same[text]}
             done += len(part)
             self._progress("embedding", done, len(same))
 
     def _require_different(self, embedded: _Embedded) -> None:
         """Raise when all vectors of a batch are one and the same: that does not show in single calls."""
-        good = embedded.vectors[[place for place in range(len(embedded.vectors)) if place not in embedded.failed]]
+        good = embedded.vectors[[row for row in range(len(embedded.vectors)) if row not in embedded.failed]]
         if len(good) >= _DIFFERENT and self._knows_all() and np.ptp(good, axis=0).max() < _SAME:
             raise ModelError(
                 f"The embedder {self._embedder.fingerprint} returned the same vector for {len(good)} different texts. "
@@ -222,8 +220,8 @@ class UnitEmbedder:
                 raise first
             pieces = smaller
         vectors = np.zeros((len(texts), self._width), dtype=np.float32)
-        for place, vector in made.items():
-            vectors[place] = vector
+        for row, vector in made.items():
+            vectors[row] = vector
         return _Embedded(vectors, failed)
 
     def _knows_all(self) -> bool:
@@ -256,7 +254,7 @@ class UnitEmbedder:
 def _smaller(piece: range, error: Exception) -> list[range]:
     """Parts of a batch for which an embedder failed: its halves, or single texts."""
     if isinstance(error, BatchError):
-        return [range(place, place + 1) for place in piece]
+        return [range(row, row + 1) for row in piece]
     middle = (piece.start + piece.stop) // 2
     return [range(piece.start, middle), range(middle, piece.stop)]
 

@@ -232,10 +232,10 @@ def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
 def _embed_counts(fitted: LexicalState, counts: sparse.csr_matrix, words: list[str]) -> FloatArray:
     """Sum the words' vectors per text and normalise the two parts, then the whole."""
     keys = stem_keys(words)
-    place = np.minimum(np.searchsorted(fitted.keys, keys), max(len(fitted.keys) - 1, 0))
-    known = fitted.keys[place] == keys if len(fitted.keys) else np.zeros(len(keys), dtype=bool)
+    position = np.minimum(np.searchsorted(fitted.keys, keys), max(len(fitted.keys) - 1, 0))
+    known = fitted.keys[position] == keys if len(fitted.keys) else np.zeros(len(keys), dtype=bool)
     frequencies = np.ones(len(keys), dtype=np.int32)
-    frequencies[known] = fitted.frequencies[place[known]]
+    frequencies[known] = fitted.frequencies[position[known]]
     rarity = _rarity(frequencies, fitted.sampled).astype(np.float32)
     table = np.zeros((len(words), SKETCH + TOPICS), dtype=np.float32)
     _write_sketches(words, keys, table[:, :SKETCH])
@@ -243,7 +243,7 @@ def _embed_counts(fitted: LexicalState, counts: sparse.csr_matrix, words: list[s
     if fitted.by_meaning:
         table[:, SKETCH:] = word_vectors(keys, keys_of_stems) * rarity[:, None]
     else:
-        table[known, SKETCH:] = fitted.topics[place[known]] * rarity[known, None] ** _IDF_POWER
+        table[known, SKETCH:] = fitted.topics[position[known]] * rarity[known, None] ** _IDF_POWER
     share = _MEANING_SHARE if fitted.by_meaning else _TOPIC_SHARE
     sums = np.asarray(_damped(counts).astype(np.float32) @ table)
     sums[:, :SKETCH] = _unit(sums[:, :SKETCH]) * np.float32((1 - share) ** 0.5)

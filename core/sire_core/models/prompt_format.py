@@ -114,8 +114,8 @@ def neutralize(text: str) -> str:
     """Make text harmless inside a data block without changing what it says to a reader."""
     text = _SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _SPACED.sub(" ", _DROPPED.sub("", text))
-    places = [match.end() for match in _MARKERS.finditer(text.translate(_SEEN))]
-    return " ".join(text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True))
+    ends = [match.end() for match in _MARKERS.finditer(text.translate(_SEEN))]
+    return " ".join(text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True))
 
 
 def unfence(user: str) -> str:

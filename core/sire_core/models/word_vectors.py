@@ -51,7 +51,7 @@ def word_vectors(keys: Keys, key_of: Callable[[Sequence[str]], Keys]) -> FloatAr
     """Vectors of stems, float32 `[len(keys), WIDTH]`; the longer, the more a word says. Unknown stems have zeros."""
     known, rows = _rows(key_of)
     _, codes, scales = _file()
-    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    vectors = codes[rows[places]].astype(np.float32)
-    vectors *= np.where(known[places] == keys, scales[rows[places]], 0).astype(np.float32)[:, None]
+    positions = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    vectors = codes[rows[positions]].astype(np.float32)
+    vectors *= np.where(known[positions] == keys, scales[rows[positions]], 0).astype(np.float32)[:, None]
     return vectors

@@ -44,8 +44,8 @@ def _tree(hit: Hit, titles: _Titles) -> list[str]:
         else:
             chains.append([step])
     lines: list[str] = []
-    for place, chain in enumerate(chains):
-        last = place == len(chains) - 1
+    for position, chain in enumerate(chains):
+        last = position == len(chains) - 1
         for depth, step in enumerate(chain):
             before = "" if not depth else ("   " if last else "\u2502  ") + "   " * (depth - 1)
             branch = "\u2514\u2500 " if depth or last else "\u251c\u2500 "
@@ -64,12 +64,12 @@ class _Titles:
 
     def of(self, unit_id: str) -> str:
         """The title; the id of what has none or is no unit; empty for what the filter hides."""
-        place = self._view.places().get(unit_id)
-        if place is None:
+        position = self._view.places().get(unit_id)
+        if position is None:
             return unit_id
-        if self._allowed is not None and not self._allowed[place]:
+        if self._allowed is not None and not self._allowed[position]:
             return ""
-        [unit] = self._view.units([place])
+        [unit] = self._view.units([position])
         return unit.title or unit_id
 
 

@@ -135,10 +135,10 @@ class ReachedRanking:
     def scores_at(self, positions: IntArray) -> FloatArray:
         """Scores of given positions, whether they are near the top or not."""
         scores = self._similarities.at(positions) + self._behind
-        places = np.minimum(np.searchsorted(self._reached, positions), max(0, len(self._reached) - 1))
+        rows = np.minimum(np.searchsorted(self._reached, positions), max(0, len(self._reached) - 1))
         if len(self._reached):
-            known = self._reached[places] == positions
-            scores[known] = self._scores[places[known]]
+            known = self._reached[rows] == positions
+            scores[known] = self._scores[rows[known]]
         return (
             scores if self._allowed is None else np.where(self._allowed[positions], scores, -np.inf).astype(np.float32)
         )
@@ -187,8 +187,8 @@ class LiftedRanking:
         return self._scores(positions, self._similarities.at(positions))
 
     def _scores(self, positions: IntArray, similar: FloatArray) -> FloatArray:
-        places = np.searchsorted(self._lifted, positions)
-        lifts = np.where(np.append(self._lifted, -1)[places] == positions, self._lifts[places], 0.0)
+        rows = np.searchsorted(self._lifted, positions)
+        lifts = np.where(np.append(self._lifted, -1)[rows] == positions, self._lifts[rows], 0.0)
         return np.asarray(lifts + self._weight * similar, dtype=np.float32)
 
     def path(self, position: int) -> tuple[PathStep, ...]:

@@ -309,9 +309,9 @@ class SearchSnapshot:
 
     def _require_visible(self, hits: Sequence[Hit]) -> None:
         """Refuse hits that a search of this snapshot cannot return."""
-        places, allowed = self.view.places(), self.view.allowed(self.where)
+        positions, allowed = self.view.places(), self.view.allowed(self.where)
         for hit in hits:
-            place = places.get(hit.unit.id)
+            place = positions.get(hit.unit.id)
             if place is None or not (allowed is None or allowed[place]):
                 raise QueryError(f"{hit.unit.id!r} is no unit of this snapshot. Pass hits that it returned itself.")
 

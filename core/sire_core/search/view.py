@@ -267,8 +267,8 @@ class PoolView(DerivedCache):
 
     def vectors(self, ids: Sequence[str]) -> FloatArray:
         """Unit-length vectors of units by id, `[len(ids), dimension]`."""
-        places = self.places()
-        return np.asarray(self.matrix[[places[name] for name in ids]])
+        positions = self.places()
+        return np.asarray(self.matrix[[positions[name] for name in ids]])
 
     def places(self) -> Mapping[str, int]:
         """Positions of units by id."""
@@ -286,8 +286,8 @@ class PoolView(DerivedCache):
 
     def hit(self, position: int, score: float, ranking: Ranking, path: tuple[PathStep, ...] | None = None) -> Hit:
         """One of `hits`; its path is asked of the ranking unless it is given."""
-        places = self._places(position)
-        unit, documents = self.pool.unit(position, _cited(places, ranking).tolist() if len(places) > 1 else None)
+        positions = self._places(position)
+        unit, documents = self.pool.unit(position, _cited(positions, ranking).tolist() if len(positions) > 1 else None)
         if path is None:
             path = ranking.path(position)
         if unit.kind is UnitKind.CHUNK:
@@ -298,8 +298,8 @@ class PoolView(DerivedCache):
 
     def passages_of(self, position: int, ranking: Ranking) -> list[int]:
         """Positions of the passages that a unit stands on, each once, in the order in which it cites them."""
-        places = self._places(position)
-        positions: list[int] = places[_cited(places, ranking)].tolist() if len(places) > 1 else places.tolist()
+        rows = self._places(position)
+        positions: list[int] = rows[_cited(rows, ranking)].tolist() if len(rows) > 1 else rows.tolist()
         return list(dict.fromkeys(positions))
 
     def path_through(self, position: int, ranking: Ranking) -> tuple[PathStep, ...]:
@@ -328,9 +328,9 @@ class PoolView(DerivedCache):
         """Position of the chunk unit of every chunk number."""
         units = np.flatnonzero(self.pool.kinds == self.kind_names.index(UnitKind.CHUNK.value))
         starts, lengths = self.pool.indptr[units], np.diff(self.pool.indptr)[units]
-        places = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
-        places[self.pool.indices[ranges(starts, lengths)]] = units.repeat(lengths)
-        return places
+        positions = np.zeros(len(self.pool.chunk_ids), dtype=np.int64)
+        positions[self.pool.indices[ranges(starts, lengths)]] = units.repeat(lengths)
+        return positions
 
     def edges(self) -> Sequence[Edge]:
         """All edges of the pool."""

@@ -125,8 +125,8 @@ def test_fingerprints_tell_ways_of_asking_apart() -> None:
     assert joint.fingerprint == "scripted:default|extract/v1"
     assert native.fingerprint == "scripted:default|native/v1"
     assert not joint.links_titles
-    with pytest.raises(ConfigurationError, match="v1"):
-        ModelExtractor(model, prompt_version="v99")
+    with pytest.raises(ConfigurationError, match="native is one of"):
+        ModelExtractor(model, native="triples:Disease")
 
 
 def test_prompts_stay_short() -> None:

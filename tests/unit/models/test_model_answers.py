@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from sire_core.algorithms.text import clean_value
 from sire_core.extraction.answers import ExtractionAnswer
-from sire_core.extraction.model import PROMPTS, passage_data
+from sire_core.extraction.model import JOINT, passage_data
 from sire_core.models.answers import (
     ask_structured,
     parse_answer,
@@ -162,7 +162,7 @@ HOSTILE = {
 
 
 def passage_prompt(text: str) -> Prompt:
-    return Prompt(PROMPTS["v1"].joint, passage_data(ChunkInContext(Chunk("c", "d", 0, "Title", text), "Before.")))
+    return Prompt(JOINT, passage_data(ChunkInContext(Chunk("c", "d", 0, "Title", text), "Before.")))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -81,8 +81,8 @@ def server_words(body: object) -> str:
         return ""
     fields = {str(name).lower(): value for name, value in body.items()}
     words = ": ".join(dict.fromkeys(filter(None, (server_words(fields.get(name)) for name in _WORDS))))
-    place = fields.get("loc")  # FastAPI says which field
-    named = f"{'.'.join(map(str, place))}: " if "msg" in fields and isinstance(place, list) and words else ""
+    field = fields.get("loc")  # FastAPI says which field
+    named = f"{'.'.join(map(str, field))}: " if "msg" in fields and isinstance(field, list) and words else ""
     return f"{named}{words}"[:_SHOWN]
 
 

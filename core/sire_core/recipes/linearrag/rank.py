@@ -210,7 +210,8 @@ class SentenceWalk:
             reached: dict[int, Active] = {}
             for entity, entry in front.items():
                 rows = [row for row in _row(by_entity, entity) if row not in used]
-                for row in [rows[place] for place in best_first(similar[rows].astype(np.float32), self.sentences)]:
+                nearest = best_first(similar[rows].astype(np.float32), self.sentences)
+                for row in [rows[position] for position in nearest]:
                     used.add(row)
                     score = entry.score * float(similar[row])
                     if score < self.threshold:

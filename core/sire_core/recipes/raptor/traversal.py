@@ -64,8 +64,8 @@ class TreeTraversal:
 
 def _tree(view: View) -> tuple[IntArray, IntArray]:
     """Return positions of parents and children, `[edges, 2]`, and the layer of every unit, 0 for passages, `[size]`."""
-    places = view.places()
-    pairs = [(places[edge.source], places[edge.target]) for edge in view.edges() if edge.kind == "child"]
+    positions = view.places()
+    pairs = [(positions[edge.source], positions[edge.target]) for edge in view.edges() if edge.kind == "child"]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     layers = np.zeros(view.size, dtype=np.int64)
     while len(edges):

@@ -55,7 +55,7 @@ class EvidenceIndex:
     """Inverted indexes over words (stems), sentences and names, each numbered; 1.4 kB per passage of 100 words."""
 
     chunks: Ints  # position in the pool of every passage
-    words: Keys  # sorted hashes of the stems; the number of a stem is its place
+    words: Keys  # sorted hashes of the stems; the number of a stem is its position
     idf: FloatArray  # inverse document frequency of the stems
     passages: Lists  # passages that have a stem
     impacts: FloatArray  # BM25 of a stem in a passage, aligned with `passages.values`
@@ -109,8 +109,8 @@ class EvidenceIndex:
         """Number of the stem of each of a question's words; -1 for function words and those that the corpus lacks."""
         if not len(self.words):
             return np.full(len(keys), -1)
-        places = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
-        return np.where((self.words[places] == keys) & (keys != 0), places, -1)
+        positions = np.minimum(np.searchsorted(self.words, keys), len(self.words) - 1)
+        return np.where((self.words[positions] == keys) & (keys != 0), positions, -1)
 
     def stems_alike(self, keys: Keys) -> Iterator[tuple[Ints, Floats]]:
         """Stems nearest in meaning to each word of a question, without itself, the nearest last, and their cosines."""
@@ -136,34 +136,34 @@ class EvidenceIndex:
         return int(self.sentences.starts[passage])
 
     def entities_named(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
-        """Entities of some names: for every key that is a name its place in `keys`, ascending, and whose it is."""
+        """Entities of some names: for every key that is a name its position in `keys`, ascending, and whose it is."""
         first = np.searchsorted(self.names, keys, side="left")
         last = np.searchsorted(self.names, keys, side="right")
-        for place in np.flatnonzero(last > first).tolist():
-            yield place, self.named[first[place] : last[place]]
+        for position in np.flatnonzero(last > first).tolist():
+            yield position, self.named[first[position] : last[position]]
 
     def name_in(self, passage: int, entity: int) -> str:
         """How the record of a passage names an entity; empty when it does not."""
         start, end = self.recorded.starts[passage : passage + 2].tolist()
-        for place in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
-            names = stored_texts(_piece(self.name_ends, self.name_text, place), "a list of names")
+        for position in (start + np.flatnonzero(self.recorded.values[start:end] == entity)).tolist():
+            names = stored_texts(_piece(self.name_ends, self.name_text, position), "a list of names")
             if names:
                 return names[0]
         return ""
 
     def label(self, entity: int) -> str:
         """Name of an entity that only texts open with; empty for the others."""
-        place = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
-        return _piece(self.label_ends, self.label_text, place) if place >= 0 else ""
+        position = entity - (len(self.entity_ids) - (len(self.label_ends) - 1))
+        return _piece(self.label_ends, self.label_text, position) if position >= 0 else ""
 
     def entity_id(self, entity: int) -> str:
         """Id of an entity."""
         return str(self.entity_ids[entity].decode())
 
 
-def _piece(ends: Ends, text: NDArray[np.uint8], place: int) -> str:
+def _piece(ends: Ends, text: NDArray[np.uint8], position: int) -> str:
     with stored_values("The index of names"):
-        return text[int(ends[place]) : int(ends[place + 1])].tobytes().decode("utf-8", "surrogatepass")
+        return text[int(ends[position]) : int(ends[position + 1])].tobytes().decode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _cuts(metadata: Sequence[Mapping[str, Any]], number: Ints, documents: Ints) 
     shared = np.bincount(number, minlength=len(metadata)) > 1
     shared[number[np.bincount(documents)[documents] > 1]] = True  # passages of one document may say on which page
     cuts = [_cut(own_metadata, is_shared) for own_metadata, is_shared in zip(metadata, shared.tolist(), strict=True)]
-    names = {cut[0]: place for place, cut in enumerate(cuts) if cut}
+    names = {cut[0]: number_of_source for number_of_source, cut in enumerate(cuts) if cut}
     named = np.array([names[cut[0]] if cut else -1 for cut in cuts], dtype=np.int64)[number]
     begins = np.array([cut[1] if cut else 0 for cut in cuts], dtype=np.int64)[number]
     source, _ = by_appearance(np.where(named < 0, len(cuts) + documents, named))
@@ -279,9 +279,9 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
     """Numbers of the stems in lists of hashes; those that no passage has are left out."""
     all_keys = np.concatenate([np.zeros(0, dtype=np.uint64), *keys])
     owners = np.arange(len(keys)).repeat([len(list_of_keys) for list_of_keys in keys])
-    places = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
-    known = (words[places] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
-    return Lists.of_runs(owners[known], places[known], len(keys))
+    positions = np.minimum(np.searchsorted(words, all_keys), max(0, len(words) - 1))
+    known = (words[positions] == all_keys) & (all_keys != 0) if len(words) else np.zeros(len(all_keys), dtype=bool)
+    return Lists.of_runs(owners[known], positions[known], len(keys))
 
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:

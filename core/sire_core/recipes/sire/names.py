@@ -56,12 +56,12 @@ class NameKeys:
     def following(self, lists: NameLists) -> NameKeys:
         """These lists and no others, parsed as far as they are not here already."""
         needed, first = np.unique(lists.hashes, return_index=True)
-        places = positions_in(self.hashes, needed)
-        new = places < 0
+        positions = positions_in(self.hashes, needed)
+        new = positions < 0
         unknown = np.array_split(first[new], 1 + int(new.sum()) // _AT_ONCE)
         parsed = Ragged.joined([_parsed(lists.names_of(part)) for part in unknown])
-        places[new] = len(self.hashes) + np.arange(len(parsed.counts))
-        return NameKeys(needed, self.beginnings.chosen(parsed, places), self.parsed + len(parsed.counts))
+        positions[new] = len(self.hashes) + np.arange(len(parsed.counts))
+        return NameKeys(needed, self.beginnings.chosen(parsed, positions), self.parsed + len(parsed.counts))
 
 
 def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
@@ -69,9 +69,9 @@ def beginnings(words: Keys, lengths: Ints) -> tuple[Keys, Ints]:
     starts = np.cumsum(lengths) - lengths
     keys = np.zeros(len(words), dtype=np.uint64)
     spelled = np.zeros(len(lengths), dtype=np.uint64)
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        at = starts[longer] + place
+    for position in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > position)
+        at = starts[longer] + position
         spelled[longer] = longer_keys(spelled[longer], words[at])
         keys[at] = spelled[longer]
     return keys, np.arange(len(words)) - np.repeat(starts, lengths) + 1
@@ -89,14 +89,14 @@ def _parsed(lists: Sequence[Sequence[str]]) -> Ragged:
     names = {name: name_words(name) for name in dict.fromkeys(chain.from_iterable(lists))}
     spelled = [names[name] for list_of_names in lists for name in list_of_names]
     lengths = np.array([len(words) for words in spelled], dtype=np.int64)
-    number = {word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(names.values())))}
+    number = {word: position for position, word in enumerate(dict.fromkeys(chain.from_iterable(names.values())))}
     words = np.array([number[word] for word in chain.from_iterable(spelled)], dtype=np.int64)
-    keys, places = beginnings(word_keys(list(number))[words], lengths)
+    keys, positions = beginnings(word_keys(list(number))[words], lengths)
     sums = np.concatenate([[0], np.cumsum(lengths)])
     ends = np.cumsum([0, *map(len, lists)])
     return Ragged(
         np.diff(sums[ends]).astype(np.int64),
-        {"keys": keys, "lengths": places.astype(np.int32), "whole": places == np.repeat(lengths, lengths)},
+        {"keys": keys, "lengths": positions.astype(np.int32), "whole": positions == np.repeat(lengths, lengths)},
     )
 
 
@@ -295,13 +295,13 @@ class EvidenceNames:
         """Some of the names, which are looked for as all are."""
         lengths, ends = self.lengths[names], self.ends[names]
         begun = self.rows[ranges(ends - lengths + 1, lengths - 1)]
-        places = ranges(np.ones(len(names), dtype=np.int64), lengths - 1)
+        positions = ranges(np.ones(len(names), dtype=np.int64), lengths - 1)
         return replace(
             self,
             keys=self.keys[names],
             owners=self.owners[names],
             lengths=lengths,
-            begun=(begun, places),
+            begun=(begun, positions),
             ends=ends,
         )
 
@@ -330,9 +330,9 @@ def _opened(passages: PassageWords, graph: EntityGraph, keys: Keys, owners: Ints
     begun = beginnings(passages.vocabulary.keys[words.values], lengths)
     named, first, inverse = np.unique(begun[0][words.starts[1:] - 1], return_index=True, return_inverse=True)
     order = np.lexsort((owners, keys))
-    places = np.searchsorted(keys[order], named)
-    entities = np.append(owners[order], -1)[places]
-    new = np.flatnonzero((np.append(keys[order], np.uint64(0))[places] != named) | (entities < 0))
+    positions = np.searchsorted(keys[order], named)
+    entities = np.append(owners[order], -1)[positions]
+    new = np.flatnonzero((np.append(keys[order], np.uint64(0))[positions] != named) | (entities < 0))
     new = new[np.argsort(first[new])]
     entities[new] = len(graph.entity_ids) + np.arange(len(new))
     own[rows] = entities[inverse.ravel()]
@@ -456,8 +456,8 @@ def _differing(one: SentenceNames, other: SentenceNames) -> NDArray[np.bool_]:
         return np.ones(len(one.keys), dtype=bool)
     keys, known = one.keys[starts], other.keys[theirs]
     meant, known_meant = np.add.reduceat(one.meanings, starts), np.add.reduceat(other.meanings, theirs)
-    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    same = (known[places] == keys) & (known_meant[places] == meant)
+    positions = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    same = (known[positions] == keys) & (known_meant[positions] == meant)
     return np.repeat(~same, np.diff(np.append(starts, len(one.keys))))
 
 

@@ -52,12 +52,12 @@ def passage_headings(title: str, text: str) -> list[str]:
     """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
     headings = title.split(SEPARATOR) if SEPARATOR in title else []
     lines = [line.strip() for line in without_link_targets(text).strip().split("\n")]
-    for place, line in enumerate(lines):
+    for position, line in enumerate(lines):
         marked = _HEADING_MARKS.match(line)
         bare = line[marked.end() :] if marked else line
         if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
             continue
-        alone = not place or ((not lines[place - 1]) and (place + 1 == len(lines) or not lines[place + 1]))
+        alone = not position or ((not lines[position - 1]) and (position + 1 == len(lines) or not lines[position + 1]))
         if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
             headings.append(plain)
     return list(dict.fromkeys(headings))
@@ -118,9 +118,9 @@ class Vocabulary:
     def numbers(self, others: Vocabulary) -> Ints:
         """Number of each of some words; -1 for those that are not here."""
         numbers_here = positions_in(self.keys, others.keys)
-        for place in np.flatnonzero(numbers_here >= 0).tolist():
-            if self.words[int(numbers_here[place])] != others.words[place]:  # two words of one key
-                numbers_here[place] = -1
+        for position in np.flatnonzero(numbers_here >= 0).tolist():
+            if self.words[int(numbers_here[position])] != others.words[position]:  # two words of one key
+                numbers_here[position] = -1
         return numbers_here
 
     def chosen(self, numbers: Ints) -> Vocabulary:
@@ -207,10 +207,10 @@ class PassageWords:
             names.append(" ".join(_name(title, unit.text).split()))
             sentences.append(len(pieces))
             before, parts_before, in_code = len(words), len(fragments), False
-            for place, part in _fragments(title, pieces):
+            for sentence, part in _fragments(title, pieces):
                 spelled, capitals = _words(part)
                 words.extend(map(number, spelled))
-                marks.extend([2 * place + capital for capital in capitals])
+                marks.extend([2 * sentence + capital for capital in capitals])
                 fragments.append(" ".join(spelled))
                 fragment_words.append(len(spelled))
                 in_code ^= part.lstrip().startswith(("```", "~~~"))
@@ -237,7 +237,7 @@ class PassageWords:
         number = vocabulary.numbers(self.vocabulary)
         new = np.flatnonzero(number < 0)
         number[new] = len(vocabulary) + np.arange(len(new))
-        known = vocabulary.followed_by([self.vocabulary.words[place] for place in new.tolist()])
+        known = vocabulary.followed_by([self.vocabulary.words[position] for position in new.tolist()])
         return self._renumbered(number, known)
 
     def with_own_words(self) -> PassageWords:
@@ -282,7 +282,7 @@ def _nested_words(groups: Sequence[Sequence[Sequence[int]]]) -> Ragged:
 
 def _fragments(title: str, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Lines of a title (number 0) and of sentences (from 1), with those numbers."""
-    return ((place, part) for place, piece in enumerate((title, *sentences)) for part in piece.split("\n"))
+    return ((sentence, part) for sentence, piece in enumerate((title, *sentences)) for part in piece.split("\n"))
 
 
 def passage_fragments(unit: Unit) -> list[str]:

@@ -67,8 +67,8 @@ class QuestionWords:
 
     def _found_in(self, postings: Lists, size: int) -> Bits:
         masks = np.zeros(size, dtype=self._type)
-        for place, stem in enumerate(self.stems.tolist()):
-            masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << place)
+        for bit, stem in enumerate(self.stems.tolist()):
+            masks[postings.values[postings.starts[stem] : postings.starts[stem + 1]]] |= self._type(1 << bit)
         return masks
 
     def known(self, allowed: BoolArray | None) -> float:
@@ -109,15 +109,15 @@ class QuestionWords:
             keys = np.concatenate([index.words[self.stems], self._lacked])
             weights = np.append(index.idf[self.stems], np.full(len(self._lacked), self._rarest)) / self._weight
             self._alike = np.zeros(len(index.chunks))
-            for place, (near, cosines) in enumerate(index.stems_alike(keys)):
+            for position, (near, cosines) in enumerate(index.stems_alike(keys)):
                 if not len(near):
                     continue
                 best = np.zeros(len(index.chunks))
                 for stem, cosine in zip(near.tolist(), cosines.tolist(), strict=True):  # the nearest comes last
                     best[index.passages.of(stem)] = cosine
-                if place < len(self.stems):
-                    best[index.passages.of(int(self.stems[place]))] = 0.0
-                self._alike += weights[place] * best
+                if position < len(self.stems):
+                    best[index.passages.of(int(self.stems[position]))] = 0.0
+                self._alike += weights[position] * best
         return self._alike[passages]
 
     def best_sentence(self, passages: Ints, wanted: Bits | None = None) -> Floats:
@@ -131,30 +131,30 @@ class QuestionWords:
     def title_share(self, passages: Ints) -> Floats:
         """Share of the words of what a passage is about that the question has, by inverse document frequency."""
         index = self.index
-        places, words = index.title_words.take(passages)
+        rows, words = index.title_words.take(passages)
         idf = index.idf[words].astype(np.float64)
-        all_words = np.bincount(places, idf, minlength=len(passages))
-        shared = np.bincount(places, idf * (self._bits[words] != 0), minlength=len(passages))
+        all_words = np.bincount(rows, idf, minlength=len(passages))
+        shared = np.bincount(rows, idf * (self._bits[words] != 0), minlength=len(passages))
         return np.asarray(shared / np.maximum(1e-9, all_words))
 
     def path_share(self, passages: Ints) -> Floats:
         """Share of the question in the path, file name or address of each passage's source."""
         index = self.index
-        places, words = index.path_words.take(index.source[passages])
+        rows, words = index.path_words.take(index.source[passages])
         asked = index.idf[words].astype(np.float64) * (self._bits[words] != 0)
-        return np.asarray(np.bincount(places, asked, minlength=len(passages)) / self._weight)
+        return np.asarray(np.bincount(rows, asked, minlength=len(passages)) / self._weight)
 
     def headed(self, passages: Ints) -> tuple[Floats, Floats]:
         """Of the best heading: share of its words that the question has; that times its share of the question."""
         index = self.index
         if not len(index.headings.values):
             return np.zeros(len(passages)), np.zeros(len(passages))
-        places, headings = index.headings.take(passages)
+        rows, headings = index.headings.take(passages)
         inside, words = index.heading_words.take(headings)
         idf = index.idf[words].astype(np.float64)
         asked = np.bincount(inside, idf * (self._bits[words] != 0), minlength=len(headings))
         shares = asked / np.maximum(1e-9, np.bincount(inside, idf, minlength=len(headings)))
-        counts = np.bincount(places, minlength=len(passages))
+        counts = np.bincount(rows, minlength=len(passages))
         return largest(shares, counts), largest(shares * asked / self._weight, counts)
 
     def phrases(self, passages: Ints) -> Floats:
@@ -201,16 +201,16 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
     used = np.zeros(len(words), dtype=bool)
     linked: dict[int, tuple[float, str]] = {}
     phrases = phrase_keys(word_keys(words), LONGEST_NAME)[::-1]
-    places = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
+    slices = [slice(start, start + len(words) + 1 - len(keys)) for keys in phrases for start in range(len(keys))]
     for number, entities in index.entities_named(np.concatenate([np.zeros(0, dtype=np.uint64), *phrases])):
-        place = places[number]
-        if used[place].any():
+        part = slices[number]
+        if used[part].any():
             continue
         about = bool((index.owners.lengths(entities) > 0).any())
-        sure = _confidence(words[place], spelled[place], first=place.start == 0, lowered=lowered, about=about)
+        sure = _confidence(words[part], spelled[part], first=part.start == 0, lowered=lowered, about=about)
         if sure:
-            used[place] = True
-            spelling = question[spans[place][0][0] : spans[place][-1][1]] if spans else ""
+            used[part] = True
+            spelling = question[spans[part][0][0] : spans[part][-1][1]] if spans else ""
             linked |= dict.fromkeys(entities.tolist(), (sure, spelling))
     return linked
 
@@ -251,11 +251,11 @@ def near_scores(
 ) -> list[Floats]:
     """The better score of the passages before and behind some passages; at least 0, `[len(passages)]` each."""
     members = index.members
-    source, place = index.source[passages], index.place[passages]
+    source, position = index.source[passages], index.place[passages]
     best_scores = [np.zeros(len(passages)) for _ in scores]
     if len(members) == len(members.values):  # every passage is a source of its own
         return best_scores
-    for there, other in ((place > 0, place - 1), (place + 1 < members.lengths(source), place + 1)):
+    for there, other in ((position > 0, position - 1), (position + 1 < members.lengths(source), position + 1)):
         rows = np.flatnonzero(there)
         beside = members.values[members.starts[source[rows]] + other[rows]].astype(np.int64)
         for best, score in zip(best_scores, scores, strict=True):
@@ -387,9 +387,9 @@ class QueryFeatures:
     def _cosine(self, passages: Ints) -> Floats:
         """Cosines with the question; mostly of passages at the ends of steps, whose vectors were read for these."""
         ends, cosines = self._ends
-        places = np.minimum(np.searchsorted(ends, passages), max(0, len(ends) - 1))
-        if len(ends) and np.array_equal(ends[places], passages):
-            return cosines[places]
+        positions = np.minimum(np.searchsorted(ends, passages), max(0, len(ends) - 1))
+        if len(ends) and np.array_equal(ends[positions], passages):
+            return cosines[positions]
         return self._cosines.at(passages).astype(np.float64)
 
     def _vector(self, passages: Ints) -> Floats:
@@ -442,17 +442,17 @@ class QueryFeatures:
         return np.asarray(self.index.members.lengths(self.index.source[passages]) > 1)
 
     def hybrid(self, passages: Ints) -> Floats:
-        """Log share of passages, `[len(passages)]`, that falls as 1 / place in hybrid search; 0 behind its depth."""
+        """Log share of passages, `[len(passages)]`, that falls as 1 / rank in hybrid search; 0 behind its depth."""
         fused = self._fused[passages]
-        places = np.arange(1, np.count_nonzero(fused) + 1)
+        ranks = np.arange(1, np.count_nonzero(fused) + 1)
         shares = np.full(len(passages), -np.inf)
-        shares[best_first(fused.astype(np.float32), len(places))] = -np.log(places * (1.0 / places).sum())
+        shares[best_first(fused.astype(np.float32), len(ranks))] = -np.log(ranks * (1.0 / ranks).sum())
         return shares
 
     def hops(self, sources: Ints, shares: Floats, max_passages_per_name: int) -> Hops:
         """Steps from some passages to others over the names in their sentences."""
         index = self.index
-        places, sentences, entities, counts = self._named_in(sources)
+        rows, sentences, entities, counts = self._named_in(sources)
         names, number = np.unique(entities, return_inverse=True)
         mentioned, titles = index.holders.lengths(names), index.owners.lengths(names)
         of_name, holders = self._followed(
@@ -462,48 +462,48 @@ class QueryFeatures:
         lengths = counts_held[number]
         held = np.arange(len(entities)).repeat(lengths)
         targets = holders[ranges((counts_held.cumsum() - counts_held)[number], lengths)]
-        other = np.flatnonzero(targets != sources[places[held]])
+        other = np.flatnonzero(targets != sources[rows[held]])
         held, targets = held[other], targets[other]
         about = index.own[targets] == entities[held]
-        from_place = places[held]
-        mask, target_masks = self.texts.passages[sources][from_place], self.texts.passages[targets]
+        from_row = rows[held]
+        mask, target_masks = self.texts.passages[sources][from_row], self.texts.passages[targets]
         rarity = (np.log1p(len(index.chunks) / np.maximum(1, mentioned)) / self._rarity)[number]
         features = np.array(
             [
-                np.maximum(shares, _LEAST_SHARE)[from_place] / -_LEAST_SHARE,
+                np.maximum(shares, _LEAST_SHARE)[from_row] / -_LEAST_SHARE,
                 self.texts.share(self.texts.sentences[sentences])[held],
                 self.texts.share(target_masks & ~mask),
                 self.texts.share(target_masks | mask),
                 about,
                 rarity[held],
                 self._is_linked(entities)[held],
-                self._is_linked(index.own[sources])[from_place],
-                self._alike(sources, from_place, targets) / self._spread / -_LEAST_SHARE,
+                self._is_linked(index.own[sources])[from_row],
+                self._alike(sources, from_row, targets) / self._spread / -_LEAST_SHARE,
                 about / np.maximum(1, titles)[number][held],
-                1.0 / np.maximum(1, counts)[from_place],
+                1.0 / np.maximum(1, counts)[from_row],
                 self.texts.best_sentence(targets, ~mask),
                 ~about / np.maximum(1, mentioned - titles)[number][held],
                 np.ones(len(held)),
             ]
         ).T
-        return Hops(sources[from_place], sentences[held], entities[held], targets, features)
+        return Hops(sources[from_row], sentences[held], entities[held], targets, features)
 
     def _is_linked(self, entities: Ints) -> BoolArray:
         """Whether the question names some entities."""
         return np.asarray(self._linked[np.searchsorted(self._linked, entities)] == entities, dtype=bool)
 
-    def _alike(self, sources: Ints, places: Ints, targets: Ints) -> Floats:
-        """Cosines of pairs: of the source at a place with a target. A passage is the target of many."""
+    def _alike(self, sources: Ints, rows: Ints, targets: Ints) -> Floats:
+        """Cosines of pairs: of the source in a row with a target. A passage is the target of many."""
         ends, end = np.unique(targets, return_inverse=True)
         first, second = (self._vectors[self.index.chunks[passages]] for passages in (sources, ends))
         self._ends = ends, self._cosines.at(ends, second).astype(np.float64)
-        return np.asarray((second @ first.T)[end.ravel(), places], dtype=np.float64)
+        return np.asarray((second @ first.T)[end.ravel(), rows], dtype=np.float64)
 
     def _followed(self, names: Ints, narrow: BoolArray, most: int) -> tuple[Ints, Ints]:
-        """Passages that steps over some names lead to, of each name at most so many: place of the name, and passage."""
+        """Passages that steps over some names lead to, of each name at most so many: row of the name, and passage."""
         lists = (self.index.holders, np.flatnonzero(narrow)), (self.index.owners, np.flatnonzero(~narrow))
-        taken = [(places, *held.take(names[places])) for held, places in lists]
-        of_name = np.concatenate([places[which] for places, which, _ in taken])
+        taken = [(rows, *held.take(names[rows])) for held, rows in lists]
+        of_name = np.concatenate([rows[which] for rows, which, _ in taken])
         passages = np.concatenate([held_by for *_, held_by in taken])
         order = np.argsort(of_name, kind="stable")
         if self._allowed is not None:
@@ -519,27 +519,27 @@ class QueryFeatures:
         return np.delete(of_name, left_out), np.delete(passages, left_out)
 
     def _named_in(self, sources: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Names of passages: place of the passage, the name's sentence that covers most of the question, the entity.
+        """Names of passages: row of the passage, the name's sentence that covers most of the question, the entity.
 
         What a passage itself is about comes with its first sentence, unless another names it; it leads to other
         passages about the same. Also how many names each passage has.
         """
         index = self.index
         sentences, lengths = index.sentences_of(sources)
-        places = np.arange(len(sources)).repeat(lengths)
+        rows = np.arange(len(sources)).repeat(lengths)
         inside, entities = index.mentions.take(sentences)
-        places, sentences = places[inside], sentences[inside]
-        others = index.own[sources[places]] != entities
-        places, sentences, entities = places[others], sentences[others], entities[others]
+        rows, sentences = rows[inside], sentences[inside]
+        others = index.own[sources[rows]] != entities
+        rows, sentences, entities = rows[others], sentences[others], entities[others]
         covered = self.texts.share(self.texts.sentences[sentences])
-        order = np.lexsort((sentences, -covered, entities, places))
-        places, sentences, entities = places[order], sentences[order], entities[order]
-        first = run_starts(places, entities)
+        order = np.lexsort((sentences, -covered, entities, rows))
+        rows, sentences, entities = rows[order], sentences[order], entities[order]
+        first = run_starts(rows, entities)
         owners = np.flatnonzero((index.own[sources] >= 0) & (index.sentences.lengths(sources) > 0))
-        places = np.concatenate([places[first], owners])
+        rows = np.concatenate([rows[first], owners])
         sentences = np.concatenate([sentences[first], self._best_sentences(sources[owners])])
         entities = np.concatenate([entities[first], index.own[sources[owners]]])
-        return places, sentences, entities, np.bincount(places, minlength=len(sources))
+        return rows, sentences, entities, np.bincount(rows, minlength=len(sources))
 
     def _best_sentences(self, passages: Ints) -> Ints:
         """The sentence of each passage that covers most of the question."""

@@ -326,9 +326,9 @@ class _ScoredPassages:
     def _places(self, scores: Floats, groups: Ints) -> Floats:
         """How many passages of the same group come before each passage, `[passages]`."""
         order = np.lexsort((self.passages, -scores, groups))
-        places = np.empty(len(order))
-        places[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
-        return places
+        ranks = np.empty(len(order))
+        ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
+        return ranks
 
     def best(self) -> dict[int, tuple[int, int, int]]:
         """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""

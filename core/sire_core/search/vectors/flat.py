@@ -205,7 +205,7 @@ class RowReader:
         file, size = self._file, self._matrix.strides[0]
         if file is None:
             return np.asarray(self._matrix[positions])
-        parts = [os.pread(file, size, self._offset + size * place) for place in positions.tolist()]
+        parts = [os.pread(file, size, self._offset + size * position) for position in positions.tolist()]
         return np.frombuffer(b"".join(parts), dtype=self._matrix.dtype).reshape(len(parts), self._matrix.shape[1])
 
 

@@ -78,8 +78,8 @@ class FollowedIndex:
 
     def waiting(self, view: View) -> BoolArray:
         """Which units of a pool it cannot list rightly, `[size]`."""
-        waits, place = np.zeros(view.size, dtype=bool), view.places()
-        waits[[place[name] for name in self.behind() if name in place]] = True
+        waits, position_of = np.zeros(view.size, dtype=bool), view.places()
+        waits[[position_of[name] for name in self.behind() if name in position_of]] = True
         return waits
 
 
@@ -137,10 +137,10 @@ async def _listed(
 ) -> IntArray:
     """Positions that the store lists, nearest first, of those that are looked for."""
     wanted = max(1, min(_LISTED, int(np.count_nonzero(allowed))))
-    asked, place = wanted, view.places()
+    asked, position_of = wanted, view.places()
     while True:
         names = await index.top(query, question, asked, where)
-        known = [place[name] for name in dict.fromkeys(names) if name in place]
+        known = [position_of[name] for name in dict.fromkeys(names) if name in position_of]
         passing = [position for position in known if allowed[position]]
         if len(passing) >= wanted or len(names) < asked:
             break
@@ -227,12 +227,14 @@ class _StoreRanking:
         self._positions, self._scores = [], {}
         waiting = set(self._waiting.tolist())
         for name, score in pairs:
-            place = self._place.get(name)
-            if place is None or place in self._scores or (self._allowed is not None and not self._allowed[place]):
+            position = self._place.get(name)
+            if position is None or position in self._scores:
                 continue
-            if place not in waiting:  # it may be there as it was before
-                self._positions.append(place)
-                self._scores[place] = float(score)
+            if self._allowed is not None and not self._allowed[position]:
+                continue
+            if position not in waiting:  # it may be there as it was before
+                self._positions.append(position)
+                self._scores[position] = float(score)
         self._listed = len(self._positions)
         if waiting:
             self._add_waiting()
@@ -253,7 +255,7 @@ class _StoreRanking:
 
     def scores_at(self, positions: IntArray) -> FloatArray:
         """The source's scores, our cosines far below for what it has not listed, minus infinity for hidden units."""
-        scores = np.array([self._scores.get(place, np.nan) for place in positions.tolist()], dtype=np.float32)
+        scores = np.array([self._scores.get(position, np.nan) for position in positions.tolist()], dtype=np.float32)
         unlisted = np.isnan(scores)
         scores[unlisted] = self._view.matrix[positions[unlisted]] @ self._question - _BEHIND
         return scores if self._allowed is None else np.where(self._allowed[positions], scores, np.float32(-np.inf))
