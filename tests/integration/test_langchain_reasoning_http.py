@@ -2,19 +2,12 @@
 
 import asyncio
 import json
-from functools import reduce
-from operator import add
 
 import pytest
-from langchain_openai import ChatOpenAI
 
 from langchain_sire import LangChainChat, SireRetriever, create_ircot_chain, create_self_ask_chain
-from sire_core.errors import ModelError
-from sire_core.models.openai.client import OpenAIChat
-from sire_core.models.usage import UsageLimits
 from sire_core.protocols import Completion, Prompt
 from sire_core.reason.prompts import Reading
-from support.faults import always, at_calls
 from support.langchain_demo import as_langchain, chats_over_http
 from support.scripted_server import ScriptedServer
 
@@ -101,26 +94,6 @@ async def gather(parts):
     return came[:-1], came[-1]
 
 
-@pytest.mark.parametrize("refused", [(), ("stream_options",)])
-@pytest.mark.parametrize("schema", [None, Reading])
-async def test_the_adapter_streams_what_it_answers(chat, schema, refused):
-    usage = {} if refused else {"stream_usage": True}
-    with ScriptedServer(lambda _: READING, gap=0.01) as server:
-        model = LangChainChat(chat(server, **usage))
-        whole = await model.complete(PROMPT, schema=schema)  # first, so that nothing is imported while pieces arrive
-        before = server.sent
-        seen = [(part, server.sent - before) async for part in model.stream(PROMPT, schema=schema)]
-        pieces, answer = [part for part, _ in seen[:-1]], seen[-1][0]
-        assert server.log[1].call.body["stream"] is True
-        assert server.log[0].prompt == server.log[1].prompt
-        assert server.log[0].format == server.log[1].format == ("json_schema" if schema else "")
-    assert "".join(pieces) == answer.text == READING
-    assert (answer.parsed, answer.text, answer.finish) == (whole.parsed, whole.text, whole.finish)
-    assert answer.output_tokens > 10
-    assert seen[0][1] < seen[-1][1] / 2
-    assert model.meter.report().total.calls == 2
-
-
 async def test_a_server_without_schemas_is_asked_in_words(chat):
     with ScriptedServer(lambda _: READING, formats=()) as server:
         model = LangChainChat(chat(server))
@@ -130,59 +103,6 @@ async def test_a_server_without_schemas_is_asked_in_words(chat):
             assert answer.parsed.answer == TEXT
             assert server.received == requests
         assert len(pieces) > 10
-
-
-async def test_tool_calls_stream_their_arguments(chat):
-    """Structured output by function calling, as older models have it."""
-    from support.agent_server import AgentServer, ToolRequest
-
-    with AgentServer([ToolRequest("Reading", json.loads(READING))] * 2) as server:
-        older = ChatOpenAI(
-            model="gpt-4-0613",
-            base_url=server.base_url,
-            api_key="sk-scripted",
-            max_retries=0,
-            http_async_client=chat(server).http_async_client,
-        )
-        model = LangChainChat(older)
-        with pytest.warns(UserWarning, match="function_calling"):
-            pieces, answer = await gather(model.stream(PROMPT, schema=Reading))
-        assert server.requests[0]["tools"]
-    assert json.loads("".join(pieces)) == json.loads(READING)
-    assert answer.parsed.answer == TEXT
-
-
-async def test_a_broken_stream_is_an_error_and_its_tokens_count(chat):
-    with ScriptedServer(lambda _: READING, faults=always("half_body")) as server:
-        model = LangChainChat(chat(server), limits=UsageLimits(max_calls=1))
-        with pytest.raises(ModelError, match="the chat model failed"):
-            await gather(model.stream(PROMPT, schema=Reading))
-        used = model.meter.report().total
-        assert (server.received, used.calls) == (1, 1)
-        assert used.output_tokens > 0
-
-
-@pytest.mark.parametrize("make", [create_ircot_chain, create_self_ask_chain])
-@pytest.mark.parametrize("ours", [False, True])
-async def test_the_answer_comes_in_pieces_that_add_up(retriever, chat, make, ours):
-    with ScriptedServer(script, gap=0.01) as server:
-        model = OpenAIChat("m", base_url=server.base_url, api_key="k") if ours else chat(server, stream_usage=True)
-        chain = make(retriever, model)
-        result = await chain.ainvoke(QUESTION)
-        assert not server.sent
-        seen = [(chunk, server.sent) async for chunk in chain.astream(QUESTION)]
-        sync = await asyncio.to_thread(lambda: list(chain.stream(QUESTION)))
-        if ours:
-            await model.aclose()
-    chunks = [chunk for chunk, _ in seen]
-    pieces = [(chunk["answer"], sent) for chunk, sent in seen if "answer" in chunk]
-    assert result["answer"] == said(chunks) == said(sync) == TEXT + " [1]"
-    assert len(pieces) > 8
-    assert pieces[0][1] < pieces[-1][1] - 8
-    assert "answer" not in chunks[-1]
-    plain = {**result, "documents": [d.model_dump(exclude={"type"}) for d in result["documents"]]}
-    assert dict(reduce(add, chunks)) == dict(reduce(add, sync)) == plain
-    assert json.loads(json.dumps(chunks)) == chunks
 
 
 async def test_events_yield_the_pieces_of_the_chain_and_the_tokens_of_the_model(retriever, chat):
@@ -199,44 +119,3 @@ async def test_events_yield_the_pieces_of_the_chain_and_the_tokens_of_the_model(
     assert tokens.endswith(READING)
     first_piece = next(i for i, e in enumerate(events) if e in own and "answer" in (e["data"].get("chunk") or {}))
     assert first_piece < len(kinds) - 1 - kinds[::-1].index("on_chat_model_end")
-
-
-@pytest.mark.parametrize("native", [True, False])
-async def test_an_answer_that_breaks_off_says_so(retriever, chat, native):
-    with ScriptedServer(script, faults=at_calls({2: "half_body"})) as server:
-        chain = create_ircot_chain(retriever, chat(server))
-        if native:
-            chunks = [chunk async for chunk in chain.astream(QUESTION)]
-        else:
-            chunks = await asyncio.to_thread(lambda: list(chain.stream(QUESTION)))
-        assert server.received == 2
-    result = reduce(add, chunks)
-    assert result["answer"]
-    assert TEXT.startswith(result["answer"])
-    assert (result["stop"], result["sufficient"], len(result["documents"])) == ("model_failed", False, 10)
-    assert "failed" in result["note"]
-    assert result["steps"][-1]["text"] == result["answer"]
-
-
-async def test_leaving_the_stream_ends_the_request(retriever, chat):
-    with ScriptedServer(script, gap=0.02) as server:
-        stream = create_ircot_chain(retriever, chat(server)).astream(QUESTION)
-        async for chunk in stream:
-            if "answer" in chunk:
-                break
-        await stream.aclose()
-        while not server.left:
-            await asyncio.sleep(0.01)
-        assert server.sent < 18
-        assert server.received == 2
-    with ScriptedServer(script, gap=0.02) as server:
-
-        def read():
-            for chunk in create_ircot_chain(retriever, chat(server)).stream(QUESTION):
-                if "answer" in chunk:
-                    break
-
-        await asyncio.to_thread(read)
-        while not server.left:
-            await asyncio.sleep(0.01)
-        assert server.received == 2

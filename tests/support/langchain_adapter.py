@@ -1,5 +1,8 @@
 """`langchain_sire` in the words of `support.adapters`."""
 
+from contextlib import aclosing
+from functools import reduce
+from operator import add
 from typing import Any
 
 from langchain_core.documents import Document
@@ -76,7 +79,8 @@ class LangChain:
         retriever.delete_documents(list(names))
 
     @staticmethod
-    def reasoner(via, source, llm, **options):
+    def reasoner(via, source, llm, *, streaming=False, **options):
+        """A chain; each streams when it is asked to."""
         makers = {"ircot": langchain_sire.create_ircot_chain, "self-ask": langchain_sire.create_self_ask_chain}
         return makers[via](source, llm, **options)
 
@@ -86,6 +90,29 @@ class LangChain:
         result = chain.invoke(question)
         assert await chain.ainvoke(question) == result
         return Reasoned(result["answer"], result["documents"], result)
+
+    @staticmethod
+    def _whole(chunks):
+        whole = reduce(add, chunks)
+        return Reasoned(whole["answer"], [Document(**found) for found in whole["documents"]], whole)
+
+    async def astream(self, chain, question):
+        """Pieces of the answer as they come, then all that was given."""
+        chunks = []
+        async with aclosing(chain.astream(question)) as stream:
+            async for chunk in stream:
+                chunks.append(chunk)
+                if "answer" in chunk:
+                    yield chunk["answer"]
+        yield self._whole(chunks)
+
+    def stream(self, chain, question):
+        chunks = []
+        for chunk in chain.stream(question):
+            chunks.append(chunk)
+            if "answer" in chunk:
+                yield chunk["answer"]
+        yield self._whole(chunks)
 
     async def call(self, tool, **arguments):
         """Text and raw result of a tool, which sync and async give alike."""
@@ -125,6 +152,15 @@ class LangChain:
         """A chat model that plays answers: texts, errors, or mappings, which call the function `Answer`."""
         said = [calls_tool(answer) if isinstance(answer, dict) else answer for answer in answers]
         return model(*said, kind=WithTools if tools else Scripted)
+
+    @staticmethod
+    def chat(server, sync, native, *, functions=False):
+        """A client of a server; one that knows no schemas calls functions in their place."""
+        from langchain_openai import ChatOpenAI
+
+        clients = {"http_client": sync, "http_async_client": native, "max_retries": 0, "stream_usage": True}
+        named = "gpt-4-0613" if functions else "gpt-4o-mini"
+        return ChatOpenAI(model=named, base_url=server.base_url, api_key="sk-scripted", **clients)
 
     @staticmethod
     def bridged(llm):

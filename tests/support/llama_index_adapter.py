@@ -1,6 +1,7 @@
 """`llama_index_sire` in the words of `support.adapters`."""
 
 import json
+from contextlib import aclosing
 
 import pytest
 from llama_index.core import MockEmbedding
@@ -88,6 +89,23 @@ class LlamaIndex:
         assert [found.node_id for found in native.source_nodes] == [found.node_id for found in response.source_nodes]
         return Reasoned(response.response or "", response.source_nodes, response.metadata)
 
+    @staticmethod
+    async def astream(engine, question):
+        response, pieces = await engine.aquery(question), []
+        async with aclosing(response.response_gen) as stream:
+            async for piece in stream:
+                pieces.append(piece)
+                yield piece
+        yield Reasoned("".join(pieces), response.source_nodes, response.metadata)
+
+    @staticmethod
+    def stream(engine, question):
+        response, pieces = engine.query(question), []
+        for piece in response.response_gen:
+            pieces.append(piece)
+            yield piece
+        yield Reasoned("".join(pieces), response.source_nodes, response.metadata)
+
     async def call(self, tool, **arguments):
         done = tool.call(**arguments)
         assert (await tool.acall(**arguments)).content == done.content
@@ -125,6 +143,19 @@ class LlamaIndex:
     @staticmethod
     def scripted(*answers, tools=False):
         return FunctionLLM(answers=list(answers), calls_functions=tools)
+
+    @staticmethod
+    def chat(server, sync, native, *, functions=False):
+        from llama_index.llms.openai import OpenAI
+
+        class Client(OpenAI):
+            @property
+            def metadata(self):
+                return super().metadata.model_copy(update={"is_function_calling_model": functions})
+
+        clients = {"http_client": sync, "async_http_client": native, "max_retries": 0}
+        clients["additional_kwargs"] = {"stream_options": {"include_usage": True}}
+        return Client("gpt-4o-mini", api_base=server.base_url, api_key="sk-scripted", **clients)
 
     @staticmethod
     def bridged(llm):

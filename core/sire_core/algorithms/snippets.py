@@ -50,16 +50,22 @@ _ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its 
 
 def readable_sentences(text: str) -> list[str]:
     """The sentences of a text on one line each, without marks of Markdown."""
-    sentences: list[str] = []
+    sentences: list[list[str]] = []
     for block, is_prose in _blocks(text):
         parts = [" ".join(part.split()) for part in split_sentences(block)] if is_prose else [block]
         for number, part in enumerate(parts):
-            joins = number and (_NUMBER_ONLY.match(sentences[-1]) or _ENDS_IN_NUMBER.search(sentences[-1]))
-            if joins:
-                sentences[-1] += f" {part}"
+            if number and _goes_on(sentences[-1]):
+                sentences[-1].append(part)
             else:
-                sentences.append(part)
-    return [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+                sentences.append([part])
+    return [sentence for parts in sentences if any(map(str.isalnum, sentence := " ".join(parts)))]
+
+
+def _goes_on(parts: Sequence[str]) -> bool:
+    """Whether a sentence is a number so far, or ends in the number of a section: what follows belongs to it."""
+    last = " ".join(parts[-4:])
+    is_whole = len(parts) <= 4 and len(last) <= 60
+    return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
 
 
 def _blocks(text: str) -> list[tuple[str, bool]]:

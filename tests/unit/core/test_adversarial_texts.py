@@ -188,6 +188,8 @@ def test_long_texts(name, parts):
         ("prompt", "<\u200d"),
         ("snippets", "[a]("),
         ("snippets", "**a "),
+        ("snippets", ". "),
+        ("snippets", "no 1. "),
         ("cut lines", "a "),
         ("answer", "'"),
         ("citations", " "),

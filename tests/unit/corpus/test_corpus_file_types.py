@@ -2,7 +2,6 @@
 
 import random
 import re
-import time
 import zipfile
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sire_core.corpus.readers import read_documents
 from sire_core.errors import CorpusError
 from sire_core.index import Index
 from sire_core.types import Document as CoreDocument
+from support.growth import growth
 
 HTML = """<html><head><title>Pools &amp; threads</title><style>x {}</style><script>var a = "<p>1</p>";</script></head>
 <body><nav><p>Home<a href="b">Next</a></nav><div class="md-sidebar"><ul><li>Other page</li></ul></div>
@@ -90,14 +90,10 @@ def test_html_without_hidden_parts_loses_no_text_however_broken(parts):
     "parts", ["<nav> <p> </b>", "<p><button> <b> <div></div>", "<i><p> <b> </i>", "<table><tr> <td>a", "<ul> <ul><li>"]
 )
 def test_html_is_linear(parts):
-    def seconds(number):
-        page = "".join(part * number for part in parts.split())
-        start = time.process_time()
-        html_to_markdown(page)
-        return time.process_time() - start
+    def work(number):
+        html_to_markdown("".join(part * number for part in parts.split()))
 
-    seconds(100)
-    assert seconds(8_000) < 8 * max(seconds(2_000), 0.05)
+    assert growth(work, 2_000, 8_000) < 8
 
 
 def test_files_of_many_types_become_documents_with_titles(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from sire_core.corpus.sentence_groups import group_sentences
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.models.openai.client import OpenAIChat
 from sire_core.types import UnitKind
+from support.growth import growth
 from support.scripted_server import ScriptedServer
 
 MANUAL = Document(
@@ -304,17 +304,8 @@ def test_given_chunks_are_taken_as_they_are():
 def test_time_grows_with_the_text(unit):
     chunker = SentenceChunker()
 
-    def seconds(size: int) -> float:
-        text = unit * (size // len(unit))
-        best = float("inf")
-        for _ in range(2):
-            start = time.process_time()
-            chunker.split(text)
-            best = min(best, time.process_time() - start)
-        return best
-
     # Four times the text, a quadratic method would need sixteen times the time.
-    assert seconds(320_000) < 10 * seconds(80_000) + 0.05
+    assert growth(lambda size: chunker.split(unit * (size // len(unit))), 80_000, 320_000) < 10
 
 
 def read(tmp_path, text, name="scan.txt"):
@@ -381,10 +372,5 @@ def test_markdown_is_wrapped_by_its_authors(tmp_path):
     "piece", ["ab-\n", "a", "ab-\nB", "a-", "ab-\n" + 40 * " ", "ab\u2010\n", "a-b " + "a\u2010\n "]
 )
 def test_joining_is_linear(tmp_path, piece):
-    def took(times):
-        start = time.perf_counter()
-        read(tmp_path, "Ur-\nkunde. " + piece * times)
-        return time.perf_counter() - start
-
-    took(1000)
-    assert took(80_000) < 30 * max(took(8_000), 0.005)
+    # Ten times the text, a quadratic method would need a hundred times the time.
+    assert growth(lambda times: read(tmp_path, "Ur-\nkunde. " + piece * times), 8_000, 80_000) < 20

@@ -1,7 +1,5 @@
 """Markdown cleaned and cut at headings; what a framework's splitter left is kept."""
 
-import time
-
 import pytest
 
 from sire_core import Index
@@ -12,6 +10,7 @@ from sire_core.corpus.readers import read_documents
 from sire_core.corpus.sections import sections_of_markdown
 from sire_core.extraction.sections import Piece, pieces_of
 from sire_core.types import Document, Passage
+from support.growth import growth
 
 PAGE = """---
 sidebar: 3
@@ -268,15 +267,11 @@ def test_a_framework_splitters_chunks_keep_their_headers_and_are_not_cut_again(m
     ],
 )
 def test_cleaning_and_cutting_are_linear(piece):
-    def seconds(length):
-        text = piece * (length // len(piece)) + "<!-- x -->"
-        start = time.process_time()
-        chunk_document(Document("d", text), SentenceChunker())
-        chunk_document(Document("d", "\n".join([piece] * (length // 2 // len(piece)))), SentenceChunker())
-        return time.process_time() - start
+    def work(size):
+        chunk_document(Document("d", piece * (size // len(piece)) + "<!-- x -->"), SentenceChunker())
+        chunk_document(Document("d", "\n".join([piece] * (size // 2 // len(piece)))), SentenceChunker())
 
-    seconds(1_000)
-    assert seconds(80_000) < 8 * max(seconds(20_000), 0.05)
+    assert growth(work, 20_000, 80_000) < 8
 
 
 @pytest.mark.parametrize("head", ["---\ntitle: The queue\n---\n", "Title: The queue\nAuthor: Ann\n\n"])
