@@ -60,6 +60,7 @@ GENERATED = "made by a site generator"
 """How the reason begins for which a file of a folder is skipped that repeats pages or belongs to their looks."""
 _INDEXES = re.compile(r"(?:searchindex\.js|search_index\.js(?:on)?|.+\.min\.js)")
 _INDEX_PAGES = re.compile(r"(?:genindex(?:-.+)?|search|py-modindex)\.html")
+_PAGES_TO_A_SCRIPT = 5
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
@@ -193,6 +194,9 @@ def _is_generated(root: Path, path: Path, names: Sequence[str], subfolders: Sequ
     parts = path.relative_to(root).parts
     if _INDEXES.fullmatch(path.name) or (path.suffix == ".js" and "_static" in parts):
         return True
+    if path.suffix == ".js":  # few scripts among many pages are theirs
+        scripts, pages = (sum(name.endswith(end) for name in names) for end in (".js", ".html"))
+        return pages >= _PAGES_TO_A_SCRIPT * scripts
     if _INDEX_PAGES.fullmatch(path.name):
         return "_static" in subfolders or "searchindex.js" in names
     if "_sources" not in parts or path.suffix not in (".txt", ".rst", ".md"):

@@ -41,8 +41,8 @@ _MARK = 14
 _ABOVE = 6
 """Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
-_MOST = 1.4
-"""Maximum scale of a picture in a wide window; in a narrow or low one all of it is shown."""
+_LEAST, _MOST = 0.9, 1.4
+"""Scales of a picture in a small window, where it scrolls so that its letters can be read, and in a wide one."""
 
 _KINDS = {
     "person": (
@@ -81,7 +81,8 @@ def _kind_colours(first: int) -> str:
 
 _KIND_RULES = "".join(f".sire .is-{kind}{{--of:var(--{kind});--at:var(--{kind}line)}}" for kind in _KINDS)
 STYLE = f"""
-.sire{{{_COLOURS};{_kind_colours(0)};color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
+.sire{{{_COLOURS};{_kind_colours(0)};color-scheme:light dark;
+color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
 @media (prefers-color-scheme: dark){{.sire{{{_DARK};{_kind_colours(2)}}}}}
 svg.sire text{{fill:var(--ink);font:12px system-ui,sans-serif}}
 svg.sire .label{{font-weight:600}}
@@ -112,6 +113,7 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
 .sire-page .scroll>svg{{display:block;width:100%;height:auto;max-height:78vh}}
+.sire-page .picture .scroll{{max-height:80vh;overflow:auto}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
@@ -202,7 +204,8 @@ def drawing(
         _node(box, (links or {}).get(box.node.id, ""), expands) for box in boxes.values() if box.node.kind != WAYPOINT
     ]
     body = (f"<style>{STYLE}</style>" if style else "") + f"<title>{escaped(picture.title)}</title>"
-    scale = "" if style else f'style="max-width:{_MOST * width:.0f}px" '
+    least = f"min-width:{_LEAST * width:.0f}px;min-height:{_LEAST * height:.0f}px"
+    scale = "" if style else f'style="max-width:{_MOST * width:.0f}px;{least}" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="sire" role="group" aria-label="{escaped(picture.title)}" '
         f'{scale}width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">{body}'

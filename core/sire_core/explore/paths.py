@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,7 @@ _LABEL, _TITLE = 80, 40
 _TEXT = 200
 _READ = 2000
 """Letters of a passage that are read for the text in its box."""
+_BRACKETS = re.compile(r"(!?)\[([^\[\]]+)\]")
 _FEW = 3
 """Passages that are read for the kind of a name."""
 
@@ -152,11 +154,24 @@ class Reason:
     over: tuple[tuple[str, str], ...]
 
 
+def _readable_path(names: Names, hit: Hit) -> list[PathStep]:
+    """The path of a hit; its notes without what is left of links and pictures: `[words]` of `[words](address)`."""
+
+    def readable(step: PathStep) -> PathStep:
+        if "[" not in step.note:
+            return step
+        texts = "\n".join(unit.text for unit in map(names.unit, (*step.ids, hit.unit.id)) if unit is not None)
+        note = _BRACKETS.sub(lambda found: found[2] if found[1] or f"{found[0]}(" in texts else found[0], step.note)
+        return replace(step, note=note)
+
+    return [readable(step) for step in hit.path]
+
+
 def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
     """The path of a hit as a list."""
     names = Names.of(snapshot)
     steps = []
-    for step in hit.path:
+    for step in _readable_path(names, hit):
         nodes = (names.node(name, passage=step.ids[-1]) for name in step.ids)
         known = {node.label: node.id for node in nodes if node is not None and node.id != hit.unit.id}
         steps.append(Reason(step.step, step.note, tuple((name, label) for label, name in known.items())))
@@ -187,7 +202,7 @@ class _Drawing:
             return
         aside: list[PathStep] = []
         current = QUESTION
-        for step in hit.path:
+        for step in _readable_path(self.names, hit):
             kind = step.step.partition(":")[0]
             if kind in _ASIDE:
                 aside.append(step)

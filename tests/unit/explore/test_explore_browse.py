@@ -725,3 +725,18 @@ def test_an_entity_says_which_names_stand_together_and_cites_the_sentence_with_t
         "The Network Time Protocol (NTP) keeps clocks.",
         "We run NTP on two hosts.",
     }
+
+
+def test_reasons_and_pictures_are_free_of_what_is_left_of_links_and_options_keep_their_brackets():
+    index = Index(recipe="sire")
+    index.build(
+        [
+            Document("a.md", "# Hask\n\nAnn Hask wrote ![lamp](l.png) [the Orr Book](orr.md) [in haste].", "Ann Hask"),
+            Document("b.md", "# Orr Book\n\nThe Orr Book was kept by Ole Brandt.", "Orr Book"),
+        ]
+    )
+    shown = index.show("Who kept the book that Ann Hask wrote?", k=2)
+    said = [link.label + link.reason for link in shown.picture.links]
+    said += [reason.note for hit in shown.hits for reason in hit.reasons]
+    assert any("wrote lamp the Orr Book [in haste]" in text for text in said), said
+    assert not [text for text in said if "![" in text or "[the Orr Book]" in text]

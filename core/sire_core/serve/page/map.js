@@ -13,7 +13,7 @@ window.sireMap = (() => {
   const view = {x: 0.5, y: 0.5, zoom: 1};
   const EXACT = 400, TITLES = 100, ROOM = 4000;  // points that labels may not touch, that have titles; pixels for a title
   const titles = new Map();
-  let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], steps: []}, waiting, near = -1, asked = 0;
+  let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], passed: [], steps: []}, waiting, near = -1, asked = 0;
   let radius = 1, visible = [];
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const style = name => getComputedStyle(root).getPropertyValue(name).trim();
@@ -93,14 +93,15 @@ window.sireMap = (() => {
       if (x < 0 || y < 0 || x > canvas.width || y > canvas.height) return;
       const first = label.split(', ')[0], ink = tint(value);
       const spots = (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + 2 * rows * high]);
-      [[label, 0], [first, 0], [first, Infinity]].some(([text, most]) => write(text, 13, spots, {taken, covered, most, ink}));
+      const most = visible.length > EXACT ? Infinity : 0;  // among few points none is covered; the topics are listed, too
+      [[label, 0], [first, 0], [first, most]].some(([text, most]) => write(text, 13, spots, {taken, covered, most, ink}));
     });
   }
 
   // Titles beside the points, where so few are seen that there is room for them.
   function writeTitles(taken, covered) {
     const few = visible.length <= Math.min(TITLES, canvas.width * canvas.height / (ROOM * ratio() ** 2));
-    const shown = few ? visible.filter(point => titles.has(point) && !found.hits.some(hit => hit.point === point)) : [];
+    const shown = few ? visible.filter(point => titles.has(point) && ![...found.hits, ...found.passed].some(one => one.point === point)) : [];
     if (few && visible.some(point => !titles.has(point))) askTitles();
     const written = shown.filter(point => {
       const [x, y] = place(point), gap = radius + 2 * ratio();
@@ -156,6 +157,11 @@ window.sireMap = (() => {
     canvas.dataset.ranks = spots.map(spot => spot.ranks.join(', ')).join('; ');
     for (const {x, y, title} of spots)
       write(title, 12, (wide, high) => [24, -24].map(rows => [x, y + rows * ratio()]), {taken});
+    for (const {point, title} of found.passed) {
+      const [x, y] = place(point);
+      write(title, 12, (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + (2 * rows + 1.8) * high]),
+        {taken, weight: 400});
+    }
     writeTopics(taken, covered);
     writeTitles(taken, covered);
     if (near >= 0) { pen.beginPath(); pen.arc(...place(near), 7 * ratio(), 0, 7); pen.strokeStyle = style('--ink'); pen.stroke(); }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from nicegui import app, ui
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
+from sire_core.explore.titles import with_short_title
 from sire_core.serve.page.pages import frame, go_to, guarded, page_of, question_field, render_with_timeout, show_html
 from sire_core.serve.page.views import address, link
 
@@ -105,14 +107,20 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     """Light up hits and the steps of their paths, and list them."""
     hits = await snapshot.asearch(question, _HITS) if question.strip() else []
     points, steps = await asyncio.to_thread(corpus_map.walks, snapshot, hits)
-    titles = [corpus_map.title(snapshot, point, _LETTERS)[1] if point >= 0 else "" for point in points]
-    ranks: dict[int, dict[str, Any]] = {}
-    for rank, (point, title) in enumerate(zip(points, titles, strict=True), 1):
+    seen: dict[int, dict[str, Any]] = {}  # hits first, then what is passed on the way
+    for point in dict.fromkeys((*points, *chain(*steps))):
         if point >= 0:  # several hits of one document are one point
-            ranks.setdefault(point, {"point": point, "ranks": [], "title": title})["ranks"].append(rank)
-    ui.run_javascript(f"sireMap.find({json.dumps({'hits': list(ranks.values()), 'steps': steps})})")
+            ranks = [rank for rank, other in enumerate(points, 1) if other == point]
+            seen[point] = {"point": point, "ranks": ranks, "title": corpus_map.title(snapshot, point, _LETTERS)[1]}
+    found = {
+        "hits": [one for one in seen.values() if one["ranks"]],
+        "passed": [one for one in seen.values() if not one["ranks"]],
+        "steps": steps,
+    }
+    ui.run_javascript(f"sireMap.find({json.dumps(found)})")
     if hits:
-        show_html(_hits_html([(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)], question, recipe))
+        named = [(hit.unit.id, with_short_title(snapshot, hit.unit).title) for hit in hits]
+        show_html(_hits_html(named, question, recipe))
 
 
 def _map_html(documents: int, recipe: str) -> str:
@@ -141,7 +149,7 @@ def topics_html(corpus_map: CorpusMap, recipe: str) -> str:
 
 
 def _hits_html(hits: Sequence[tuple[str, str]], question: str, recipe: str) -> str:
-    items = "".join(f"<li>{link(title or 'passage', address(recipe, 'unit', name))}</li>" for name, title in hits)
+    items = "".join(f"<li>{link(title, address(recipe, 'unit', name))}</li>" for name, title in hits)
     asked = urlencode({"q": question, "recipe": recipe, "k": len(hits)}, errors="replace")
     listed = f"<details><summary>{count(len(hits), 'hit')}</summary><ol>{items}</ol></details>"
     return f"{listed}<p>{link('The paths to them as a picture', f'/?{asked}')}</p>"

@@ -23,7 +23,7 @@ window.sirePng = async style => {
   const shown = document.querySelector('.sire-page svg.sire'), svg = shown.cloneNode(true);
   const [width, height] = ['width', 'height'].map(side => Number(svg.getAttribute(side)));
   svg.querySelectorAll('.more').forEach(button => button.remove());
-  svg.setAttribute('viewBox', `0 0 ${width} ${height}`); svg.removeAttribute('style');
+  svg.removeAttribute('style');
   const drawn = new XMLSerializer().serializeToString(svg).replace('>', `><style>${style}</style>`);
   const image = new Image(), canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
   image.src = `data:image/svg+xml,${encodeURIComponent(drawn)}`; await image.decode();
@@ -37,34 +37,35 @@ window.sirePng = async style => {
 document.addEventListener('toggle', event => {
   if (event.target.matches('.sire-options')) localStorage.sireOptions = event.target.open ? 'open' : '';
 }, true);
-// Pictures are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
+// Pictures scroll; they are zoomed by buttons and by the wheel with Ctrl (a pinch), dragged, and their buttons take the return key.
 (() => {
-  const box = svg => svg.viewBox.baseVal;
-  const zoom = (svg, factor, x = 0.5, y = 0.5) => {
-    const view = box(svg), [width, height] = [svg.width, svg.height].map(side => Number(side.baseVal.valueAsString));
-    if (!factor) { svg.style.touchAction = ''; return svg.setAttribute('viewBox', `0 0 ${width} ${height}`); }
-    const wide = Math.max(width / 12, Math.min(width * 2, view.width / factor)), high = wide * height / width;
-    svg.style.touchAction = wide < width ? 'none' : '';  // what is seen in part is dragged by a finger, too
-    svg.setAttribute('viewBox', `${view.x + (view.width - wide) * x} ${view.y + (view.height - high) * y} ${wide} ${high}`);
+  const sides = svg => ['width', 'height'].map(side => Number(svg.getAttribute(side)));
+  const fitting = svg => Math.min(1.4, svg.parentElement.clientWidth / sides(svg)[0], 0.78 * innerHeight / sides(svg)[1]);
+  const resize = (svg, scale) => {
+    const [width, height] = sides(svg).map(side => `${side * scale}px`);
+    Object.assign(svg.style, {width, height, minWidth: 0, minHeight: 0, maxWidth: 'none', maxHeight: 'none'});
+  };
+  const zoom = (svg, factor, x, y) => {  // x, y: what stays where it is, else the middle of what is seen
+    const pane = svg.parentElement, frame = pane.getBoundingClientRect(), before = svg.getScreenCTM(), fit = fitting(svg);
+    const [left, top] = [x ?? frame.x + frame.width / 2, y ?? frame.y + frame.height / 2];
+    resize(svg, factor ? Math.max(fit / 2, Math.min(12, before.a * factor)) : fit);
+    const after = svg.getScreenCTM(), grown = after.a / before.a;
+    pane.scrollBy((left - before.e) * grown + after.e - left, (top - before.f) * grown + after.f - top);
   };
   let held = null, moved = 0;
   document.addEventListener('wheel', event => {
     const svg = event.ctrlKey && event.target.closest('.picture svg');
     if (!svg) return;
-    const shown = svg.getScreenCTM(), view = box(svg);
     event.preventDefault();
-    zoom(svg, Math.exp(-event.deltaY / 300), ((event.clientX - shown.e) / shown.a - view.x) / view.width,
-      ((event.clientY - shown.f) / shown.d - view.y) / view.height);
+    zoom(svg, Math.exp(-event.deltaY / 300), event.clientX, event.clientY);
   }, {passive: false});
-  document.addEventListener('pointerdown', event => {
-    const svg = event.target.closest('.picture svg');
-    held = svg && (event.pointerType === 'mouse' || svg.style.touchAction) ? svg : null; moved = 0;
+  document.addEventListener('pointerdown', event => {  // a finger scrolls without help
+    held = event.pointerType === 'mouse' ? event.target.closest('.picture svg') : null; moved = 0;
   });
   document.addEventListener('pointermove', event => {
     if (!held || !event.buttons) return;
-    const view = box(held), scale = 1 / held.getScreenCTM().a;
     moved += Math.abs(event.movementX) + Math.abs(event.movementY);
-    held.setAttribute('viewBox', `${view.x - event.movementX * scale} ${view.y - event.movementY * scale} ${view.width} ${view.height}`);
+    held.parentElement.scrollBy(-event.movementX, -event.movementY);
   });
   document.addEventListener('pointerup', () => { held = null; setTimeout(() => { moved = 0; }); });  // a click comes before
   document.addEventListener('dragstart', event => { if (event.target.closest('.picture svg')) event.preventDefault(); });
@@ -73,21 +74,27 @@ document.addEventListener('toggle', event => {
     if (button) zoom(button.closest('.picture').querySelector('svg'), Number(button.dataset.zoom));
     if (moved > 4) { event.preventDefault(); event.stopPropagation(); }  // it was dragged, not clicked
   }, true);
-  // The box whose neighbours are drawn stays where it is, as large as it is.
+  // The box whose neighbours are drawn stays where it is, and keeps the focus. A picture that was seen as a whole still
+  // is, as far as its letters can be read.
   document.addEventListener('click', event => {
     const button = event.target.closest('[data-expand]');
-    if (!button?.ownerSVGElement) return;
-    const before = button.getBoundingClientRect(), scale = button.ownerSVGElement.getScreenCTM().a;
+    if (!button) return;
+    const svg = button.ownerSVGElement, pane = svg?.parentElement, scale = svg?.getScreenCTM().a;
+    const before = button.getBoundingClientRect();
+    const isWhole = pane && pane.scrollWidth <= pane.clientWidth && pane.scrollHeight <= pane.clientHeight;
     const grown = new MutationObserver(() => {
-      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button && other.ownerSVGElement &&
+      const again = [...document.querySelectorAll('[data-expand]')].find(other => other !== button &&
         other.dataset.expand === button.dataset.expand && other.getClientRects().length);
       if (!again || button.isConnected) return;
       grown.disconnect();
-      const svg = again.ownerSVGElement, frame = svg.getBoundingClientRect();
-      const [wide, high] = [frame.width / scale, frame.height / scale], whole = svg.getScreenCTM(), after = again.getBoundingClientRect();
-      const [x, y] = [(after.x - whole.e) / whole.a, (after.y - whole.f) / whole.d];  // in the units of the picture
-      svg.setAttribute('viewBox', `${x - (before.x - frame.x) / scale} ${y - (before.y - frame.y) / scale} ${wide} ${high}`);
-      if (wide < Number(svg.getAttribute('width'))) svg.style.touchAction = 'none';
+      if (again.ownerSVGElement) {
+        const drawn = again.ownerSVGElement;
+        resize(drawn, isWhole ? Math.max(Math.min(scale, fitting(drawn)), 0.9) : scale);
+        const after = again.getBoundingClientRect();
+        drawn.parentElement.scrollBy(after.x - before.x, after.y - before.y);
+        window.scrollBy(0, again.getBoundingClientRect().y - before.y);
+      }
+      again.focus({preventScroll: true});
     });
     grown.observe(document.body, {childList: true, subtree: true});
   });

@@ -56,6 +56,7 @@ _NONE = "(none)"
 _MOST_HITS, _MOST_LISTED = 100, 200
 _OPTIONS = "if (localStorage.sireOptions) document.querySelector('.sire-options').open = true"
 _STYLE = f"""{PAGE_STYLE}
+:root{{color-scheme:light dark}}
 body{{margin:0;font:14px/1.5 system-ui,sans-serif}} .q-layout,.q-page{{min-height:0!important}}
 .sire-wide{{width:100%}} .sire-low{{align-items:flex-end}} .sire-grow{{flex-grow:1}}
 .sire-page{{width:100%;box-sizing:border-box}}
