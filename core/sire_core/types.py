@@ -298,11 +298,19 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of the path from the query to a hit."""
+    """One step of the path from the query to a hit.
+
+    Attributes:
+        step: Kind of the step.
+        ids: Entities and units that it passes, in order.
+        note: The reason in words.
+        sentence: The sentence that leads from the first of the ids to the last, where one does.
+    """
 
     step: str
     ids: tuple[str, ...] = ()
     note: str = ""
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

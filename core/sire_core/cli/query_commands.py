@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.index import Index
     from sire_core.protocols import LanguageModel
     from sire_core.reason.steps import Answer, AnswerPiece, ReasoningStep, Trace
-    from sire_core.types import Document, Hit
+    from sire_core.types import Document, Hit, PathStep
 
 _TEXT = 320
 
@@ -79,8 +79,8 @@ def query(
     for number, hit in enumerate(hits, 1):
         say_hit(number, hit, question)
         for step in hit.path:
-            if step.step == "entity" and step.ids[0] in numbers and step.ids[-1] == hit.unit.id:
-                say_link(numbers[step.ids[0]], number, step.note)
+            if step.sentence and step.ids[0] in numbers and step.ids[-1] == hit.unit.id:
+                say_link(numbers[step.ids[0]], number, step)
 
 
 def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
@@ -110,12 +110,12 @@ def _origin(hit: Hit) -> str:
     return some(hit.doc_ids) + (f", page {hit.page}" if hit.page else "")
 
 
-def say_link(source: int, target: int, note_of_step: str) -> None:
+def say_link(source: int, target: int, step: PathStep) -> None:
     """Print the sentence that leads from one hit to another, with the name that it goes by."""
     from sire_core.explore.highlight import marked
 
-    name, _, sentence = note_of_step.removeprefix("names ").partition(": ")
-    say_marked([(f"[{source}] -> [{target}]: ", ""), *marked(sentence or name, "", [name])], indent=4)
+    name = step.note.removesuffix(f": {step.sentence}").rpartition(" names ")[2]
+    say_marked([(f"[{source}] -> [{target}]: ", ""), *marked(step.sentence, "", [name])], indent=4)
     say()
 
 

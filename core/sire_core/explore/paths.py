@@ -250,18 +250,24 @@ class _Drawing:
 
     def _walk(self, current: str, step: PathStep) -> str:
         """Continue the path over the nodes of a step; return the last node."""
-        # The note of a step over a sentence is `name: sentence`.
-        sentence = step.note.partition(": ")[2] if step.step == "entity" and len(step.ids) > 2 else ""
         for number, name in enumerate(step.ids):
             if not self._add(name, passage=step.ids[-1]):
                 continue
             if name != current:
-                text = "is similar" if current == QUESTION and step.step != "seed" else ""
-                if sentence:
-                    text = shorten(sentence, _SENTENCE) if number <= 1 else "mentioned in"
-                self._link(current, name, step.note, text)
+                self._link(current, name, *self._said_of(current, number, step))
             current = name
         return current
+
+    def _said_of(self, current: str, number: int, step: PathStep) -> tuple[str, str]:
+        """Reason and label of the line from a node to the next of a step."""
+        if current == QUESTION and step.sentence:
+            unit = self.names.unit(step.ids[0])
+            words = shared_words(self.question, f"{unit.title}\n{unit.text}") if unit else []
+            return (f"shares {', '.join(words)}", f"shares {', '.join(words[:_MANY])}") if words else ("", "is similar")
+        if current == QUESTION:
+            return step.note, "" if step.step == "seed" else "is similar"
+        label = shorten(step.sentence, _SENTENCE) if number <= 1 else "mentioned in"
+        return step.note, label if step.sentence else ""
 
     def _sources(self, step: PathStep, hit: Hit) -> None:
         """Draw the sources of a derived hit, or the derived unit that led to a passage."""

@@ -50,7 +50,8 @@ def _tree(hit: Hit, titles: _Titles) -> list[str]:
             before = "" if not depth else ("   " if last else "\u2502  ") + "   " * (depth - 1)
             branch = "\u2514\u2500 " if depth or last else "\u251c\u2500 "
             to = step.ids[-1:] if step.ids[-1:] != (hit.unit.id,) else ()
-            reached = "".join(f" \u2192 {name}" for name in filter(None, map(titles.of, to)))
+            after = chain[depth + 1].note if depth + 1 < len(chain) else ""
+            reached = "".join(f" \u2192 {name}" for name in map(titles.of, to) if name and name not in after)
             lines.append(f"{before}{branch}{step.step.split(':')[0]}: {' '.join(step.note.split())}{reached}")
     return lines
 

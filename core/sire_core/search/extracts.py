@@ -199,7 +199,7 @@ def _linking_sentences(hits: Sequence[Hit], order: Sequence[int]) -> dict[int, d
     found: dict[int, dict[str, int]] = {}
     for number in (place + 1 for place in order[:_FOLLOWED]):
         for step in hits[number - 1].path:
-            text = step.note.partition(": ")[2].strip(". ")[:_PREFIX]
+            text = step.sentence.strip(". ")[:_PREFIX]
             if step.step == "entity" and text and step.ids[0] in numbers:
                 found.setdefault(numbers[step.ids[0]], {})[text] = number
     return found

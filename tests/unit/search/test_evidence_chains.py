@@ -245,7 +245,7 @@ def test_the_sentence_is_found_behind_a_first_line_that_is_one() -> None:
         index.build(pages)
         paths = {hit.doc_ids[0]: hit.path for hit in index.search(question, 2)}
     [step] = [step for step in paths["olaf"] if step.step == "entity"]
-    assert step.note == f"names Olaf Brandt: {told}"
+    assert (step.note, step.sentence) == (f"{line!r} names Olaf Brandt: {told}", told)
     assert f"{question} {told}" in asked
 
 
@@ -310,6 +310,30 @@ def test_what_the_question_names_itself_is_not_explained_by_another_passage() ->
         assert hits["tobin"][0].note == "the question names Tobin Marsh"
         unnamed = {hit.doc_ids[0]: hit.path for hit in index.search(SPOUSE, 2)}
         assert [step.step for step in unnamed["tobin"]][:2] == ["question", "entity"], "led to by what names him"
+
+
+def test_paths_begin_where_the_question_leads_and_never_go_in_circles() -> None:
+    pages = [
+        Document(
+            "incident",
+            "The archive stopped at noon on that day. Root cause: Olu Adeyemi blocked UDP port 123.",
+            "Incident 7",
+        ),
+        Document("owners", "Deputy of Olu Adeyemi is Orla Venn. Olu Adeyemi owns the router.", "Who owns what"),
+        Document("runbook", "Check that vault02 agrees with ntp.example.lan.", "Runbook"),
+        Document("hosts", "vault02 is a backup server; its time comes from ntp.example.lan.", "Hosts"),
+    ]
+    with Index(recipe="sire") as index:
+        index.build(pages)
+        asked = index.search("Who is the deputy of the person who blocked UDP port 123?", 2)
+        paths = {hit.doc_ids[0]: hit.path for hit in asked}
+        assert not [step for step in paths["incident"] if step.sentence]
+        [step] = [step for step in paths["owners"] if step.sentence]
+        assert step.note == f"'Incident 7' names Olu Adeyemi: {step.sentence}"
+        assert step.sentence == "Root cause: Olu Adeyemi blocked UDP port 123."
+        for hit in index.search("vault02", 2):  # both have the word by themselves, and name what the other one names
+            assert not [step for step in hit.path if step.sentence]
+            assert "vault02" in hit.path[-1].note
 
 
 MOTHER = "Who was the mother of Olaf Brandt?"

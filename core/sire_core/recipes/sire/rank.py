@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sire_core.algorithms.grouping import distinct
-from sire_core.algorithms.pluralize import excerpt
+from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import has_form, readable_sentences, stems
 from sire_core.algorithms.text import find_words
 from sire_core.recipes.sire.index import EvidenceIndex
@@ -23,7 +23,7 @@ from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_LONGEST_SENTENCE = 240
+_LONGEST_SENTENCE, _LONGEST_TITLE = 240, 60
 _SURE = 0.5
 """How surely a name of the question has to be that of a passage's subject."""
 
@@ -46,14 +46,13 @@ def unit_sentences(unit: Unit) -> list[str]:
 class EvidenceReasons:
     """How a passage was reached; worked out for the hits only."""
 
-    def __init__(
-        self, view: View, evidence: QueryFeatures, best: Mapping[int, tuple[int, int, int]], cosines: Similarities
-    ) -> None:
+    def __init__(self, view: View, scored: _ScoredPassages, cosines: Similarities) -> None:
         self._view = view
-        self._evidence = evidence
-        self._best = best
+        self._scored = scored
+        self._evidence = scored.evidence
+        self._best = scored.best()
         self._cosines = cosines
-        self._index = evidence.index
+        self._index = scored.evidence.index
         self._read: dict[int, Unit] = {}
         self._split: dict[int, list[str]] = {}
 
@@ -93,22 +92,36 @@ class EvidenceReasons:
         return f"shares the word{'s' if len(words) > 1 else ''} {', '.join(words)}{best}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
-        chain: list[tuple[int, int, int, int]] = []
-        seen = {passage}
-        while passage in self._best and not self._is_named(passage):
-            source, sentence, entity = self._best[passage]
-            if source in seen:
-                break
-            chain.insert(0, (source, sentence, entity, passage))
-            seen.add(source)
-            passage = source
-        steps = list(self._named(passage))
-        for source, sentence, entity, target in chain:
+        """What the question names, and the steps to a passage from the one on the way that says most by itself."""
+        way = [passage]
+        while passage in self._best and not self._is_named(passage) and self._best[passage][0] not in way:
+            passage = self._best[passage][0]
+            way.append(passage)
+        way = way[: int(np.argmax([self._strength(passage) for passage in way])) + 1]
+        if len(way) > 1 and self._needs_no_way(way):
+            way = way[:1]
+        steps = list(self._named(way[-1]))
+        for source, target in zip(way[:0:-1], way[-2::-1], strict=True):
+            _, number, entity = self._best[target]
             ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
             name = self._name(entity, source, target) or "it"
-            text = " ".join(readable_sentences(self._sentence(source, sentence)))
-            steps.append(PathStep("entity", ids, f"names {name}: {excerpt(text, name, _LONGEST_SENTENCE)}"))
+            text = " ".join(readable_sentences(self._sentence(source, number)))
+            sentence = excerpt(text, name, _LONGEST_SENTENCE)
+            steps.append(PathStep("entity", ids, f"{self._title(source)!r} names {name}: {sentence}", sentence))
         return tuple(steps)
+
+    def _needs_no_way(self, way: list[int]) -> bool:
+        """Whether a passage has all words of the question that its way begins with, or the question the last name."""
+        begun, ended = self._evidence.texts.passages[np.array([way[-1], way[0]])]
+        return not np.any(begun & ~ended) or self._best[way[0]][2] in self._evidence.named
+
+    def _strength(self, passage: int) -> float:
+        """How well the question by itself explains a passage."""
+        return np.inf if self._is_named(passage) else self._scored.score_alone(passage)
+
+    def _title(self, passage: int) -> str:
+        unit = self._unit(passage)
+        return shorten(unit.title or unit.text.strip().partition("\n")[0], _LONGEST_TITLE)
 
     def _is_named(self, passage: int) -> bool:
         """Whether the question names what a passage is about: no step has to lead there."""
@@ -330,6 +343,12 @@ class _ScoredPassages:
         ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
         return ranks
 
+    def score_alone(self, passage: int) -> float:
+        """Score of a passage without the steps that lead to it; the least for what is no candidate."""
+        place = int(np.searchsorted(self.passages, passage))
+        inside = place < len(self.passages) and self.passages[place] == passage
+        return float(self.alone[place]) if inside else -np.inf
+
     def best(self) -> dict[int, tuple[int, int, int]]:
         """By passage the best step to it, where it says more than the passage itself: passage, sentence, entity."""
         most = self.alone.copy()
@@ -344,7 +363,7 @@ class _ScoredPassages:
     def ranking(self, view: View, cosines: Similarities, allowed: BoolArray | None) -> Ranking:
         """All units: what was reached by its score, the rest behind by cosine."""
         reached = self.evidence.index.chunks[self.passages]
-        reasons = EvidenceReasons(view, self.evidence, self.best(), cosines)
+        reasons = EvidenceReasons(view, self, cosines)
         scores = self.scores().astype(np.float32)
         reached_ranking = _EvidenceRanking(reached, scores, cosines, _BEHIND, allowed, reasons.path)
         reached_ranking.reading = reasons.reading
