@@ -221,17 +221,27 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     return Page(tuple(rows), len(order))
 
 
+def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
+    """Whether some passages with a name have it only on lines with a picture."""
+    names = Names.of(snapshot)
+    passages = np.unique(names.graph.passages[names.mentions(row.id)])[:_FEW]
+    units = snapshot.view.units(names.graph.chunk_positions[passages])
+    lines = [line for unit in units for line in unit.text.split("\n") if row.label in line]
+    return bool(lines) and all("![" in line for line in lines)
+
+
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
-    """The most mentioned names without options and types of code, unless too few are left, and what they are called."""
+    """The most mentioned names without code and captions, unless too few are left, and what they are called."""
     rows: list[TableRow] = []
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
-        rows += [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
+        named = [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
+        rows += [row for row in named if not _is_caption(snapshot, row)]
         if len(rows) >= PAGE or len(page) < PAGE:
             break
     if len(rows) < _FEW:
         return "Mentioned most", entities(snapshot).rows
-    return "Mentioned most, without code and words in small letters", _with_kinds(snapshot, rows[:PAGE])
+    return "Mentioned most, without code, captions and words in small letters", _with_kinds(snapshot, rows[:PAGE])
 
 
 def _is_name(label: str) -> bool:

@@ -125,8 +125,13 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
         "Lamp Company",
         "Karn",
     )
+    caption = "\n\n![lamp](lamp.gif) The lamp was drawn by Piers Lanyon."
     documents = [
-        Document(f"{number}.md", f"We saw {name} near Table Of Contents. `{name}` is known.", f"Note {number}")
+        Document(
+            f"{number}.md",
+            f"We saw {name} near Table Of Contents. `{name}` is known.{caption * (name == names[4])}",
+            f"Note {number}",
+        )
         for number in range(5)
         for name in names
         if (number, name) != (4, "Karn")
@@ -137,9 +142,10 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     snapshot = index.snapshot()
     caption, rows = browse.main_names(snapshot)
     main = {row.label for row in rows}
-    assert caption == "Mentioned most, without code and words in small letters"
+    assert caption == "Mentioned most, without code, captions and words in small letters"
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
-    assert not main & {"--dry-run", "console.log", "null or Boolean", "From"}
+    assert browse.entities(snapshot, "piers lanyon").total == 1
+    assert not main & {"Piers Lanyon", "--dry-run", "console.log", "null or Boolean", "From"}
     assert not [question for question in example_questions(snapshot) if "Contents" in question]
 
 
