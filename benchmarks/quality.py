@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sire_core.atomic_files import replacing
 from sire_core.evaluate import DataSet, Experiment, load_dataset
 from sire_core.evaluate.datasets import HALVES
 
@@ -61,9 +62,8 @@ class Work:
         """Write a finished row, whole or not at all."""
         file = self._file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".part")
-        partial.write_text(json.dumps({"options": self._options, "row": row}, indent=1), encoding="utf-8")
-        partial.replace(file)
+        with replacing(file) as partial:
+            partial.write_text(json.dumps({"options": self._options, "row": row}, indent=1), encoding="utf-8")
 
     def index(self, name: str, variant: str) -> Path:
         """Folder of the indexes of a variant: `flat`, which has the vectors, and a copy of it under way."""

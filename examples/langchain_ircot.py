@@ -23,7 +23,7 @@ retriever = SireRetriever.from_documents(documents, k=5)  # any retriever of Lan
 
 def show(step: dict) -> None:
     if step["type"] == "retrieved":
-        print(f"  found {len(step['documents'])} passages, {step['new']} of them new")
+        print(f"  found {len(step['documents'])} passages, {step['new']} of them for the first time")
     elif step["type"] != "answer":
         print(f"  {step['type']}: {step['text']}")
 

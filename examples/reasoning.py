@@ -31,7 +31,7 @@ def show(index: Index, model: OpenAIChat, strategy: str) -> None:
         if isinstance(step, Thought | SubQuestion):
             print(f"  {type(step).__name__} {step.number}: {step.text}")
         elif isinstance(step, Retrieved):
-            print(f"  found {len(step.hits)}, {step.new} of them new; best: {step.hits[0].unit.title}")
+            print(f"  found {len(step.hits)}, {step.new} of them for the first time; best: {step.hits[0].unit.title}")
         elif isinstance(step, AnswerPiece):
             print(f"  writes: {step.text!r}")
         elif isinstance(step, Answer):

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from sire_core.arguments import kind_of
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answers import schema_hint, schema_name, strict_json_schema
-from sire_core.models.base import CheckedModel, check_language_model, cut_at
+from sire_core.models.base import CheckedModel, check_language_model, cut_at, known_finish
 from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
 from sire_core.models.sync import call, call_streaming
@@ -57,8 +57,6 @@ LLMLike = Union[BaseChatModel, "LanguageModel", None]
 _NAMES = ("model_name", "model", "model_id", "deployment_name", "model_path")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _REFUSED_FORMS = (400, 404, 422)
-_LENGTH_ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})
-_REFUSAL_ENDS = frozenset({"content_filter", "refusal", "SAFETY"})
 
 
 class LangChainChat(CheckedModel):
@@ -297,10 +295,9 @@ def _completion(message: AIMessage, text: str, prompt_tokens: int) -> Completion
     used = message.usage_metadata
     tokens = (used["input_tokens"], used["output_tokens"]) if used else (prompt_tokens, estimate_tokens(text))
     refusal = message.additional_kwargs.get("refusal")
-    end = str(message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason") or "")
-    if refusal or end in _REFUSAL_ENDS:
-        return Completion(str(refusal or text or end), None, *tokens, "refusal")
-    return Completion(text, None, *tokens, "length" if end in _LENGTH_ENDS else "stop")
+    reason = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
+    finish = "refusal" if refusal else known_finish(reason) or "stop"
+    return Completion(str(refusal or text or reason) if finish == "refusal" else text, None, *tokens, finish)
 
 
 def _tool_arguments(message: AIMessage) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
@@ -12,7 +11,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 from sire_core.corpus.sections import title_of
 from sire_core.corpus.titles import FileTitles
-from sire_core.corpus.validation import check_as_many, text_rows
+from sire_core.corpus.validation import check_as_many, text_rows, warn_of_long_passages
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_types
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
@@ -46,10 +45,11 @@ class _About(dict[str, Any]):
         return {key: value for key, value in self.items() if key not in ("score", "path")}
 
 
-_LONG = 8_000
-"""Characters, about 2,000 tokens: more than most embedding models read."""
-
-_logger = logging.getLogger(__name__)
+_REMEDY = (
+    "Pass chunker='sentences' as well, or split the documents before: from langchain_text_splitters import "
+    "RecursiveCharacterTextSplitter; documents = "
+    "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)."
+)
 
 
 def document_id(document: LangChainDocument) -> str:
@@ -75,15 +75,7 @@ def from_langchain(
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
-    long = sum(len(passage.text) > _LONG for document in converted for passage in document.passages) if whole else 0
-    if long:
-        _logger.warning(
-            "%d of %d documents are longer than %s characters and become one passage each, which embedding models may "
-            "cut off. Split them with a text splitter, or pass chunker='sentences'.",
-            long,
-            len(converted),
-            f"{_LONG:,}",
-        )
+    warn_of_long_passages(converted, _REMEDY)
     return FileTitles(title_key).put(converted)
 
 

@@ -31,7 +31,7 @@ from llama_index_sire.calls import call, overrides
 from sire_core.corpus.chunker import SentenceChunker
 from sire_core.corpus.sections import title_of
 from sire_core.corpus.titles import header_title
-from sire_core.corpus.validation import check_as_many, require_json, text_rows
+from sire_core.corpus.validation import check_as_many, require_json, text_rows, warn_of_long_passages
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.metadata_values import lost_types, plain_value, restored
 from sire_core.reason import RetrieverSource
@@ -121,6 +121,12 @@ def documents_of_texts(
     ]
 
 
+_REMEDY = (
+    "Split them: from llama_index.core.node_parser import SentenceSplitter; "
+    "SireRetriever.from_documents(documents, transformations=[SentenceSplitter(chunk_size=512)])."
+)
+
+
 def to_documents(
     nodes: BaseNode | Iterable[BaseNode],
     title_key: str | Sequence[str] = "title",
@@ -164,7 +170,9 @@ def to_documents(
         raise CorpusError(f"Given whole and in pieces, too: {', '.join(both[:10])}. Give the document or its nodes.")
     noted = marks or {}
     groups = ((name, list(group.values())) for name, group in pieces.items())
-    return [*documents, *(_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups)]
+    documents += [_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups]
+    warn_of_long_passages(documents, _REMEDY)
+    return documents
 
 
 def _whole(node: LlamaIndexDocument, title_key: str | Sequence[str], chunker: SentenceChunker | None) -> Document:

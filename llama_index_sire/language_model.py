@@ -17,7 +17,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index_sire.calls import overrides
 from sire_core.errors import ConfigurationError, ModelError, SireError
 from sire_core.models.answers import schema_hint
-from sire_core.models.base import CheckedModel
+from sire_core.models.base import CheckedModel, known_finish
 from sire_core.models.prompt_format import render
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import estimate_tokens
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "eval_count")
-_REFUSED = ("refusal", "content_filter", "SAFETY")
-_CUT = ("length", "max_tokens", "MAX_TOKENS")
 _OPEN_ENDS = '"]} '
 """What may close a JSON value that is not complete yet."""
 
@@ -205,10 +203,8 @@ def _finish(response: ChatResponse) -> str:
     choices = raw.get("choices")
     choice = _mapping(choices[0]) if isinstance(choices, (list, tuple)) and choices else {}
     refusal = _mapping(choice.get("message")).get("refusal") or response.message.additional_kwargs.get("refusal")
-    reason = str(choice.get("finish_reason") or raw.get("stop_reason") or raw.get("finish_reason") or "stop")
-    if refusal or reason in _REFUSED:
-        return "refusal"
-    return "length" if reason in _CUT else "stop"
+    reason = choice.get("finish_reason") or raw.get("stop_reason") or raw.get("finish_reason")
+    return "refusal" if refusal else known_finish(reason) or "stop"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

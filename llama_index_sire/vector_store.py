@@ -14,6 +14,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Vector
 
 from llama_index_sire.calls import call, overrides
 from llama_index_sire.documents import to_node
+from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError
 from sire_core.models.sync import in_thread
 from sire_core.protocols import MirroredUnit
@@ -187,9 +188,8 @@ class VectorStoreMirror(FrameworkMirror):
 
     def _persist(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f"{file.name}.partial")
-        self.vector_store.persist(str(partial))
-        partial.replace(file)
+        with replacing(file) as partial:
+            self.vector_store.persist(str(partial))
 
     def _node(self, mirrored: MirroredUnit) -> TextNode:
         node = to_node(mirrored.unit, mirrored.doc_ids, mirrored.metadata)

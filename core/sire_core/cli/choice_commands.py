@@ -15,7 +15,7 @@ from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import read_sources, with_documents
 from sire_core.cli.models import ModelOptions, find_price
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
-from sire_core.cli.output import bar, check_writable, note, reporting, say, say_json, terminal_width, write_text
+from sire_core.cli.output import bar, check_writable, note, output_width, reporting, say, say_json, write_text
 from sire_core.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _explain(recipe: Recipe) -> None:
         )
 
 
-_BAR, _SHORTEST_BAR, _WIDEST = 24, 6, 120
+_BAR, _SHORTEST_BAR = 24, 6
 _EXAMPLES = 4
 
 
@@ -219,7 +219,7 @@ def _print_measures(advice: Advice) -> None:
     best = max(measure.recall for measure in advice.measures) or 1.0
     width = max(len(measure.candidate.name) for measure in advice.measures)
     heads = f"  recall@{advice.k:<2}", "   both", "  build s", "  ms/search", "  model calls"
-    room = (terminal_width() or _WIDEST) - width - sum(map(len, heads)) - 2
+    room = output_width() - width - sum(map(len, heads)) - 2
     drawn = min(_BAR, room) if room > _SHORTEST_BAR else 0
     say(f"\n{'recipe':<{width}}{heads[0]}{'':<{drawn and drawn + 1}}{''.join(heads[1:])}")
     for measure in advice.measures:

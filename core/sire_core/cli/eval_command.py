@@ -27,7 +27,7 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
 )
-from sire_core.cli.output import note, reporting, say, terminal_width, write_rows, write_text
+from sire_core.cli.output import note, output_width, reporting, say, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
 
@@ -94,7 +94,7 @@ class Results:
         from sire_core.evaluate.report import format_ablations, format_table
 
         self._write(tables)
-        width = None if self._report.wide else terminal_width()
+        width = None if self._report.wide else output_width()
         blocks = [format_ablations(table) if self._ablations else format_table(table, width) for table in tables]
         say("\n\n".join(blocks))
         if width is not None and any("\nNot shown: " in block for block in blocks):

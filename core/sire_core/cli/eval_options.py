@@ -379,9 +379,10 @@ class ReportOptions:
             "Also draw recall against the cost of building and searching, over k, and by hops, with intervals.",
         ),
     ] = None
-    wide: Annotated[bool, option("--wide", "Show all columns, however wide. Default: those that fit the terminal.")] = (
-        False
-    )
+    wide: Annotated[
+        bool,
+        option("--wide", "Show all columns. Default: those that fit the terminal; in a file or pipe, 100 columns."),
+    ] = False
     json_file: Annotated[
         Path | None,
         option("--json FILE", "Also write the rows, with every question's result, to this file."),

@@ -7,13 +7,13 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def say_json(value: Any) -> None:
     sys.stdout.flush()
 
 
+_WIDTH_OF_FILES = 100
 _HIGHLIGHTS = {"word": "bold magenta", "name": "bold green"}
 """Colors of the terminal's own palette that are readable on light and on dark backgrounds."""
 
@@ -88,11 +89,11 @@ def say_marked(pieces: Sequence[tuple[str, str]], *, indent: int = 0) -> None:
         console.print(Text(" " * indent) + part, soft_wrap=True)
 
 
-def terminal_width() -> int | None:
-    """Columns of the terminal that results go to; None if they go to a file or a program."""
+def output_width() -> int:
+    """Columns of the terminal that results go to; those of a common one if they go to a file or a program."""
     from rich.console import Console
 
-    return Console(file=sys.stdout).width if on_terminal() else None
+    return Console(file=sys.stdout).width if on_terminal() else _WIDTH_OF_FILES
 
 
 def bar(share: float, width: int = 24) -> str:
@@ -203,15 +204,9 @@ def write_rows(path: str | Path, rows: Sequence[EvalRow | ClusterReport]) -> Non
 def write_text(path: str | Path, text: str) -> None:
     """Write a file in one step."""
     path = Path(path)
-    partial = ""
     try:
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with replacing(path) as partial, partial.open("x", encoding="utf-8") as file:
             file.write(text)
-        Path(partial).chmod(0o644)  # mkstemp makes files that only their owner can read
-        Path(partial).replace(path)
     except OSError as error:
-        if partial:
-            Path(partial).unlink(missing_ok=True)
         reason = error.strerror or error
         raise ConfigurationError(f"{path} cannot be written ({reason}); name a file in a folder you own.") from error

@@ -516,7 +516,10 @@ class ReadDocument:
     warnings: tuple[str, ...]
 
 
-_SYMBOLS = re.compile("[\u2190-\u23ff\u2460-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
+_SYMBOLS = re.compile("[\u2200-\u23ff\u2460-\u24ff\u2600-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
+_DRAWING = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
+"""Of diagrams and rules, which are no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
+_LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
 
 
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
@@ -537,6 +540,7 @@ def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDo
 def reading_warnings(document: Document) -> Sequence[str]:
     """Signs that a document was read badly, for people."""
     text = (document.text or "\n\n".join(passage.text for passage in document.passages))[:_LOOKED_AT]
+    text = _DRAWING.sub("", text)
     dense = "".join(text.split())
     if len(dense) < _ENOUGH:
         return ()
@@ -548,7 +552,7 @@ def reading_warnings(document: Document) -> Sequence[str]:
         warnings.append("few letters")
     if 20 * len(_SYMBOLS.findall(dense)) > len(dense):
         warnings.append("symbols in the place of letters")
-    if 2 * sum(len(word) == 1 and word.isascii() for word in words) > len(words):
+    if 2 * len(_LETTER.findall(text)) > len(words):
         warnings.append("most words broken into letters")
     elif 5 * sum(len(word) > 40 and word.isascii() for word in words) > len(words):
         warnings.append("words without spaces between them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from sire_core.algorithms.text import clean_text, clean_value
 from sire_core.errors import CorpusError
 from sire_core.metadata_values import plain_value
 from sire_core.types import Document, Passage
+
+_logger = logging.getLogger(__name__)
 
 
 def check_documents(documents: Iterable[Document], *, strict_metadata: bool = False) -> tuple[Document, ...]:
@@ -187,6 +190,23 @@ class DocumentPool:
 
 def _words(document: Document) -> tuple[object, ...]:
     return document.title, document.text, document.chunks
+
+
+_LONG = 8_000
+"""Characters, about 2,000 tokens: more than most embedding models read."""
+
+
+def warn_of_long_passages(documents: Sequence[Document], remedy: str) -> None:
+    """Log a warning if passages that a user gave are longer than most embedding models read."""
+    lengths = [len(passage.text) for document in documents for passage in document.passages]
+    if long := sum(length > _LONG for length in lengths):
+        _logger.warning(
+            "%s of %s longer than %s characters: embedding models may read only their beginning. %s",
+            f"{long:,}",
+            f"{count(len(lengths), 'passage')} {'is' if long == 1 else 'are'}",
+            f"{_LONG:,}",
+            remedy,
+        )
 
 
 def text_rows(

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from sire_core.protocols import LanguageModel, Prompt
 
 
+_FINISHES = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"), "length"),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "safety", "recitation", "prohibited_content", "sensitive"), "refusal"
+    ),
+}
+
+
+def known_finish(reason: object) -> str | None:
+    """How an answer ended (`Completion.finish`), by the word of a server, empty where it has none; None if unknown."""
+    return _FINISHES.get(str(reason or "stop").lower().replace("-", "_"))
+
+
 def cut_at(text: str, stop: Sequence[str]) -> str:
     """The text up to the stop text that is complete first: a server that writes on would end there."""
     starts = ((text.find(word), len(word)) for word in stop if word)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError, ModelError
 from sire_core.types import digest
 
@@ -49,13 +50,8 @@ def write_precomputed(
     if not np.isfinite(vectors).all():
         raise ConfigurationError("the vectors hold NaN or infinity; embed the texts again")
     keys, first = np.unique(np.array([vector_key(text) for text in texts], dtype="S24"), return_index=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, keys=keys, vectors=vectors[first], fingerprint=np.array(fingerprint))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("xb") as file:
+        np.savez(file, keys=keys, vectors=vectors[first], fingerprint=np.array(fingerprint))
 
 
 class PrecomputedEmbedder:

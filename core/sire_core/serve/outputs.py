@@ -156,11 +156,19 @@ def step_text(step: ReasoningStep) -> str:
     if isinstance(step, SubQuestion):
         return f"Searching: {step.text}"
     if isinstance(step, Retrieved):
-        return f"Found {count(len(step.hits), 'passage or fact', 'passages and facts')}, {step.new:,} of them new."
+        return f"{found_text(step)}."
     if isinstance(step, IntermediateAnswer):
         return f"{step.question} {step.text or 'unknown'}"
     assert isinstance(step, Thought)
     return step.text
+
+
+def found_text(step: Retrieved) -> str:
+    """How many hits a search had, and how many of them no earlier search of the same reasoning had."""
+    found = f"Found {count(len(step.hits), 'result')}"
+    if step.new == len(step.hits):
+        return found
+    return f"{found}, {step.new:,} of them for the first time" if step.new else f"{found}, all of them found before"
 
 
 def source_title(hit: Hit) -> str:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sire_core.atomic_files import replacing
 from sire_core.errors import StorageError
 
 ADVICE = {
@@ -167,19 +168,11 @@ def checksum(content: object) -> int:
 
 def replace_json(file: Path, content: object) -> None:
     """Write a file atomically; it is on disk when this returns."""
-    partial = file.with_suffix(f".{os.getpid()}.partial")
-    try:
-        partial.unlink(missing_ok=True)  # so that nothing is written through a link
-        with partial.open("x", encoding="utf-8") as lines:
-            lines.write(json.dumps(content, indent=1))
-            lines.flush()
-            os.fsync(lines.fileno())
-        partial.replace(file)
-        sync_folder(file.parent)
-    except OSError:
-        with suppress(OSError):  # a read-only file system refuses even that
-            partial.unlink()
-        raise
+    with replacing(file) as partial, partial.open("x", encoding="utf-8") as lines:
+        lines.write(json.dumps(content, indent=1))
+        lines.flush()
+        os.fsync(lines.fileno())
+    sync_folder(file.parent)
 
 
 def write_checked(file: Path, content: object) -> None:

@@ -37,10 +37,13 @@ def test_what_is_split_already_is_not_split_again_and_long_documents_are_mention
     long = Document(page_content="A sentence of a long text. " * 400, id="long")
     (found,) = SireRetriever.from_documents([long], recipe="flat").invoke("a long text")
     assert found.page_content == long.page_content
-    assert "longer than 8,000 characters" in caplog.text
+    assert "1 of 1 passage is longer than 8,000 characters" in caplog.text
+    assert "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)" in caplog.text
+    caplog.clear()
     cut = SireRetriever.from_documents([long], recipe="flat", chunker="sentences", k=50).invoke("a long text")
     assert len(cut) > 1
     assert {name for d in cut for name in d.metadata["sire"]["doc_ids"]} == {"long"}
+    assert not caplog.text
 
 
 def test_a_stuff_chain_can_cite_sources():

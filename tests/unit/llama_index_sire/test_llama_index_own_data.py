@@ -401,3 +401,14 @@ def test_what_cannot_be_kept_is_refused():
     ):
         with pytest.raises(CorpusError, match=message):
             SireRetriever.from_documents([Document(text="C"), node], recipe="flat")
+
+
+def test_long_nodes_are_mentioned_with_what_splits_them(caplog):
+    long = [TextNode(text="A sentence of a long text. " * 400, id_="long")]
+    SireRetriever.from_documents(long, recipe="flat")
+    assert "1 of 1 passage is longer than 8,000 characters" in caplog.text
+    assert "transformations=[SentenceSplitter(chunk_size=512)]" in caplog.text
+    caplog.clear()
+    retriever = SireRetriever.from_documents(long, transformations=[SentenceSplitter(chunk_size=512)], recipe="flat")
+    assert len(retriever.retrieve("a long text")) > 1
+    assert not caplog.text

@@ -236,7 +236,7 @@ async def test_ask_reasons_and_cites(index):
     assert [(number, calls) for number, _, calls in told] == [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2)]
     assert told[1][1] == THINK["reasoning"]
     assert told[2][1] == "Searching: Where was Ada Holm mayor?"
-    assert "of them new" in told[3][1]
+    assert told[3][1] == "Found 3 results, all of them found before."
 
 
 @pytest.mark.parametrize(

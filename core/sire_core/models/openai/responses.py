@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from sire_core.models.answers import loop_at
+from sire_core.models.base import known_finish
 from sire_core.models.openai.faults import (
     BrokenResponseError,
     UnacceptableResponseError,
@@ -198,14 +199,6 @@ class StreamedAnswer:
         return {"choices": [choice], "usage": self._usage}
 
 
-_ENDS = {
-    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "stop_token", "completed"), "stop"),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"), "length"),
-    **dict.fromkeys(
-        ("content_filter", "refusal", "safety", "recitation", "prohibited_content", "sensitive"), "refusal"
-    ),
-}
-"""How an answer ends, by what servers call it; everything else broke off."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 
 
@@ -219,11 +212,11 @@ def thoughts_of(message: Mapping[str, Any]) -> str:
 
 def finish_of(choice: Mapping[str, Any]) -> str:
     """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did."""
-    said = choice.get("finish_reason") or "stop"
-    known = _ENDS.get(str(said).lower().replace("-", "_"))
-    if known is None:
-        raise BrokenResponseError(f"the answer broke off: finish_reason is {str(said)[:60]!r}")
-    return known
+    reason = choice.get("finish_reason")
+    finish = known_finish(reason)
+    if finish is None:
+        raise BrokenResponseError(f"the answer broke off: finish_reason is {str(reason)[:60]!r}")
+    return finish
 
 
 def require_good(answer: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.algorithms.text import name_key
+from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError, EmbedderMismatchError, StorageError
 from sire_core.extraction.headings import base_title
 from sire_core.recipes.iier.scorers import count_bits, newly_covered
@@ -315,15 +316,11 @@ def write_checkpoint(
     full = {**json.loads(json.dumps(card)), "format": FORMAT}
     full["digest"] = scorer_digest(weights, full)
     path = Path(path)
-    part = path.with_name(f".{path.name}.part")
     arrays = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
     try:
-        try:
+        with replacing(path) as partial:
             # One entry: the library writes several in random order.
-            save_file(arrays, str(part), metadata={_CARD: json.dumps(full, sort_keys=True)})
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+            save_file(arrays, str(partial), metadata={_CARD: json.dumps(full, sort_keys=True)})
     except (OSError, safetensor_error) as error:
         raise StorageError(f"{path} cannot be written ({error}). Name a file in a folder that exists.") from error
     return full

@@ -32,7 +32,7 @@ from sire_core.reason import STRATEGIES
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
-from sire_core.serve.outputs import sufficiency
+from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.views import address, link
@@ -171,10 +171,8 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
 def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
-        new = "" if step.new == len(step.hits) else f", {step.new:,} of them new"
-        summary = f"Found {count(len(step.hits), 'passage')}{new}"
         items = "".join(f"<li>{_hit_link(hit, snapshot)}</li>" for hit in step.hits)
-        return f"<details><summary>{summary}</summary><ol>{items}</ol></details>"
+        return f"<details><summary>{found_text(step)}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
         return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
     if isinstance(step, IntermediateAnswer):
