@@ -299,7 +299,7 @@ def test_eval_pays_extraction_once_for_all_recipes_and_its_limits_hold_for_all_o
     stopped = run(*words, "--max-calls", 9, code=1)
     assert "limit of 9 calls" in stopped.stderr
     assert server.received == 9
-    done = run(*words)
+    done = run(*words, "--wide")
     assert "sirerag: summaries: " in done.stderr
     assert "openai:m" in done.stdout
     assert len(server.passages) == len(set(server.passages)) == len(TOWNS)

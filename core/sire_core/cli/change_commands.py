@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,8 +29,8 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
 )
-from sire_core.cli.output import note, reporting, say, say_json
-from sire_core.corpus.files import GENERATED
+from sire_core.cli.output import note, reporting, say, say_json, some
+from sire_core.corpus.files import GENERATED, file_id
 from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
@@ -103,7 +103,7 @@ def run_change(
         if options.folder is not None and sources is not None:
             from sire_core.storage.folder import Folder
 
-            Folder(options.folder).note_sources(os.path.realpath(path) for path in sources if path.is_dir())
+            Folder(options.folder).note_sources(corpus.folders)
             known.note(corpus.whole, stored_hashes(options.folder))
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
@@ -182,14 +182,14 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
 
     corpus = read_documents(
         list(sources),
-        roots=Folder(options.folder).sources() if options.folder else (),
+        roots=Folder(options.folder).sources() if options.folder else {},
         is_known=None if known is None else known.holds,
     )
     same = f"; {count(len(corpus.known), 'file')} unchanged" if corpus.known else ""
     twice = f", {count(len(corpus.duplicates), 'identical repeat')} left out" if corpus.duplicates else ""
     note(f"Read {count(len(corpus.documents), 'document')}{twice}{same}.")
     if options.folder is not None:
-        _warn_of_taken(taken_names((document.id for document in corpus.documents), sources, options.folder))
+        _warn_of_taken(corpus, sources, options.folder)
     _list_skipped(corpus.failures)
     signs = ((document.id, reading_warnings(document)) for document in corpus.documents)
     badly_read = [Failure(name, ", ".join(found)) for name, found in signs if found]
@@ -237,17 +237,6 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
         if headings:
             say("; ".join(headings), indent=4)
     note("Nothing was built (--dry-run).")
-
-
-def _warn_of_taken(names: Sequence[str]) -> None:
-    """Warn that files replace files of another folder with the same names."""
-    if names:
-        listed = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-        note(
-            f"Replaced {count(len(names), 'file')} of another folder with the same id: {listed}. Ids are paths "
-            "relative to the given folder. To keep both, index their common parent folder.",
-            "yellow",
-        )
 
 
 def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
@@ -384,11 +373,15 @@ def ids_of(names: Iterable[str], folder: Path) -> list[str]:
     return list(dict.fromkeys(_id_of(name, known, roots) for name in names))
 
 
-def _id_of(name: str, known: Collection[str], roots: Sequence[str]) -> str:
+def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
     if name in known:
         return name
     path = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
-    below = [path.relative_to(root).as_posix() for root in roots if path.is_relative_to(root)]
+    below = [
+        file_id(prefix, path.relative_to(root).as_posix())
+        for root, prefix in roots.items()
+        if path.is_relative_to(root)
+    ]
     # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
     return next((candidate for candidate in (below if roots else [path.name]) if candidate in known), name)
 
@@ -398,8 +391,17 @@ def left_out_sources(removed: Iterable[str], sources: Iterable[Path], folder: Pa
     from sire_core.storage.folder import Folder
 
     now, names = [PurePath(os.path.realpath(source)) for source in sources], list(removed)
-    roots = [root for root in Folder(folder).sources() if not any(PurePath(root).is_relative_to(one) for one in now)]
-    return [root for root in roots if any(Path(root, name).is_file() for name in names)]
+    return [
+        root
+        for root, prefix in Folder(folder).sources().items()
+        if not any(PurePath(root).is_relative_to(one) for one in now)
+        and any(name.startswith(file_id(prefix, "")) and _file(root, prefix, name).is_file() for name in names)
+    ]
+
+
+def _file(root: str, prefix: str, name: str) -> Path:
+    """The file of an id in a folder whose ids begin with a prefix."""
+    return Path(root, name[len(file_id(prefix, "")) :])
 
 
 def is_inside(source: Path, root: str) -> bool:
@@ -408,15 +410,29 @@ def is_inside(source: Path, root: str) -> bool:
     return path != os.path.realpath(root) and PurePath(path).is_relative_to(os.path.realpath(root))
 
 
-def taken_names(names: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
-    """Ids that two different files have: one in a folder that is read now, one in a folder that was read before."""
+def _warn_of_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:
+    """Warn that files replace files of a folder that was read before, as they have the same ids."""
     from sire_core.storage.folder import Folder
 
-    now = [os.path.realpath(source) for source in sources if source.is_dir()]
-    before = [root for root in Folder(folder).sources() if root not in now]
+    roots = corpus.folders
+    now = [path for source in sources if source.is_dir() and not roots[path := os.path.realpath(source)]]
+    before = [root for root, prefix in Folder(folder).sources().items() if root not in now and not prefix]
     # Of folders inside each other ids are paths below the outer one: no name is taken twice.
     pairs = [(new, old) for new in now for old in before if os.path.commonpath([new, old]) not in (new, old)]
-    return [name for name in names if any(_both(Path(new, name), Path(old, name)) for new, old in pairs)]
+    taken = [
+        (document.id, new, old)
+        for document in corpus.documents
+        for new, old in pairs
+        if _both(Path(new, document.id), Path(old, document.id))
+    ]
+    if taken:
+        names = list(dict.fromkeys(name for name, _, _ in taken))
+        _, new, old = taken[0]
+        note(
+            f"Replaced {count(len(names), 'file')} of another folder with the same id: {some(names, 3)}. "
+            f"To keep both, make a new index of the folders: sire index {old} {new} --to NEW_DIR",
+            "yellow",
+        )
 
 
 def _both(one: Path, other: Path) -> bool:

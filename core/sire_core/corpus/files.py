@@ -6,7 +6,8 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path, PurePath
@@ -115,11 +116,25 @@ class SourceFile(NamedTuple):
 
     Attributes:
         path: Where it is.
-        name: Its path relative to the source that was given, with forward slashes; document ids start with it.
+        name: Its path below the folder that was given, with forward slashes; document ids start with it.
     """
 
     path: Path
     name: str
+
+
+class FoundFiles(NamedTuple):
+    """The files of some sources.
+
+    Attributes:
+        files: The files to read.
+        unread: Files and folders that are left out, and why.
+        folders: The folders that names are relative to, and what stands in front of the names of their files.
+    """
+
+    files: list[SourceFile]
+    unread: list[tuple[SourceFile, str]]
+    folders: dict[str, str]
 
 
 class JsonLine(NamedTuple):
@@ -131,9 +146,15 @@ class JsonLine(NamedTuple):
 
 
 def find_files(
-    sources: Sequence[str | Path], roots: Sequence[str | Path] = ()
-) -> tuple[list[SourceFile], list[tuple[SourceFile, str]]]:
-    """List the files of the given files and folders."""
+    sources: Sequence[str | Path],
+    roots: Mapping[str, str] | Sequence[str | Path] = (),
+    is_document: Callable[[Path], bool] = bool,
+) -> FoundFiles:
+    """List the files of the given files and folders.
+
+    Where folders have documents of the same name, the names of all files begin with that of their folder, except for
+    those of `roots`, whose names begin as noted.
+    """
     paths = [Path(source) for source in sources]
     if not paths:
         raise CorpusError("No files or folders were given; name at least one.")
@@ -143,26 +164,46 @@ def find_files(
         raise CorpusError(f"Not found, or not accessible: {', '.join(missing)}. Check what you typed.")
     files: list[SourceFile] = []
     unread: list[tuple[SourceFile, str]] = []
-    folders_given = [os.path.realpath(folder) for folder in (*roots, *paths) if os.path.isdir(folder)]  # noqa: PTH112
-    folders = sorted(set(folders_given), key=len)
+    noted = roots if isinstance(roots, Mapping) else dict.fromkeys(map(str, roots), "")
+    prefixes = {os.path.realpath(folder): prefix for folder, prefix in noted.items()}
+    fresh = {os.path.realpath(path) for path in paths if path.is_dir()} - prefixes.keys()
+    folders = sorted({*prefixes, *fresh}, key=len)
     for path in paths:
         files_found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
-        files_found = [file._replace(name=_name(file, folders)) for file in files_found]
         if not files_found:
             unread.append((SourceFile(path, path.name), "the folder holds no files (hidden ones are skipped)"))
         files.extend(files_found)
     unique = {os.path.realpath(file.path): file for file in reversed(files)}
-    unread = [(file._replace(name=_name(file, folders)), reason) for file, reason in unread]
-    return [file for file in files if unique[os.path.realpath(file.path)] is file], unread
+    files = [file for file in files if unique[os.path.realpath(file.path)] is file]
+    places = {file: _place(file, folders) for file in (*files, *(file for file, _ in unread))}
+    names = Counter(places[file][1] for file in files if is_document(file.path))
+    is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
+    prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
+    named = {
+        file: file._replace(name=file_id(prefixes.get(folder, ""), name)) for file, (folder, name) in places.items()
+    }
+    return FoundFiles([named[file] for file in files], [(named[file], reason) for file, reason in unread], prefixes)
 
 
-def _name(file: SourceFile, folders: Sequence[str]) -> str:
-    """The path below the first of some folders that contains the file, else its name."""
+def file_id(prefix: str, name: str) -> str:
+    """The id of a file by its path below a folder, and what stands in front of the ids of that folder."""
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _place(file: SourceFile, folders: Sequence[str]) -> tuple[str, str]:
+    """The first of some folders that contains the file, and its path below; of none an empty text and its name."""
     resolved = PurePath(os.path.realpath(file.path.parent), file.path.name)
     for folder in folders:
         if resolved.is_relative_to(folder):
-            return clean_text(resolved.relative_to(folder).as_posix())
-    return file.name
+            return folder, clean_text(resolved.relative_to(folder).as_posix())
+    return "", file.name
+
+
+def _label(folder: str, folders: Sequence[str]) -> str:
+    """The end of a folder's path that no other folder has, as short as possible."""
+    parts = PurePath(folder).parts
+    ends = ("/".join(parts[-n:]) for n in range(1, len(parts)))
+    return next((end for end in ends if sum(other.endswith(f"/{end}") for other in folders) == 1), folder)
 
 
 def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:

@@ -93,6 +93,7 @@ _VERBATIM = (
     *(".bib", ".srt", ".vtt", ".text", ".graphql", ".proto"),
 )
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
+_READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, ".eml"))
 _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
 _SHOWN = 10
@@ -249,6 +250,7 @@ class LoadedDocuments:
         unread: Names of the files and folders that could not be used, in whole or in part.
         known: Files that were not read, as an index holds their documents; their names are the ids.
         whole: Files that were read as one document each, whose name is its id, without any failure.
+        folders: Folders that ids are relative to, and what stands in front of them (`roots` of the next reading).
     """
 
     documents: tuple[Document, ...]
@@ -257,6 +259,7 @@ class LoadedDocuments:
     unread: tuple[str, ...] = ()
     known: tuple[SourceFile, ...] = ()
     whole: tuple[SourceFile, ...] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> set[str]:
@@ -276,14 +279,15 @@ def read_documents(
     sources: str | Path | Sequence[str | Path],
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
-    roots: Sequence[str | Path] = (),
+    roots: Mapping[str, str] | Sequence[str | Path] = (),
     is_known: Callable[[SourceFile], bool] | None = None,
 ) -> LoadedDocuments:
     """Read text, Markdown, HTML, source code, JSON Lines and JSON files, and folders of them; others with an extra.
 
-    A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), the title
-    that of its page, else the first heading or the file's name; `metadata["source"]` is the path again, for filters
-    (a field `source` in the front matter of a page becomes `page_source`).
+    A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), with the
+    name of the folder in front where several are given that have files of the same path. The title is that of its page,
+    else the first heading or the file's name; `metadata["source"]` is the id again, for filters (a field `source` in
+    the front matter of a page becomes `page_source`).
     In text files words that a hyphen cuts at the end of a line are put together again. Manual pages in troff (`.1`,
     `.8.gz`, ...) are read with their sections. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
@@ -302,6 +306,7 @@ def read_documents(
         max_bytes: Larger files are refused.
         roots: Folders that ids are relative to, whatever part of them is read: with `roots=["docs"]` the file
             `docs/api/queue.md` is `api/queue.md`, given by itself or with its folder, and however its path is written.
+            A mapping says what stands in front of the ids of each (`LoadedDocuments.folders`).
         is_known: Whether an index holds the document of a file as it is; such files are not read.
 
     Raises:
@@ -310,7 +315,7 @@ def read_documents(
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    files, left = find_files(sources, roots)
+    files, left, folders = find_files(sources, roots, _is_document)
     failures = [Failure(_location(file), reason) for file, reason in left]
     unread = [file.name for file, reason in left if not reason.startswith(GENERATED)]
     pool = DocumentPool()
@@ -330,7 +335,13 @@ def read_documents(
         reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
         more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {reasons}{more}.")
-    return LoadedDocuments(documents, tuple(failures), pool.duplicates, tuple(unread), tuple(known), tuple(whole))
+    read = tuple(unread), tuple(known), tuple(whole)
+    return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders)
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file may be read, by its name."""
+    return path.suffix.lower() in _READ or MAN_PAGE.fullmatch(path.name) is not None
 
 
 def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[list[Failure], list[str]]:

@@ -155,6 +155,8 @@ class DocumentPool:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Document, str]] = {}
         self._conflicts: dict[str, str] = {}
+        self._folders: dict[str, None] = {}
+        """The folders of different files with the same id."""
         self.duplicates: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -174,16 +176,22 @@ class DocumentPool:
             return
         part = "metadata differs" if _words(previous) == _words(document) else "text differs"
         self._conflicts.setdefault(document.id, f"{document.id!r} ({first} and {origin}: {part})")
+        for place in (first, origin):
+            if place.endswith(f"/{document.id}"):
+                self._folders[place.removesuffix(f"/{document.id}")] = None
 
     def documents(self) -> tuple[Document, ...]:
         """The documents in their original order."""
         if self._conflicts:
             listed = "; ".join(list(self._conflicts.values())[:_SHOWN])
             more = f"; and {len(self._conflicts) - _SHOWN} more" if len(self._conflicts) > _SHOWN else ""
+            folders = " ".join(self._folders)
+            remedy = (
+                f" To keep both, make a new index of the folders: sire index {folders} --to NEW_DIR" if folders else ""
+            )
             raise CorpusError(
                 f"{count(len(self._conflicts), 'document id')} with different content: {listed}{more}. "
-                "Give each document an id of its own, or remove one of the two. Files of several folders have "
-                "different ids when the folder above them is given."
+                f"Give each document an id of its own, or remove one of the two.{command if folders else ''}"
             )
         return tuple(document for document, _ in self._kept.values())
 

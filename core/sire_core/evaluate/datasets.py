@@ -251,7 +251,7 @@ def split_corpus(corpus: Path | Sequence[Document], by: str) -> tuple[tuple[Docu
 
 
 def _files(folder: Path, failures: list[Failure]) -> Iterator[_Text]:
-    files, left = find_files([folder])
+    files, left, _ = find_files([folder])
     failures += [Failure(file.name, reason) for file, reason in left]
     for file in files:
         suffix = file.path.suffix.lower()

@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -98,14 +98,14 @@ class Folder:
         self.sources_file = self.path / "sources.json"  # the folders that the command line read documents from
         self.verified_file = self.path / "verified.json"  # the stamp of `index.sqlite` when all of it was verified
 
-    def sources(self) -> list[str]:
-        """Return the folders that document ids are relative to."""
+    def sources(self) -> dict[str, str]:
+        """Return the folders that document ids are relative to, and what stands in front of the ids of each."""
         try:
             content = dict(json.loads(read_plain(self.sources_file)))
-            folders = list(content["folders"])
-            right = content["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders)
+            folders = dict(content["folders"])
+            right = content["checksum"] == checksum(folders) and all(isinstance(name, str) for name in folders.values())
         except (FileNotFoundError, NotADirectoryError):  # an index that was made in Python, or none
-            return []
+            return {}
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             right = False
         if not right:
@@ -116,10 +116,10 @@ class Folder:
             )
         return folders
 
-    def note_sources(self, folders: Iterable[str]) -> None:
+    def note_sources(self, folders: Mapping[str, str]) -> None:
         """Add folders to `sources.json`."""
         known = self.sources()
-        merged = sorted({*known, *folders})
+        merged = {**known, **folders}
         if merged != known:
             self._replace(self.sources_file, {"folders": merged, "checksum": checksum(merged)})
 

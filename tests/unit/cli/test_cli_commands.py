@@ -322,8 +322,24 @@ def test_a_file_that_replaces_one_of_another_folder_is_mentioned(folders):
     said = run("index", folders / "towns", "--to", folders / "ix").stderr
     assert "Replaced 1 file of another folder with the same id: readme.md." in said
     assert "replaced" not in run("index", folders / "towns" / "readme.md", "--to", folders / "ix").stderr
-    run("index", folders, "--to", folders / ".both")
-    assert {"films/readme.md", "towns/readme.md"} <= ids(folders / ".both")
+    assert f"sire index {folders / 'films'} {folders / 'towns'} --to NEW_DIR" in said
+
+
+def test_folders_with_files_of_the_same_name_have_ids_that_begin_with_the_folder(folders):
+    both = folders / "films", folders / "towns"
+    run("index", *both, "--to", folders / "ix")
+    names = ids(folders / "ix")
+    assert {"films/readme.md", "towns/readme.md"} <= names
+    assert all(name.startswith(("films/", "towns/")) for name in names)
+    (both[1] / "readme.md").write_text("# Lindle\n\nA new text.\n")
+    assert "1 updated" in run("update", folders / "ix", both[1] / "readme.md").stdout
+    assert "1 document" in run("delete", folders / "ix", both[0] / "readme.md", "--yes").stderr
+    assert ids(folders / "ix") == names - {"films/readme.md"}
+    left = run("sync", both[1], "--to", folders / "ix", "--yes").stderr
+    assert ids(folders / "ix") == {name for name in names if name.startswith("towns/")}
+    assert f"still exist in {both[0]}" in left
+    said = run("index", *(folder / "readme.md" for folder in both), "--to", folders / "single", code=1).stderr
+    assert f"sire index {both[0]} {both[1]} --to NEW_DIR" in said
 
 
 def test_a_key_that_no_document_has_is_named_with_the_nearest(tmp_path, caplog):
