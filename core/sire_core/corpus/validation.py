@@ -191,7 +191,7 @@ class DocumentPool:
             )
             raise CorpusError(
                 f"{count(len(self._conflicts), 'document id')} with different content: {listed}{more}. "
-                f"Give each document an id of its own, or remove one of the two.{command if folders else ''}"
+                f"Give each document an id of its own, or remove one of the two.{remedy}"
             )
         return tuple(document for document, _ in self._kept.values())
 
