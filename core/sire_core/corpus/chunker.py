@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sire_core.algorithms.text import LINK_TARGET, is_plain, packed, split_sentences, token_pattern
-from sire_core.corpus.markdown_blocks import block_runs
+from sire_core.corpus.markdown_blocks import block_runs, fence_of, is_closed
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.sections import (
     is_cut,
@@ -43,7 +43,7 @@ class Slice(NamedTuple):
     Attributes:
         start: Place of its first character in the text.
         end: Place behind its last one.
-        text: What stands there; in front of it the header of the table that goes on here.
+        text: What stands there; in front of it the header of the table, or the fence of the code, that goes on here.
     """
 
     start: int
@@ -56,7 +56,7 @@ class _Span(NamedTuple):
     end: int
     tokens: int
     whole: bool
-    head: str = ""  # of the table that goes on here: a chunk that begins with the span repeats it
+    head: str = ""  # of the table or code that goes on here: a chunk that begins with the span repeats it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class SentenceChunker:
     A chunk is a slice of the text, from its first sentence to its last, so punctuation and inner whitespace stay as
     they were (RAPTOR's splitter re-joins sentences and loses them). A sentence longer than a chunk is
     cut after `, ; :`, then between words, then inside a word. A table or fenced code longer than a chunk is cut between
-    its lines, and every chunk of such a table begins with its header, unless that takes half of a chunk.
+    its lines, and every chunk of it begins with its header or fence, unless that takes half of a chunk.
 
     Attributes:
         max_tokens: Largest chunk, in tokens of `sire_core.algorithms.text.count_tokens` (words longer than sixteen
@@ -98,7 +98,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Name of the method and its settings; equal fingerprints cut a text equally."""
-        return f"sections-3(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-4(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def fingerprint_of(self, text: str) -> str:
         """Fingerprint for one text: differs from `fingerprint` for scripts whose letters count as tokens."""
@@ -146,17 +146,20 @@ class SentenceChunker:
                 yield from self._lines(text, start, end, table=kind == "table")
 
     def _lines(self, text: str, start: int, end: int, *, table: bool) -> Iterator[_Span]:
-        """Spans of the lines of a table or of code; the first row of a table stays with the header."""
+        """Spans of the lines of a table or of code; the first line stays with the header or fence."""
         lines = [line for line in map(_stripped_span, _LINE.finditer(text, start, end)) if line[0] < line[1]]
-        head = text[start : lines[1][1]] if table else ""
+        size = 2 if table else 1
+        head = text[start : lines[1][1]] if table else fence_of(text[start : lines[0][1]])
         head_tokens = tokens_between(head)
-        if head and head_tokens <= self.max_tokens // 2:
-            first = next((stop for _, stop in lines[2:3] if tokens_between(text, start, stop) <= self.max_tokens), None)
-            stop = first or start + len(head)
+        if head_tokens <= self.max_tokens // 2:
+            stops = [stop for _, stop in lines[size : size + 1] if tokens_between(text, start, stop) <= self.max_tokens]
+            stop = stops[0] if stops else lines[size - 1][1]
             yield _Span(start, stop, tokens_between(text, start, stop), whole=False)
-            lines = lines[3 if first else 2 :]
+            lines = lines[size + len(stops) :]
         else:
             head, head_tokens = "", 0
+        if not table and len(lines) > 1 and is_closed(text[start:end].split("\n")):
+            lines[-2:] = [(lines[-2][0], lines[-1][1])]  # no passage begins with the closing fence
         for left, right in lines:
             tokens = tokens_between(text, left, right)
             if tokens <= self.max_tokens - head_tokens:
@@ -200,7 +203,7 @@ def text_units(text: str) -> Iterator[tuple[str, str]]:
         if kind == "text":
             yield from (("text", sentence) for sentence in split_sentences(block))
         elif block.strip():
-            yield kind, block.strip()
+            yield kind, block.strip() if kind == "table" else block.strip("\n").rstrip()
 
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:
@@ -242,12 +245,19 @@ def joined(passages: Sequence[Passage], chunker: SentenceChunker | None) -> str:
 
 
 def _repeated_head(before: str, text: str, chunker: SentenceChunker) -> str:
-    """The header that the next chunk repeats of a table that continues, else an empty text."""
+    """What the next chunk repeats of a table or of code that continues, its header or fence; else an empty text."""
     lines = text.split("\n", 3)
-    head = "\n".join(lines[:2])
-    if len(lines) < 3 or head not in before or tokens_between(before) + tokens_between(lines[2]) <= chunker.max_tokens:
+    is_code = bool(fence_of(lines[0]))
+    size = 1 if is_code else 2
+    head = "\n".join(lines[:size])
+    if len(lines) <= size or head.strip() not in before:
+        return ""
+    goes_on = "\n".join(lines[1:3]) if is_code and is_closed(lines[:3]) else lines[size]
+    if tokens_between(before) + tokens_between(goes_on) <= chunker.max_tokens:
         return ""
     kind, last = list(block_runs(before.split("\n")))[-1]
+    if is_code:
+        return head if kind == "code" and fence_of(last[0]) == head and not is_closed(last) else ""
     return head if kind == "table" and "\n".join(last[:2]).strip() == head else ""
 
 

@@ -98,24 +98,42 @@ def block_runs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield "text", plain
 
 
+def fence_of(line: str) -> str:
+    """The fence that opens code in a line, indented as in a list item; empty if none does."""
+    opened = _FENCE.match(line)
+    return "" if opened is None else f"{' ' * _column(opened)}{line[opened.start('mark') :].rstrip()}"
+
+
 def code_end(lines: Sequence[str], start: int) -> int:
     """End of the fenced code that starts at a line; `start` if none does. Code in a list item ends with the item."""
     opened = _FENCE.match(lines[start])
     if opened is None:
         return start
-    mark = opened["mark"]
-    column = len(lines[start][: opened.start("mark")].expandtabs(_DEEP))
-    within = bool(opened["item"]) or column >= _DEEP
+    within = bool(opened["item"]) or _column(opened) >= _DEEP
     for row in range(start + 1, len(lines)):
         line = lines[row]
-        bare = line.strip()
-        if bare.startswith(mark) and not bare.strip(mark[0]):
-            indent = line[: line.index(mark[0])].expandtabs(_DEEP)
-            if len(indent) < column + _DEEP:
-                return row + 1
-        if within and bare and not line[0].isspace():
+        if _closes(opened, line):
+            return row + 1
+        if within and line.strip() and not line[0].isspace():
             return row
     return len(lines)
+
+
+def is_closed(code: Sequence[str]) -> bool:
+    """Whether the last line of some fenced code closes it."""
+    opened = _FENCE.match(code[0])
+    return opened is not None and len(code) > 1 and _closes(opened, code[-1])
+
+
+def _closes(opened: re.Match[str], line: str) -> bool:
+    mark, bare = opened["mark"], line.strip()
+    if not bare.startswith(mark) or bare.strip(mark[0]):
+        return False
+    return len(line[: line.index(mark[0])].expandtabs(_DEEP)) < _column(opened) + _DEEP
+
+
+def _column(opened: re.Match[str]) -> int:
+    return len(opened.string[: opened.start("mark")].expandtabs(_DEEP))
 
 
 def _table(lines: list[str], start: int) -> int:

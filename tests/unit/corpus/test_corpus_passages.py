@@ -14,6 +14,7 @@ from sire_core import Document, Index, Passage
 from sire_core.algorithms.text import count_tokens, split_sentences
 from sire_core.corpus.chunker import SentenceChunker, chunk_document, joined
 from sire_core.corpus.readers import read_documents
+from sire_core.corpus.sections import sections_of_markdown
 from sire_core.corpus.sentence_groups import group_sentences
 from sire_core.errors import ConfigurationError, CorpusError
 from sire_core.models.openai.client import OpenAIChat
@@ -374,3 +375,17 @@ def test_markdown_is_wrapped_by_its_authors(tmp_path):
 def test_joining_is_linear(tmp_path, piece):
     # Ten times the text, a quadratic method would need a hundred times the time.
     assert growth(lambda times: read(tmp_path, "Ur-\nkunde. " + piece * times), 8_000, 80_000) < 20
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_long_code_is_cut_between_lines_and_each_part_begins_with_its_fence(indent):
+    lines = [line for n in range(40) for line in (f"# Comment {n}", "", f"key_{n}: value")]
+    code = "\n".join(f"{indent}{line}".rstrip() for line in ("```yaml", *lines, "```"))
+    text = f"1. What the keys mean:\n\n{code}\n\n{indent}What follows.\n"
+    chunker = SentenceChunker(60, 15)
+    cut = [Passage(piece) for piece in chunker.split(text)]
+    assert len(cut) > 5
+    assert all(passage.text.startswith(f"{indent}```yaml\n") for passage in cut[1:])
+    assert {section.path for passage in cut for section in sections_of_markdown(passage.text)} == {()}
+    assert all(count_tokens(passage.text) <= 60 for passage in cut)
+    assert joined(cut, chunker).split() == text.split()
