@@ -83,12 +83,13 @@ def query(
                 say_link(numbers[step.ids[0]], number, step)
 
 
-def say_unanswered(question: str, hits: Sequence[Hit]) -> None:
-    """Warn if the hits hardly share a word with the question."""
+def say_unanswered(question: str, hits: Sequence[Hit]) -> bool:
+    """Warn if the hits hardly share a word with the question; return whether they do."""
     from sire_core.search.extracts import unanswered_note
 
     if warning := unanswered_note(question, hits):
         note(warning, "yellow")
+    return bool(warning)
 
 
 def say_hit(number: int, hit: Hit, question: str) -> None:
@@ -394,10 +395,8 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     from sire_core.explore.highlight import marked
     from sire_core.search.extracts import extract_sentences
 
-    say_unanswered(question, answer.hits)
-    say(
-        "\nExtracted, word for word:" if answer.text else "\nNo sentence of the evidence shares a word with it.", "bold"
-    )
+    found = "\nThe nearest sentences:" if say_unanswered(question, answer.hits) else "\nExtracted, word for word:"
+    say(found if answer.text else "\nNo sentence of the evidence shares a word with the question.", "bold")
     for sentence in extract_sentences(question, answer.hits):
         say_marked(marked(f"{sentence.text} [{sentence.hit}]", question), indent=2)
     say()

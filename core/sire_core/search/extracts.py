@@ -13,6 +13,7 @@ from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.snippets import rate_sentences, readable_sentences, stems
 from sire_core.algorithms.text import find_words, is_plain
+from sire_core.corpus.sections import SEPARATOR
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
 from sire_core.models.word_vectors import word_vectors
 from sire_core.search.explanation import text_below_title
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from sire_core.protocols import FloatArray
     from sire_core.types import Hit
 
-_SENTENCES = 5
+_SENTENCES, _NEAREST = 5, 2  # At most; and of hits that hardly answer
 _RANK_DECAY = 0.5  # How much less a sentence of the next hit counts, in the order in which hits are read
 _REPEATED = 0.7  # Factor of every further sentence of one hit
 _COVERED = 0.3  # Factor of a word of the question for every chosen sentence that has it
 _ALIKE, _LEAST_ALIKE = 0.4, 0.5
 """Of a word that means nearly what a word of the question means, times their cosine; and the least that counts."""
-_LINK_BONUS, _KIND_BONUS, _FIRST_BONUS = 0.5, 0.5, 0.15
-"""Of a sentence that leads to one of the first hits, of one with what is asked for, and of a text's first one: in units
-of the rate of the hit's best sentence. All these numbers were set on the even questions of three sets."""
+_LINK_BONUS, _KIND_BONUS, _TIME_BONUS, _FIRST_BONUS = 0.5, 0.5, 0.25, 0.15
+"""Of a sentence that leads to one of the first hits, of one with what is asked for, with a time, and of a text's first
+one: in units of the rate of the hit's best sentence. All but that of times were set on even questions of three sets."""
+_LEAST_VALUE, _LEAST_LINKED = 0.45, 0.25
+"""Of what is added once the chosen sentences have all words of the question; and of a sentence that a link explains."""
 _FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
@@ -37,9 +40,19 @@ _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
 )
 _ASKS_NAME = re.compile(r"\b(?:who|whom|whose|where|which|(?:what|whose) name)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d")
-_FRAGMENT = re.compile(r":$|^[\])}>;,]|^\([a-z]")
-"""Of headings, which answer nothing, and of what begins in the middle of a sentence or of a line of code."""
+_ASKS_TIME = re.compile(
+    r"\bhow (?:long|many (?:milliseconds|seconds|minutes|hours|days|weeks|months|years))\b", re.IGNORECASE
+)
+_NUMBER = re.compile(r"(?<![\w.])\d(?!\w*\.\d+\.)")
+_TIME = re.compile(
+    r"(?<![\w.])\d[\d,.]*[ -]?(?:m?s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day|week|month|year)s?)\b"
+    r"|\bdefaults?\b\W+(?:\w+\W+){0,2}\d",
+    re.IGNORECASE,
+)
+_FRAGMENT = re.compile(
+    r"[:?]$|^\W*\d*\W*$|^[\])}>;,\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
+)
+"""Of headings, labels, questions and signatures, which answer nothing, and of what begins within a sentence or line."""
 _NAME = re.compile(r"\b[A-Z]\w+")
 
 
@@ -79,19 +92,24 @@ class _Candidate:
         return total / (1 + _RANK_DECAY * self.turn) * _REPEATED**of_hit
 
 
-_SHARED = 3  # A question of this many words for each word that a passage shares is about something else
+_SHARED = 3  # A question of this many words for each that a passage shares, or none does, is about something else
 
 
 def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
-    """A warning if hits are only the nearest passages: none shares more than a word with the question; else empty."""
+    """A warning if hits are only the nearest passages, as they lack words of the question, or share one; else empty."""
     asked = stems(question)
     if not hits or not is_plain(question):  # scripts without spaces have no words to compare
         return ""
     if not asked:
         return "The question has no word to search for; these are only the nearest passages."
-    shared = max((stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits), key=len)
+    shares = [stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits]
+    shared = max(shares, key=len)
     if len(shared) > 1 or len(shared) * _SHARED > len(asked):
-        return ""
+        missing = asked.difference(*shares)
+        if len(missing) * _SHARED < len(asked):
+            return ""
+        lacking = [repr(word) for word in dict.fromkeys(find_words(question)) if stems(word) & missing]
+        return f"No passage mentions {' or '.join(lacking[:_SHARED])}; these are only the nearest."
     words = [word for word in find_words(question) if stems(word) & shared]
     more = f"more than {words[0]!r}" if words else "a word"
     return f"No passage shares {more} with the question; these are only the nearest."
@@ -102,8 +120,10 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
 
     Hits are read by rank; last are those to which a passage leads that only mentions what the question names, and is
     not about it. Each next sentence is what adds most to those chosen: words of the question that they lack, or others
-    of that meaning.
+    of that meaning. Once they and their headings have all words of the question, what adds little is left out: less is
+    asked of sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two.
     """
+    n = min(n, _NEAREST) if unanswered_note(question, hits) else n
     order = sorted(range(len(hits)), key=lambda place: _follows_a_mention(hits[place]))
     leading = _linking_sentences(hits, order)
     words = _Words(question)
@@ -121,8 +141,18 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
         hit = one.extract.hit
         return one.value(weights, covered, of_hit[hit], reached=hit in reached)
 
-    while len(chosen) < n and candidates:
-        best = max(candidates, key=value)
+    while len(chosen) < n:
+        titles = (hits[one.hit - 1].unit.title for one in chosen)
+        headings = (stems(title) for title in titles if SEPARATOR in title)
+        if not words.stems.difference(covered, *headings):
+            candidates = [
+                one
+                for one in candidates
+                if value(one) >= (_LEAST_LINKED if one.leads or one.extract.hit in reached else _LEAST_VALUE)
+            ]
+        best = max(candidates, key=value, default=None)
+        if best is None:
+            break
         chosen.append(best.extract)
         reached |= best.leads
         covered.update(best.shared)
@@ -175,6 +205,7 @@ def _candidates(
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
         bonus += _LINK_BONUS * bool(leads)
         bonus += _KIND_BONUS * _has_kind_asked(question, words.stems, text)
+        bonus += _TIME_BONUS * bool(_ASKS_TIME.search(question) and _TIME.search(text))
         shared = stems(text) & words.stems
         alike = words.alike(text, shared)
         share = rate / best if best else 0.0

@@ -15,13 +15,38 @@ def hit(name, text, title=""):
     return Hit(unit=Unit(name, UnitKind.CHUNK, text, (name,), title), score=1.0, doc_ids=(name,))
 
 
-BRIDGE = hit("bridge", "# Arne Bridge\n\nIt is painted green. It was opened in 1931. Boats pass below.", "Arne Bridge")
+BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opened in 1931. Boats pass below.", "Arne")
 PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "Paint")
 
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
-    chosen = extract_sentences("When was the Arne Bridge opened?", [BRIDGE, PAINT], 2)
-    assert [(one.hit, one.text) for one in chosen] == [(1, "It is painted green."), (1, "It was opened in 1931.")]
+    chosen = extract_sentences("When was the Arne Bridge opened, and how is it painted?", [BRIDGE, PAINT], 2)
+    assert [(one.hit, one.text) for one in chosen] == [
+        (1, "The Arne Bridge is painted green."),
+        (1, "It was opened in 1931."),
+    ]
+
+
+def test_nothing_is_added_to_sentences_that_answer_the_whole_question():
+    lock = hit("lock", "It has a gate. The lock of Orr was built in 1931. Boats pass it.", "Orr")
+    others = [
+        hit(f"o{n}", "A mill was built there of stone, and has been for sale since then.", "Mill") for n in range(4)
+    ]
+    chosen = extract_sentences("When was the lock of Orr built?", [lock, *others])
+    assert [one.text for one in chosen] == ["The lock of Orr was built in 1931."]
+
+
+def test_of_hits_that_lack_a_word_of_the_question_the_two_nearest_sentences_are_quoted():
+    question = "Who sells green paint on the moon?"
+    more = [hit(f"p{n}", f"Green paint number {n} is sold by Ann.") for n in range(4)]
+    assert len(extract_sentences(question, more)) == 2
+    assert unanswered_note(question, more) == "No passage mentions 'sells' or 'moon'; these are only the nearest."
+
+
+def test_a_time_is_preferred_where_one_is_asked_for():
+    text = "The lock of version 2 is held for a client. The lock is held for a client: default: 900. It is held in 3 steps."
+    chosen = extract_sentences("How many seconds is the lock held for a client?", [hit("lock", text, "Lock 3")], 1)
+    assert chosen[0].text == "The lock is held for a client: default: 900."
 
 
 def test_a_number_is_preferred_where_one_is_asked_for():
@@ -82,7 +107,8 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
             "lemons on a painted meringue?",
             "No passage shares more than 'painted' with the question; these are only the nearest.",
         ),
-        ("Which lemons are painted?", ""),
+        ("Which lemons are painted?", "No passage mentions 'lemons'; these are only the nearest."),
+        ("Is the green Arne Bridge painted every year?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
         ("where is it?", "The question has no word to search for; these are only the nearest passages."),
     ],
