@@ -20,10 +20,11 @@ PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "
 
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
-    chosen = extract_sentences("When was the Arne Bridge opened, and how is it painted?", [BRIDGE, PAINT], 2)
+    chosen = extract_sentences("When was the Arne Bridge opened, and how is it painted?", [BRIDGE, PAINT], 3)
     assert [(one.hit, one.text) for one in chosen] == [
         (1, "The Arne Bridge is painted green."),
         (1, "It was opened in 1931."),
+        (2, "Green paint is sold in Lindle."),
     ]
 
 
