@@ -71,7 +71,7 @@ def _list(recipes_: list[Recipe]) -> None:
     column = max(len(_MODEL), *map(len, work.values()))
     say(f"{'recipe':<{width}}  {_MODEL:<{column}}  what it finds", "bold")
     for recipe in recipes_:
-        say(f"{recipe.name:<{width}}  {work[recipe.name]:<{column}}  {recipe.summary}")
+        say(f"{recipe.name:<{width}}  {work[recipe.name]:<{column}}  {recipe.summary}", hang=width + column + 4)
     say(
         f"\nNo recipe needs a model: without --llm, rules are used instead. The default is {DEFAULT_RECIPE}. "
         "Settings, costs and ranking of a recipe: sire recipes RECIPE"

@@ -15,7 +15,7 @@ from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
 from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
-from sire_core.cli.output import bar, note, reporting, say, say_json
+from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.types import UnitKind
 
@@ -92,9 +92,10 @@ def documents(
         )
         say_json(list(listed))
         return
-    width = max((len(document.id) for document in documents_found), default=0)
+    width = min(max((len(document.id) for document in documents_found), default=0), output_width() // 2)
     for document in documents_found:
-        say(f"{document.id:<{min(width, 60)}}  {document.title} ({count(len(document.chunks or ()), 'passage')})")
+        title = f"{document.title} ({count(len(document.chunks or ()), 'passage')})"
+        say(f"{document.id:<{width}}  {title}", hang=width + 2 if len(document.id) <= width else 0)
     note(f"{count(len(documents_found), 'document')}.")
 
 
@@ -216,7 +217,7 @@ def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json
     }
     rows |= _tree_rows(statistics)
     for name, value in rows.items():
-        say(f"{name:<16} {value}")
+        say(f"{name:<16} {value}", hang=17)
     for line in _bars(statistics):
         say(line)
 

@@ -35,9 +35,9 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(text: str = "", style: str = "", *, indent: int = 0) -> None:
-    """Print a result."""
-    _print(text, style, indent, sys.stdout)
+def say(text: str = "", style: str = "", *, indent: int = 0, hang: int = 0) -> None:
+    """Print a result; on a terminal, lines go on at column `hang`, or where they start if that is further right."""
+    _print(text, style, indent, sys.stdout, hang)
 
 
 def on_terminal() -> bool:
@@ -115,7 +115,7 @@ def check_writable(option: str, path: Path) -> None:
         raise ConfigurationError(f"{option} {path}: name a file in an existing folder that you may write to.")
 
 
-def _print(text: str, style: str, indent: int, stream: TextIO) -> None:
+def _print(text: str, style: str, indent: int, stream: TextIO, hang: int = 0) -> None:
     margin = " " * indent
     lines = [margin + line if line else "" for line in _CONTROL.sub("\ufffd", text).split("\n")]
     if not stream.isatty():
@@ -127,11 +127,11 @@ def _print(text: str, style: str, indent: int, stream: TextIO) -> None:
 
     console = Console(file=stream)
     for line in lines:
-        # Continuation lines start where the first one does.
-        start = len(line) - len(line.lstrip(" "))
-        wrapped = Text(line[start:]).wrap(console, max(20, console.width - start)) if line else [Text()]
-        for part in wrapped:
-            console.print(Text(line[:start] + part.plain.rstrip(), style=style), soft_wrap=True)
+        start = max(hang, len(line) - len(line.lstrip(" ")))
+        wrapped = Text(line[start:]).wrap(console, max(20, console.width - start)) if line[start:] else [Text()]
+        for number, part in enumerate(wrapped):
+            beginning = " " * start if number else line[:start]
+            console.print(Text(beginning + part.plain.rstrip(), style=style), soft_wrap=True)
 
 
 _SECONDS_BETWEEN_LINES = 15.0
