@@ -109,7 +109,7 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
         if len(missing) * _SHARED < len(asked):
             return ""
         lacking = [repr(word) for word in dict.fromkeys(find_words(question)) if stems(word) & missing]
-        return f"No passage mentions {' or '.join(lacking[:_SHARED])}; these are only the nearest."
+        return f"No passage mentions {' or '.join(lacking[:_SHARED])}."
     words = [word for word in find_words(question) if stems(word) & shared]
     more = f"more than {words[0]!r}" if words else "a word"
     return f"No passage shares {more} with the question; these are only the nearest."

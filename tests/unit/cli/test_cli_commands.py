@@ -90,7 +90,7 @@ def test_query_for_people(index):
     assert result.stdout.startswith("[1] ")
     assert "from m-2" in result.stdout
     assert "[bold]down[/bold]" in result.stdout
-    assert result.stderr == ""
+    assert result.stderr == "No passage mentions 'stand'.\n"
 
 
 def test_a_question_about_something_else_is_told_so(index):
