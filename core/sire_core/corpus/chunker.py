@@ -14,6 +14,7 @@ from sire_core.algorithms.text import LINK_TARGET, is_plain, packed, split_sente
 from sire_core.corpus.markdown_blocks import block_runs, fence_of, is_closed
 from sire_core.corpus.markdown_cleaning import clean_markdown
 from sire_core.corpus.sections import (
+    independent_headings,
     is_cut,
     path_of,
     section_title,
@@ -287,12 +288,12 @@ def _passages(document: Document, chunker: SentenceChunker | None) -> Sequence[P
         return document.passages
     if chunker is None or is_cut(document.metadata):
         return [Passage(document.text)]
-    pieces = _cut_sections(document.text, chunker)
+    pieces = _cut_sections(document, chunker)
     pages = _pages(document.text, [text for _, text in pieces]) if _PAGE_END in document.text else []
     named = [{"page": page} for page in pages] if "page" not in document.metadata else []
     return [
-        Passage(_without_page_ends(text), title=section_title(document.title, path), metadata=metadata)
-        for (path, text), metadata in zip(pieces, named or [{}] * len(pieces), strict=True)
+        Passage(_without_page_ends(text), title=title, metadata=metadata)
+        for (title, text), metadata in zip(pieces, named or [{}] * len(pieces), strict=True)
     ]
 
 
@@ -325,13 +326,15 @@ def _chunk(document: Document, position: int, passage: Passage) -> Chunk:
     )
 
 
-def _cut_sections(text: str, chunker: SentenceChunker) -> list[tuple[tuple[str, ...], str]]:
-    """Chunks of a text with their section paths."""
-    sections = sections_of_markdown(clean_markdown(text))
+def _cut_sections(document: Document, chunker: SentenceChunker) -> list[tuple[str, str]]:
+    """Titles and texts of the chunks of a document."""
+    sections = sections_of_markdown(clean_markdown(document.text))
+    chapters = independent_headings(document.title, [section.path for section in sections])
     pieces = []
     for group in packed(sections, lambda section: tokens_between(section.text), chunker.max_tokens // 2):
         path = _common_prefix([section.path for section in group])
-        pieces += [(path, part) for part in chunker.split("\n\n".join(section.text for section in group))]
+        title = section_title("" if chapters.intersection(path[:1]) else document.title, path)
+        pieces += [(title, part) for part in chunker.split("\n\n".join(section.text for section in group))]
     return pieces
 
 

@@ -37,7 +37,7 @@ from sire_core.corpus.office import read_values
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
-from sire_core.corpus.sections import first_heading, sections_of_markdown
+from sire_core.corpus.sections import first_heading, is_contents, naming_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title, without_site_name
 from sire_core.corpus.validation import DocumentPool
@@ -464,8 +464,10 @@ def _with_title(
 ) -> FoundRecord:
     """A document with a title: its own, else its first heading or the file name."""
     metadata = {**(fields or {}), "source": file.name}
+    if is_contents(title):
+        title = ""
     if not title and headings:
-        title = first_heading(text)
+        title = naming_heading(text)
         title = title if _SAYS.search(title) else ""  # "3.2.0" or a date opens a page, but is not what it is about
     title = title or PurePosixPath(file.name).stem
     return FoundRecord(Document(id=file.name, text=text, title=title, metadata=metadata), _location(file))

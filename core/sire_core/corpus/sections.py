@@ -30,6 +30,14 @@ ATTRIBUTES = re.compile(
     r"|\{\{[<%][^{}\n]{0,200}[>%]\}\}|\u00b6)[ \t]*$"
 )
 """Suffixes that site generators add to headings: `{ #id .class }`, `{: #id}`, `{{< badge >}}`, a pilcrow."""
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|list of (?:figures|tables)|toc|index|indices and tables"
+    r"|inhalt(?:sverzeichnis|s\u00fcbersicht)?"
+    r"|table des mati\u00e8res|sommaire|(?:tabla de )?contenidos?|\u00edndice(?: general)?|indice|sommario|sum\u00e1rio"
+    r"|inhoud(?:sopgave)?|spis tre\u015bci|\u0441\u043e\u0434\u0435\u0440\u0436\u0430\u043d\u0438\u0435"
+    r"|\u043e\u0433\u043b\u0430\u0432\u043b\u0435\u043d\u0438\u0435|\u76ee\u5f55|\u76ee\u6b21",
+    re.IGNORECASE,
+)
 LONGEST_LINE = 2_000
 _LEVEL = re.compile(r"[Hh](?:eader|eading)?[ _]?([1-6])")
 _LONGEST_TITLE = 100
@@ -94,6 +102,21 @@ def sections_of_markdown(text: str) -> list[MarkdownSection]:
 def first_heading(text: str) -> str:
     """The first heading of a Markdown text; empty if there is none."""
     return next((heading for level, heading, _ in _runs(text.split("\n")) if level), "")
+
+
+def is_contents(heading: str) -> bool:
+    """Whether a heading only announces a list of contents or an index, in any of ten languages."""
+    return _CONTENTS.fullmatch(heading.strip(" .:")) is not None
+
+
+def naming_heading(text: str) -> str:
+    """The first heading of a Markdown text as its title; behind a list of contents, the only one of the top level."""
+    headings = [(level, heading) for level, heading, _ in _runs(text.split("\n")) if level]
+    others = [(level, heading) for level, heading in headings if not is_contents(heading)]
+    if others[:1] == headings[:1]:
+        return others[0][1] if others else ""
+    top = [heading for level, heading in others if level == min(others)[0]]
+    return top[0] if len(top) == 1 else ""
 
 
 def _close(sections: list[MarkdownSection], path: Sequence[tuple[int, str]], part: list[str]) -> None:
@@ -186,6 +209,19 @@ def title_of(metadata: Mapping[str, Any], keys: str | Sequence[str]) -> str:
 def is_cut(metadata: Mapping[str, Any]) -> bool:
     """Whether the metadata show that a splitter cut the text already, so that it is not cut again."""
     return isinstance(metadata.get("start_index"), int) or bool(path_of(metadata))
+
+
+def independent_headings(title: str, paths: Sequence[tuple[str, ...]]) -> set[str]:
+    """Top-level headings next to the one that is the document's title, which their sections do not belong to.
+
+    The first heading is a chapter like them, and not above them, if it has headings of its own as they have. Numbers
+    and single words ("Note", "References") stand for a part of a document.
+    """
+    chapters = dict.fromkeys(path[0] for path in paths if len(path) > 1)
+    first = next((path[0] for path in paths if path), "")
+    if first not in chapters or first.casefold() != title.casefold():
+        return set()
+    return {name for name in chapters if name != first and " " in name and not name[0].isdigit()}
 
 
 def section_title(title: str, path: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from sire_core.algorithms.pluralize import count, count_units
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, made_questions, title_of
 from sire_core.extraction.headings import base_title
-from sire_core.extraction.spans import has_unspaced_script, language_of
+from sire_core.extraction.spans import language_of, unspaced_share
 from sire_core.extraction.titles import TitleLinker
 from sire_core.index import Index
 from sire_core.knowledge.entity_graph import EntityGraph
@@ -34,6 +34,8 @@ _CODE = re.compile(r"`[^`\n]+`|\b\w+\(\)|\B--[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A
 ENGLISH = "en"
 _SPOKEN = 0.02
 _READ_FOR_LANGUAGE = 20_000
+_UNSPACED_SHARE = 0.1
+"""Of the letters of a document in Chinese or Japanese; one in another language quotes fewer."""
 _WORDS = 150  # Words of a typical passage: long documents count for several
 POINTS = 2.0
 """Points of recall within which recipes count as equally good: questions of our own are not those of people."""
@@ -109,7 +111,7 @@ def _languages(units: Sequence[Unit], sources: IntArray) -> dict[str, float]:
 
 
 def _language(text: str) -> str:
-    return language_of(text) or ("zh, ja" if has_unspaced_script(text) else ENGLISH)
+    return language_of(text) or ("zh, ja" if unspaced_share(text) > _UNSPACED_SHARE else ENGLISH)
 
 
 def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[Document]:

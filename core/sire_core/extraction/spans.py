@@ -319,6 +319,12 @@ def has_unspaced_script(text: str) -> bool:
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
+def unspaced_share(text: str) -> float:
+    """Share of the letters of a text that are of a script without spaces between words."""
+    found = 0 if text.isascii() else len(_UNSPACED.findall(text))
+    return found / sum(map(str.isalpha, text)) if found else 0.0
+
+
 def split_unspaced(sentence: str) -> list[str]:
     """Split a text into sentences if its script puts no space after full stops."""
     return [part for part in _SENTENCE.findall(sentence) if part.strip()]

@@ -273,6 +273,16 @@ def test_passages_of_a_pdf_know_their_page(tmp_path):
         assert [(h.unit.text, round(h.score, 4)) for h in found] == [(h.unit.text, round(h.score, 4)) for h in plain]
 
 
+@pytest.mark.parametrize(
+    ("named", "after", "title"),
+    [("", ["1 Pumps", "2 Valves"], "manual"), ("Contents", ["Pumps", "Valves"], "manual"), ("", ["Pumps"], "Pumps")],
+)
+def test_contents_name_no_pdf(tmp_path, named, after, title):
+    contents = [(1, 18, 72, 720, "Contents"), (0, 10, 72, 700, "1 Pumps"), (0, 10, 400, 700, "2")]
+    chapters = [[(1, 18, 72, 720, chapter), *column(640, PROSE)] for chapter in after]
+    assert read(tmp_path / "manual.pdf", pdf([], contents, *chapters, title=named)).title == title
+
+
 def test_chapters_contents_and_notes_of_a_pdf(tmp_path):
     first = [
         (1, 18, 72, 720, "Boats and their repair *"),

@@ -56,6 +56,29 @@ def titles(text, **settings):
     return [(chunk.title, chunk.text) for chunk in chunks]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "# key make\n\n## Description\n\nMakes.\n\n# key export\n\nIt is sent.\n\n## Description\n\nExports.",
+            ["key make > Description", "key export", "key export > Description"],
+        ),
+        (
+            "# key make\n\nAll about keys.\n\n# Known uses\n\n## Description\n\nExports.",
+            ["key make", "key make > Known uses > Description"],
+        ),
+        (
+            "# key make\n\n## Abstract\n\nKeys of all.\n\n# 1 On use\n\n## Aim\n\nFew keys.\n\n# Note\n\n## Aim\n\nMore keys.",
+            ["key make > Abstract", "key make > 1 On use > Aim", "key make > Note > Aim"],
+        ),
+    ],
+)
+def test_a_chapter_beside_the_first_one_does_not_stand_under_it(text, expected):
+    document = Document("d", text, "key make")
+    chunks = chunk_document(document, SentenceChunker(8, 0))
+    assert list(dict.fromkeys(chunk.title for chunk in chunks)) == expected
+
+
 def test_readers_see_no_comments_front_matter_anchors_or_navigation():
     cleaned = clean_markdown(PAGE)
     assert not any(mark in cleaned for mark in ("sidebar", "YAML", "added", "<a id", "{#claim}", "Back"))

@@ -177,6 +177,16 @@ def test_the_command_says_that_it_cannot_tell(tmp_path):
     assert "recall@" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("page", "language"), [("它使用密钥。", "zh, ja"), ("The button of the page says 设置 in Chinese.", "en")]
+)
+def test_a_few_letters_of_another_script_are_no_language(page, language):
+    with Index(recipe="sire") as index:
+        index.build([Document("d", page, "Keys")])
+        snapshot = index.snapshot()
+        assert list(corpus_stats(snapshot, LinkedPassages.of(snapshot)).languages) == [language]
+
+
 @pytest.mark.slow
 def test_command_advises_on_files(tmp_path):
     path = tmp_path / "docs.jsonl"

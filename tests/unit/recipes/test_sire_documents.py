@@ -52,6 +52,16 @@ def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so
     assert "forum" in hits["ferry"].path[-1].note
 
 
+def test_a_title_that_other_pages_repeat_is_not_called_unsearched(tmp_path: Path) -> None:
+    pages = [
+        Document(f"d{n}", f"# borg compact\n\n## Use {n}\n\nIt frees {n} segments.", "borg compact") for n in range(4)
+    ]
+    with Index(tmp_path / "index", recipe="sire") as index:
+        index.build([*pages, Document("menu", "# Commands\n\n## borg compact\n\nA list.", "Commands")])
+        assert "d1" in {hit.doc_ids[0] for hit in index.search("borg compact", 5)}
+    assert json.loads(run("documents", tmp_path / "index", "d1", "--json").stdout)["not_searched"] == []
+
+
 def test_a_sentence_that_many_manuals_share_is_found_and_one_that_all_pages_end_with_is_not() -> None:
     shared = "The volume stays readable while another machine holds the lock of the group."
     footer = "All volcano pages of this site are written by volunteers of the harbour museum."

@@ -10,7 +10,7 @@ import numpy as np
 from sire_core.algorithms.grouping import by_appearance, distinct, ranges
 from sire_core.algorithms.lists import Lists, arrays_of, record_of, word_keys
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.corpus.sections import path_of
+from sire_core.corpus.sections import SEPARATOR, path_of, plain_heading
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.models.word_vectors import word_vectors
 from sire_core.recipes.sire.names import EvidenceNames, NameKeys, SentenceNames, SpelledText
@@ -314,7 +314,10 @@ def _copied(fragments: Ragged) -> Ints:
 
 
 def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
-    """Lines of documents that recur in so many others that `sire` does not search them, each once, in their order."""
+    """Lines of documents that `sire` does not search, each once, in their order: they recur in so many others.
+
+    A heading in the title of its passage is searched as part of the title, and is not among them.
+    """
     positions = EntityGraph.of(view).chunk_positions
     passages = PassageWords.of(view, positions)
     recurring = _recurring(passages, _Sources.of(view, positions).source) & (passages.parts["fragments"]["lengths"] > 0)
@@ -325,7 +328,9 @@ def boilerplate(view: View, documents: Sequence[str]) -> list[str]:
         if set(documents).intersection(hit.doc_ids):
             fragments = passage_fragments(hit.unit)
             marked = recurring[end - len(fragments) : end]
-            lines |= dict.fromkeys(line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+            titles = {name.casefold() for name in fragments[0].split(SEPARATOR)}
+            found = (line.strip() for line, is_marked in zip(fragments, marked, strict=True) if is_marked)
+            lines |= dict.fromkeys(line for line in found if plain_heading(line.lstrip("#")).casefold() not in titles)
     return list(lines)
 
 
