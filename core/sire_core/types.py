@@ -346,7 +346,13 @@ class Hit:
         """
         from sire_core.algorithms.snippets import snippet
 
-        return snippet(self.unit.text, question, length)
+        return snippet(self.unit.text, question, length, self.led_by)
+
+    @property
+    def led_by(self) -> str:
+        """The sentence of another passage that the last link to this one is made by; empty without a link."""
+        notes = [step.note for step in self.path if step.step == "entity"]
+        return notes[-1].partition(": ")[2] if notes else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,15 +49,33 @@ _ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its 
 
 
 def readable_sentences(text: str) -> list[str]:
-    """The sentences of a text on one line each, without marks of Markdown."""
+    """The sentences of a text on one line each, without marks of Markdown; each row of a table is one."""
+    return _sentences(text)[0]
+
+
+def _sentences(text: str) -> tuple[list[str], dict[int, int]]:
+    """The sentences of a text, and for each that is a row of a table the number of the table's head."""
+    found: list[str] = []
+    heads: dict[int, int] = {}
+    head = -1
+    for block, kind in _blocks(text):
+        has_words = any(map(str.isalnum, block))
+        if kind != "row":
+            head = len(found) if kind == "head" and has_words else -1
+        elif head >= 0 and has_words:
+            heads[len(found)] = head
+        found += _cut(block) if kind == "prose" else [block] * has_words
+    return found, heads
+
+
+def _cut(block: str) -> list[str]:
+    """The sentences of a paragraph."""
     sentences: list[list[str]] = []
-    for block, is_prose in _blocks(text):
-        parts = [" ".join(part.split()) for part in split_sentences(block)] if is_prose else [block]
-        for number, part in enumerate(parts):
-            if number and _goes_on(sentences[-1]):
-                sentences[-1].append(part)
-            else:
-                sentences.append([part])
+    for number, part in enumerate(" ".join(part.split()) for part in split_sentences(block)):
+        if number and _goes_on(sentences[-1]):
+            sentences[-1].append(part)
+        else:
+            sentences.append([part])
     return [sentence for parts in sentences if any(map(str.isalnum, sentence := " ".join(parts)))]
 
 
@@ -68,14 +86,14 @@ def _goes_on(parts: Sequence[str]) -> bool:
     return bool((is_whole and _NUMBER_ONLY.match(last)) or _ENDS_IN_NUMBER.search(last[-60:]))
 
 
-def _blocks(text: str) -> list[tuple[str, bool]]:
-    """Paragraphs, headings, items, rows and lines of code in order, and whether each is prose."""
-    blocks: list[tuple[str, bool]] = []
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """Blocks of a text in order, each with its kind: `prose`, `line` (headings, code), `head` or `row` of a table."""
+    blocks: list[tuple[str, str]] = []
     lines: list[str] = []
 
     def flush() -> None:
         if lines:
-            blocks.append((_plain(" ".join(lines)), True))
+            blocks.append((_plain(" ".join(lines)), "prose"))
             lines.clear()
 
     in_code = False
@@ -85,16 +103,17 @@ def _blocks(text: str) -> list[tuple[str, bool]]:
             flush()
             in_code = not in_code
         elif in_code:
-            blocks.append((" ".join(line.split()), False))
+            blocks.append((" ".join(line.split()), "line"))
         elif not line.strip() or _RULE.match(line):
             flush()
         elif line.lstrip().startswith("|"):
             flush()
-            blocks.append((_row(line, is_head=bool(_RULE.match(following))), False))
+            is_head = "-" in following and bool(_RULE.match(following))
+            blocks.append((_row(line, is_head=is_head), "head" if is_head else "row"))
         elif heading := _HEADING.match(line):
             flush()
             words = _plain(line[heading.end() :].strip("# \t"))
-            blocks.append((words if words.endswith(_FINAL) else f"{words}:", False))
+            blocks.append((words if words.endswith(_FINAL) else f"{words}:", "line"))
         else:
             if _STARTS_BLOCK.match(line):
                 flush()
@@ -169,32 +188,41 @@ def _stemmer() -> Any:
     return Stemmer.Stemmer("english")
 
 
-def snippet(text: str, question: str, length: int = 240) -> str:
-    """The sentences of a text that answer a question best, on one line, without marks of Markdown."""
-    sentences = readable_sentences(text)
+def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
+    """The sentences of a text that answer a question best, on one line, without marks of Markdown.
+
+    Of a table these are its head and the rows that answer, or that share words with `via`, the sentence that led to
+    the text.
+    """
+    sentences, heads = _sentences(text)
     if not sentences:
         return ""
     rates = rate_sentences(sentences, question)
+    for number, rate in enumerate(rate_sentences(sentences, via) if via and heads else ()):
+        rates[number] += rate * (number in heads)
     best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
     if len(sentences[best]) > length:
         return _around(sentences[best], stems(question), length)
     chosen = {best}
     room = length - len(sentences[best])
-    for number in others:
-        needed = len(sentences[number]) + len(" ... ")
-        if rates[number] >= max(_ALSO_SHOWN * rates[best], _LEAST) and needed <= room:
-            chosen.add(number)
-            room -= needed
-    return _joined(sentences, _with_neighbours(sentences, chosen, room))
+    least = max(_ALSO_SHOWN * rates[best], _LEAST)
+    for number in [best, *(number for number in others if rates[number] >= least)]:
+        for shown in (number, heads.get(number, number)):
+            needed = len(sentences[shown]) + len(" ... ")
+            if shown not in chosen and needed <= room and (shown == number or number in chosen):
+                chosen.add(shown)
+                room -= needed
+    rows = heads if rates[best] and chosen & heads.keys() else ()  # rows that answer stand without those around them
+    return _joined(sentences, _with_neighbours(sentences, chosen, room, rows))
 
 
-def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int) -> list[int]:
-    """Sentences, and those around them as far as there is room; in order."""
+def _with_neighbours(sentences: Sequence[str], chosen: set[int], room: int, rows: Collection[int]) -> list[int]:
+    """Sentences, and those around them as far as there is room, without some rows; in order."""
     waiting = sorted(chosen)
     while waiting:
         number = waiting.pop(0)
         for near in (number + 1, number - 1):
-            if 0 <= near < len(sentences) and near not in chosen and len(sentences[near]) < room:
+            if 0 <= near < len(sentences) and near not in chosen and near not in rows and len(sentences[near]) < room:
                 chosen.add(near)
                 waiting.append(near)
                 room -= len(sentences[near]) + 1

@@ -102,7 +102,7 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
     say(f"{kind_name(unit.kind)}, score {hit.score:.4f}, from {_origin(hit)}", "cyan", indent=4)
     if mark := superseded_mark(step.note for step in hit.path):
         say(mark.strip("() "), "yellow", indent=4)
-    say_marked(marked(snippet(text_below_title(unit), question, _TEXT), question), indent=4)
+    say_marked(marked(snippet(text_below_title(unit), question, _TEXT, hit.led_by), question), indent=4)
     say()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.algorithms.snippets import readable_sentences, snippet
+from sire_core.types import Hit, PathStep, Unit, UnitKind
 from support.command import run
 
 TEXT = (
@@ -92,6 +93,17 @@ def test_items_and_rows_are_told_apart():
     assert snippet(text, "limits") == (
         "Limits of it; fifty items; two users; name, most, least; queue: 5; 1; That is all."
     )
+
+
+def test_of_a_long_table_its_head_and_the_row_that_answers_or_was_led_to_are_shown():
+    rows = "".join(f"| Firm {n} | 555-00{n} | Person {n} |\n" for n in range(10, 50))
+    text = f"| Company | Phone | Manager |\n|---|---|---|\n{rows}| Brandvig | 555-9914 | Hedda Lorn |\n|  |  |  |\n\nThat is all."
+    row = "Company, Phone, Manager ... Brandvig: 555-9914; Hedda Lorn"
+    assert snippet(text, "Which phone number has Brandvig?").startswith(row)
+    unit = Unit("a", UnitKind.CHUNK, text, ("a",))
+    linked = Hit(unit, 1.0, path=(PathStep("entity", ("b", "e", "a"), "Pumps: They are kept by Brandvig."),))
+    assert linked.snippet("Who keeps the pumps?").startswith(row)
+    assert "Brandvig" not in Hit(unit, 1.0).snippet("Who keeps the pumps?")
 
 
 def test_two_sentences_that_answer_are_shown_when_they_are_far_apart():
