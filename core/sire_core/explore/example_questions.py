@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Unit
 
-_READ, _WHOLE = 3_000, 1_500
-"""Passages that are read for what they ask, drawn at random; and passages of an index of which all links are read."""
+_READ = 3_000
+"""Passages that are read for what they ask, drawn at random."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
 _SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
@@ -42,7 +42,7 @@ _UNCLEAR = frozenset(
 def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
     """Readable questions of different kinds, at most one of each kind for a document; fewer than `n`, or none.
 
-    They ask for what a sentence connects, what a heading asks, what the first line of a manual page says that a program
+    They ask what a heading asks, what the first line of a manual page says that a program
     does, what a heading tells how to do, and how two names are connected of which one's passage mentions the other.
     """
     found: tuple[dict[str, str], ...] = ({}, {}, {})
@@ -50,7 +50,7 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
         for questions, question in zip(found, _questions(snapshot, unit), strict=True):
             if question and document not in questions.values():
                 questions.setdefault(question, document)
-    mixed = chain.from_iterable(zip_longest(_bridges(snapshot, n), *found, _connections(snapshot, n)))
+    mixed = chain.from_iterable(zip_longest(*found, _connections(snapshot, n // 2)))
     distinct = {question.lower(): question for question in chain(mixed, _about(snapshot, n)) if question}
     return list(distinct.values())[:n]
 
@@ -96,16 +96,6 @@ def _if_clear(question: str) -> str:
     content = {word for word in words if word not in FUNCTION_WORDS | VAGUE_WORDS | VAGUE_NOUNS and not word.isdigit()}
     is_clear = _SHORTEST <= len(words) <= _LONGEST and len(question) <= _LETTERS and _UNCLEAR.isdisjoint(words)
     return question if is_clear and len(content) > 1 and not re.search(r"[`*<>|\[\]\\]", question) else ""
-
-
-def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
-    """Questions over a name that they leave out, of an index that is quickly read and seen as a whole."""
-    from sire_core.evaluate.made_questions import LinkedPassages, made_questions
-
-    if snapshot.where is not None or snapshot.size > _WHOLE:
-        return []
-    made = made_questions(LinkedPassages.of(snapshot), 2 * n)
-    return [question.question for question in made if question.kind == "bridge"]
 
 
 def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
