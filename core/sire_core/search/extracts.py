@@ -102,29 +102,31 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
         return ""
     if not asked:
         return "The question has no word to search for; these are only the nearest passages."
-    shares = [stems(f"{hit.unit.title}\n{hit.unit.text}") & asked for hit in hits]
+    ways = ("\n".join(step.sentence for step in hit.path) for hit in hits)
+    shares = [stems(f"{hit.unit.title}\n{hit.unit.text}\n{way}") & asked for hit, way in zip(hits, ways, strict=True)]
     shared = max(shares, key=len)
     if len(shared) > 1 or len(shared) * _SHARED > len(asked):
         missing = asked.difference(*shares)
         if len(missing) * _SHARED < len(asked):
             return ""
         lacking = [repr(word) for word in dict.fromkeys(find_words(question)) if stems(word) & missing]
-        return f"No passage mentions {' or '.join(lacking[:_SHARED])}."
+        return f"No hit mentions {' or '.join(lacking[:_SHARED])}."
     words = [word for word in find_words(question) if stems(word) & shared]
     more = f"more than {words[0]!r}" if words else "a word"
-    return f"No passage shares {more} with the question; these are only the nearest."
+    return f"No hit shares {more} with the question; these are only the nearest."
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:
     """Choose the sentences that answer a question, in the order in which hits are read, and of their texts.
 
-    Hits are read by rank; last are those to which a passage leads that only mentions what the question names, and is
-    not about it. Each next sentence is what adds most to those chosen: words of the question that they lack, or others
-    of that meaning. Once they and their headings have all words of the question, what adds little is left out: less is
-    asked of sentences that lead to another hit, or stand in one that is led to. Hits that hardly answer give two.
+    Hits are read by rank, without those to which a passage leads that only mentions what the question names and is not
+    about it, unless there are no others. Each next sentence is what adds most to those chosen: words of the question
+    that they lack, or others of that meaning. Once they and their headings have all words of the question, what adds
+    little is left out: less is asked of sentences that lead to another hit, or stand in one that is led to. Hits that
+    hardly answer give two.
     """
     n = min(n, _NEAREST) if unanswered_note(question, hits) else n
-    order = sorted(range(len(hits)), key=lambda place: _follows_a_mention(hits[place]))
+    order = [place for place, hit in enumerate(hits) if not _follows_a_mention(hit)] or list(range(len(hits)))
     leading = _linking_sentences(hits, order)
     words = _Words(question)
     candidates = [

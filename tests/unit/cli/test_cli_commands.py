@@ -90,13 +90,13 @@ def test_query_for_people(index):
     assert result.stdout.startswith("[1] ")
     assert "from m-2" in result.stdout
     assert "[bold]down[/bold]" in result.stdout
-    assert result.stderr == "No passage mentions 'stand'.\n"
+    assert result.stderr == "No hit mentions 'stand'.\n"
 
 
 def test_a_question_about_something_else_is_told_so(index):
     for command in ("query", "ask"):
         warned = run(command, index, "xyzzy qwfp")
-        assert "No passage shares a word with the question; these are only the nearest." in warned.stderr
+        assert "No hit shares a word with the question; these are only the nearest." in warned.stderr
 
 
 def test_explain_gives_reasons(index):

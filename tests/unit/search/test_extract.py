@@ -41,7 +41,7 @@ def test_of_hits_that_lack_a_word_of_the_question_the_two_nearest_sentences_are_
     question = "Who sells green paint on the moon?"
     more = [hit(f"p{n}", f"Green paint number {n} is sold by Ann.") for n in range(4)]
     assert len(extract_sentences(question, more)) == 2
-    assert unanswered_note(question, more) == "No passage mentions 'sells' or 'moon'."
+    assert unanswered_note(question, more) == "No hit mentions 'sells' or 'moon'."
 
 
 def test_a_time_is_preferred_where_one_is_asked_for():
@@ -103,12 +103,12 @@ def test_a_hit_that_a_quoted_sentence_leads_to_is_quoted_by_what_means_the_same(
     [
         ("When was the Arne Bridge opened?", ""),
         ("Paint", ""),
-        ("xyzzy qwfp", "No passage shares a word with the question; these are only the nearest."),
+        ("xyzzy qwfp", "No hit shares a word with the question; these are only the nearest."),
         (
             "lemons on a painted meringue?",
-            "No passage shares more than 'painted' with the question; these are only the nearest.",
+            "No hit shares more than 'painted' with the question; these are only the nearest.",
         ),
-        ("Which lemons are painted?", "No passage mentions 'lemons'."),
+        ("Which lemons are painted?", "No hit mentions 'lemons'."),
         ("Is the green Arne Bridge painted every year?", ""),
         ("\u6771\u4eac\u306f\u3069\u3053", ""),
         ("where is it?", "The question has no word to search for; these are only the nearest passages."),

@@ -11,6 +11,7 @@ from sire_core.errors import EmbedderMismatchError, StorageError
 from sire_core.index import Index
 from sire_core.recipes import msrag, pagerank
 from sire_core.storage.check import check_folder
+from sire_core.storage.plain_files import checksum
 from sire_core.testing.doubles import HashEmbedder, ScriptedModel
 from sire_core.types import Document
 from support.command import run
@@ -128,6 +129,11 @@ def test_the_folders_that_documents_came_from(tmp_path):
     noted.write_text(whole)
     run("index", source / "part", "--to", folder)
     assert check_folder(folder) == []
+    listed = list(json.loads(whole)["folders"])  # as indexes of before have it
+    noted.write_text(json.dumps({"folders": listed, "checksum": checksum(listed)}))
+    run("index", source / "part", "--to", folder)
+    with Index(folder) as index:
+        assert [document.id for document in index.documents()] == ["part/a.txt"]
     with Index(folder) as index:
         assert index.snapshot().document_ids() == ["part/a.txt"]
 

@@ -105,8 +105,8 @@ class EvidenceReasons:
             _, number, entity = self._best[target]
             ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
             name = self._name(entity, source, target) or "it"
-            text = " ".join(readable_sentences(self._sentence(source, number)))
-            sentence = excerpt(text, name, _LONGEST_SENTENCE)
+            parts = readable_sentences(self._sentence(source, number))
+            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
             steps.append(PathStep("entity", ids, f"{self._title(source)!r} names {name}: {sentence}", sentence))
         return tuple(steps)
 
