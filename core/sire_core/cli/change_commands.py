@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,7 @@ import typer
 from sire_core.algorithms.pluralize import count, count_units, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
-from sire_core.cli.known_files import KNOWN_FILES
+from sire_core.cli.known_files import KNOWN_FILES, ids_of, is_inside, left_out_sources, stored_hashes
 from sire_core.cli.models import SpendingOptions, ask_to_go_on, say_usage
 from sire_core.cli.options import (
     IndexOptions,
@@ -30,7 +30,7 @@ from sire_core.cli.options import (
     open_index,
 )
 from sire_core.cli.output import note, reporting, say, say_json, some
-from sire_core.corpus.files import GENERATED, file_id
+from sire_core.corpus.files import GENERATED
 from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError
 from sire_core.index import Index
@@ -353,61 +353,6 @@ def _refuse_inside(source: Path, folder: Path | None) -> None:
             f"The index {folder} would lie inside {source} and be read as documents. "
             "Name a folder outside, or one whose name starts with a dot."
         )
-
-
-def stored_hashes(folder: Path) -> dict[str, str]:
-    """What the documents of an index depend on, by id; also of one that is not searched before it was mended."""
-    from contextlib import closing
-
-    from sire_core.storage.index_files import IndexFiles
-
-    with closing(IndexFiles(folder)) as files:
-        return {name: document.hash for name, document in files.store.documents().items()}
-
-
-def ids_of(names: Iterable[str], folder: Path) -> list[str]:
-    """Ids as they were given, or of the files that were named by their paths, which need not exist any more."""
-    from sire_core.storage.folder import Folder
-
-    known, roots = set(stored_hashes(folder)), Folder(folder).sources()
-    return list(dict.fromkeys(_id_of(name, known, roots) for name in names))
-
-
-def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
-    if name in known:
-        return name
-    path = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
-    below = [
-        file_id(prefix, path.relative_to(root).as_posix())
-        for root, prefix in roots.items()
-        if path.is_relative_to(root)
-    ]
-    # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
-    return next((candidate for candidate in (below if roots else [path.name]) if candidate in known), name)
-
-
-def left_out_sources(removed: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
-    """Folders that were read before, are not or not wholly read now, and still hold some of the documents."""
-    from sire_core.storage.folder import Folder
-
-    now, names = [PurePath(os.path.realpath(source)) for source in sources], list(removed)
-    return [
-        root
-        for root, prefix in Folder(folder).sources().items()
-        if not any(PurePath(root).is_relative_to(one) for one in now)
-        and any(name.startswith(file_id(prefix, "")) and _file(root, prefix, name).is_file() for name in names)
-    ]
-
-
-def _file(root: str, prefix: str, name: str) -> Path:
-    """The file of an id in a folder whose ids begin with a prefix."""
-    return Path(root, name[len(file_id(prefix, "")) :])
-
-
-def is_inside(source: Path, root: str) -> bool:
-    """Whether a file or folder lies below a folder, and is not the folder itself."""
-    path = os.path.realpath(source)
-    return path != os.path.realpath(root) and PurePath(path).is_relative_to(os.path.realpath(root))
 
 
 def _warn_of_taken(corpus: LoadedDocuments, sources: Iterable[Path], folder: Path) -> None:

@@ -1,16 +1,16 @@
-"""Files whose documents an index holds already, so that they are not read again."""
+"""Files and folders that an index was made from: which are known already, and what their ids are."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from sire_core.corpus.files import SourceFile
+from sire_core.corpus.files import SourceFile, file_id
 from sire_core.errors import StorageError
 from sire_core.storage.plain_files import read_checked, write_checked
 
@@ -106,3 +106,58 @@ def _digest(path: str) -> str:
         while part := content.read(_PART):
             digest.update(part)
     return digest.hexdigest()
+
+
+def stored_hashes(folder: Path) -> dict[str, str]:
+    """What the documents of an index depend on, by id; also of one that is not searched before it was mended."""
+    from contextlib import closing
+
+    from sire_core.storage.index_files import IndexFiles
+
+    with closing(IndexFiles(folder)) as files:
+        return {name: document.hash for name, document in files.store.documents().items()}
+
+
+def ids_of(names: Iterable[str], folder: Path) -> list[str]:
+    """Ids as they were given, or of the files that were named by their paths, which need not exist any more."""
+    from sire_core.storage.folder import Folder
+
+    known, roots = set(stored_hashes(folder)), Folder(folder).sources()
+    return list(dict.fromkeys(_id_of(name, known, roots) for name in names))
+
+
+def _id_of(name: str, known: Collection[str], roots: Mapping[str, str]) -> str:
+    if name in known:
+        return name
+    path = PurePath(os.path.realpath(Path(name).parent), Path(name).name)
+    below = [
+        file_id(prefix, path.relative_to(root).as_posix())
+        for root, prefix in roots.items()
+        if path.is_relative_to(root)
+    ]
+    # Where folders are known, a bare name is the id of a file right inside one: another file may have the same name.
+    return next((candidate for candidate in (below if roots else [path.name]) if candidate in known), name)
+
+
+def left_out_sources(removed: Iterable[str], sources: Iterable[Path], folder: Path) -> list[str]:
+    """Folders that were read before, are not or not wholly read now, and still hold some of the documents."""
+    from sire_core.storage.folder import Folder
+
+    now, names = [PurePath(os.path.realpath(source)) for source in sources], list(removed)
+    return [
+        root
+        for root, prefix in Folder(folder).sources().items()
+        if not any(PurePath(root).is_relative_to(one) for one in now)
+        and any(name.startswith(file_id(prefix, "")) and _file(root, prefix, name).is_file() for name in names)
+    ]
+
+
+def _file(root: str, prefix: str, name: str) -> Path:
+    """The file of an id in a folder whose ids begin with a prefix."""
+    return Path(root, name[len(file_id(prefix, "")) :])
+
+
+def is_inside(source: Path, root: str) -> bool:
+    """Whether a file or folder lies below a folder, and is not the folder itself."""
+    path = os.path.realpath(source)
+    return path != os.path.realpath(root) and PurePath(path).is_relative_to(os.path.realpath(root))

@@ -115,7 +115,8 @@ def naming_heading(text: str) -> str:
     others = [(level, heading) for level, heading in headings if not is_contents(heading)]
     if others[:1] == headings[:1]:
         return others[0][1] if others else ""
-    top = [heading for level, heading in others if level == min(others)[0]]
+    highest = min((level for level, _ in others), default=0)
+    top = [heading for level, heading in others if level == highest]
     return top[0] if len(top) == 1 else ""
 
 
