@@ -351,8 +351,7 @@ class Hit:
     @property
     def led_by(self) -> str:
         """The sentence of another passage that the last link to this one is made by; empty without a link."""
-        notes = [step.note for step in self.path if step.step == "entity"]
-        return notes[-1].partition(": ")[2] if notes else ""
+        return next((step.sentence for step in reversed(self.path) if step.sentence), "")
 
 
 @dataclass(frozen=True, slots=True)
