@@ -161,8 +161,11 @@ def _readable_path(names: Names, hit: Hit) -> list[PathStep]:
         if "[" not in step.note:
             return step
         texts = "\n".join(unit.text for unit in map(names.unit, (*step.ids, hit.unit.id)) if unit is not None)
-        note = _BRACKETS.sub(lambda found: found[2] if found[1] or f"{found[0]}(" in texts else found[0], step.note)
-        return replace(step, note=note)
+
+        def words(found: re.Match[str]) -> str:
+            return found[2] if found[1] or f"{found[0]}(" in texts else found[0]
+
+        return replace(step, note=_BRACKETS.sub(words, step.note), sentence=_BRACKETS.sub(words, step.sentence))
 
     return [readable(step) for step in hit.path]
 

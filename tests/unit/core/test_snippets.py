@@ -101,7 +101,8 @@ def test_of_a_long_table_its_head_and_the_row_that_answers_or_was_led_to_are_sho
     row = "Company, Phone, Manager ... Brandvig: 555-9914; Hedda Lorn"
     assert snippet(text, "Which phone number has Brandvig?").startswith(row)
     unit = Unit("a", UnitKind.CHUNK, text, ("a",))
-    linked = Hit(unit, 1.0, path=(PathStep("entity", ("b", "e", "a"), "Pumps: They are kept by Brandvig."),))
+    step = PathStep("entity", ("b", "e", "a"), sentence="They are kept by Brandvig.")
+    linked = Hit(unit, 1.0, path=(step,))
     assert linked.snippet("Who keeps the pumps?").startswith(row)
     assert "Brandvig" not in Hit(unit, 1.0).snippet("Who keeps the pumps?")
 
