@@ -113,7 +113,8 @@ class EvidenceReasons:
     def _needs_no_way(self, way: list[int]) -> bool:
         """Whether a passage has all words of the question that its way begins with, or the question the last name."""
         begun, ended = self._evidence.texts.passages[np.array([way[-1], way[0]])]
-        return not np.any(begun & ~ended) or self._best[way[0]][2] in self._evidence.named
+        covers = np.any(begun) and not np.any(begun & ~ended)
+        return bool(covers) or self._best[way[0]][2] in self._evidence.named
 
     def _strength(self, passage: int) -> float:
         """How well the question by itself explains a passage."""
