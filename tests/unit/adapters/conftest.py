@@ -1,23 +1,15 @@
 """Every test here runs over both adapters."""
 
 import pytest
-from llama_index.core import Settings
 
 from sire_core.data import demo_documents, demo_questions
 from support.adapters import ADAPTERS
+from support.llama_index_settings import fresh_settings  # noqa: F401 - a fixture
 
 
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.name)
 def adapter(request):
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def fresh_settings():
-    before = Settings._llm, Settings._embed_model
-    Settings._llm = Settings._embed_model = None
-    yield
-    Settings._llm, Settings._embed_model = before
 
 
 @pytest.fixture

@@ -1,19 +1,11 @@
 """LlamaIndex's global settings as a fresh process has them, and indexes of the demo corpus."""
 
 import pytest
-from llama_index.core import Settings
 
 from llama_index_sire import SireRetriever
 from sire_core.data import demo_questions
 from support.llama_index_models import as_llama_index
-
-
-@pytest.fixture(autouse=True)
-def fresh_settings():
-    before = Settings._llm, Settings._embed_model
-    Settings._llm = Settings._embed_model = None
-    yield
-    Settings._llm, Settings._embed_model = before
+from support.llama_index_settings import fresh_settings  # noqa: F401 - a fixture
 
 
 @pytest.fixture
