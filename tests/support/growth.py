@@ -1,15 +1,26 @@
 """How the time that work takes grows with its size."""
 
+import gc
 import time
 
 
-def growth(work, small, large):
-    """Times as long as `work(small)` takes `work(large)`; less than 50 ms count as 50."""
+def growth(work, small, large, floor=0.05):
+    """Times as long as `work(small)` takes `work(large)`; less than `floor` seconds count as `floor`.
+
+    Where that is more than one and a half times the sizes' ratio it is measured again, up to three times, and the least
+    counts: a pause of the machine is over by then, and what is not linear stays so.
+    """
 
     def seconds(size):
+        gc.collect()
         start = time.process_time()
         work(size)
         return time.process_time() - start
 
     seconds(min(small, 1_000))  # what is made once
-    return seconds(large) / max(seconds(small), 0.05)
+    ratio = float("inf")
+    for _ in range(3):
+        ratio = min(ratio, seconds(large) / max(seconds(small), floor))
+        if ratio < 1.5 * large / small:
+            break
+    return ratio

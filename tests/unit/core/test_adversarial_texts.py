@@ -29,6 +29,7 @@ from sire_core.reason.output_parsing import (
     tidy_citations,
 )
 from sire_core.types import Chunk, Document
+from support.growth import growth
 
 EXTRACTOR = RulesExtractor()
 PARSERS = {
@@ -146,29 +147,22 @@ LONG = st.tuples(
 )
 
 
-def growth(name, parts, size):
-    """How many times as long four times the text takes; 0 where that is too quick to be told apart.
-
-    A linear reader takes four times as long, a quadratic one sixteen times.
-    """
+def slowdown(name, parts, size):
+    """How many times as long four times the text takes; quick readers count as a quarter of a second."""
     head, repeated, tail = parts
-    took = []
-    for length in (size, 4 * size):
-        text = head + repeated * (length // len(repeated)) + tail
-        started = time.process_time()
+
+    def parse(length):
         with suppress(SireError, ValueError):
-            PARSERS[name](text)
-        took.append(time.process_time() - started)
-        if took[-1] < 0.25:
-            return 0.0
-    return took[1] / took[0]
+            PARSERS[name](head + repeated * (length // len(repeated)) + tail)
+
+    return growth(parse, size, 4 * size, floor=0.25)
 
 
 @pytest.mark.parametrize("name", PARSERS)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(LONG)
 def test_long_texts(name, parts):
-    assert growth(name, parts, 10_000) < LINEAR
+    assert slowdown(name, parts, 10_000) < LINEAR
 
 
 @pytest.mark.parametrize(
@@ -196,7 +190,7 @@ def test_long_texts(name, parts):
     ],
 )
 def test_texts_that_were_slow(name, repeated):
-    assert growth(name, ('"', repeated, ""), 40_000) < LINEAR
+    assert slowdown(name, ('"', repeated, ""), 40_000) < LINEAR
 
 
 def test_headings_that_were_slow(tmp_path):
@@ -225,4 +219,4 @@ def test_any_text_is_read_or_refused(name, text):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(LONG)
 def test_texts_of_a_megabyte(name, parts):
-    assert growth(name, parts, 250_000) < LINEAR
+    assert slowdown(name, parts, 250_000) < LINEAR
