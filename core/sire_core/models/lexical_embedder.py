@@ -193,7 +193,6 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
 def _topics(weighted: sparse.csr_matrix) -> NDArray[np.float16]:
     """Right singular vectors of the length-normalised rows, `[words, topics]`, padded with zeros."""
     from scipy import sparse
-    from sklearn.utils.extmath import randomized_svd
 
     topics = np.zeros((weighted.shape[1], TOPICS), dtype=np.float16)
     count = min(TOPICS, *weighted.shape)
@@ -202,10 +201,31 @@ def _topics(weighted: sparse.csr_matrix) -> NDArray[np.float16]:
         return topics
     rows = (sparse.diags(1 / np.where(norms > 0, norms, 1)) @ weighted).tocsr()
     # In double precision and rounded to half afterwards: the same bits whatever the number of threads.
-    _, sizes, vectors = randomized_svd(rows, count, n_iter=4, random_state=0)
+    sizes, vectors = _leading_directions(rows, count)
     solid = sizes > 1e-6 * sizes[0]
     topics[:, :count][:, solid] = vectors[solid].T
     return topics
+
+
+def _leading_directions(rows: sparse.csr_matrix, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest singular values and their right vectors `[count, words]`, by random projections (Halko et al., 2011).
+
+    Equal to `randomized_svd` of scikit-learn, whose import takes longer than the whole build of a small corpus.
+    """
+    from scipy.linalg import lu, qr, svd
+
+    wide = rows.shape[0] < rows.shape[1]
+    matrix = rows.T if wide else rows
+    basis = np.random.RandomState(0).normal(size=(matrix.shape[1], count + 10))
+    for _ in range(4):
+        basis = lu(matrix @ basis, permute_l=True, check_finite=False)[0]
+        basis = lu(matrix.T @ basis, permute_l=True, check_finite=False)[0]
+    basis = qr(matrix @ basis, mode="economic", check_finite=False)[0]
+    left, sizes, right = svd(basis.T @ matrix, full_matrices=False)
+    left = (basis @ left).T
+    of_texts, of_words = (right, left) if wide else (left, right)
+    largest = np.take_along_axis(of_texts, np.abs(of_texts).argmax(axis=1)[:, None], axis=1)
+    return sizes[:count], (of_words * np.sign(largest))[:count]
 
 
 def _rarity(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
