@@ -13,9 +13,9 @@ import threading
 import urllib.request
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -55,40 +55,104 @@ _PLAIN = frozenset(
 """Options of the official client that hold no keys."""
 
 _LOCAL_KEY = "unused"  # servers of one's own take any key
+_CLOSE_SECONDS = 1.0  # At the end of a process, closing must not hold it up for long
+_Links = dict[asyncio.AbstractEventLoop, tuple[Any, AdaptiveGate]]
 
 
-@dataclass(frozen=True, slots=True)
-class OfficialClient:
-    """The arguments of the official client."""
+class Connections:
+    """Clients of the official package, one for each event loop: connections belong to the loop that opened them.
 
-    base_url: str | None  # Address of the server; None for OpenAI's own (or the environment's)
-    api_key: str | None  # Key; None takes `OPENAI_API_KEY`
-    settings: Mapping[str, Any]  # More arguments, `timeout` among them
-    bounds: ResponseBounds  # Of every response
+    Closed by `aclose`, and otherwise when this object goes or the process ends, so that scripts that use the sync face
+    leave no open sockets behind. A pickle holds no key: the other process finds it in its environment.
+    """
 
-    def __post_init__(self) -> None:
-        if self._credentials() and self.api_key is not None:
+    def __init__(
+        self,
+        base_url: str | None,  # Address of the server; None for OpenAI's own (or the environment's)
+        api_key: str | None,  # Key; None takes `OPENAI_API_KEY`
+        settings: Mapping[str, Any],  # More arguments of the official client, `timeout` among them
+        bounds: ResponseBounds,  # Of every response
+        concurrency: int,
+    ) -> None:
+        self._base_url = base_url
+        self._api_key = api_key
+        self._settings = settings
+        self._bounds = bounds
+        self._concurrency = concurrency
+        self._url = _parsed(base_url, settings.get("base_url"), settings.get("azure_endpoint"))
+        self._credentials = ""  # `user:password` of the address
+        if (url := self._url) is not None and (url.username or url.password) and "azure_endpoint" not in settings:
+            self._credentials = f"{unquote(url.username or '')}:{unquote(url.password or '')}"
+        if self._credentials and api_key is not None:
             raise ConfigurationError("base_url holds a user or password: leave them out, or leave api_key out.")
+        AdaptiveGate(concurrency)  # complain now, not at the first call
+        self.redactor = self._make_redactor()
+        self.has_answered = False  # Whether the server has ever answered, to whichever client
+        self._lock = threading.Lock()
+        self._links: _Links = {}
+        weakref.finalize(self, _close_all, self._links)
 
-    def make(self) -> AsyncOpenAI:
-        """A client for the running event loop."""
+    @property
+    def address(self) -> str:
+        """Host and port that requests go to, without what an address may hold of passwords."""
+        return "api.openai.com" if self._url is None else self._url.netloc.rpartition("@")[2]
+
+    def _given_keys(self) -> list[Any]:
+        """Arguments that may hold keys."""
+        return [self._api_key, *(value for name, value in self._settings.items() if name not in _PLAIN)]
+
+    def _make_redactor(self) -> Redactor:
+        headers = self._settings.get("default_headers") or {}
+        texts = [value for value in (*self._given_keys(), *headers.values()) if isinstance(value, str)]
+        if self._url is not None and self._url.password:
+            texts += [self._url.password, unquote(self._url.password), _base64(self._credentials)]
+        keys = (text.removeprefix("Bearer ").strip() for text in texts)
+        return Redactor(os.environ.get("OPENAI_API_KEY"), *keys)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process; refused with a key that is not the environment's, which the pickle would show."""
+        own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in self._given_keys())
+        if own or (self._base_url and self._credentials):
+            raise ConfigurationError(
+                "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
+                "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
+                "both processes and leave the key out, or make the model there."
+            )
+        settings = {name: value for name, value in self._settings.items() if name in _PLAIN}
+        return Connections, (self._base_url, None, settings, self._bounds, self._concurrency)
+
+    async def get(self) -> tuple[Any, AdaptiveGate]:
+        """The client and the gate of the running loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop in self._links:
+                return self._links[loop]
+            dead = [self._links.pop(other) for other in list(self._links) if other.is_closed()]
+            link = self._links[loop] = self._make_client(), AdaptiveGate(self._concurrency)
+        for client, _ in dead:
+            with contextlib.suppress(Exception):  # its loop is gone, and took the sockets along
+                await _closed(client)
+        return link
+
+    def _make_client(self) -> AsyncOpenAI:
         import openai
 
-        options = dict(self.settings)
-        if self.api_key is not None:
-            options["api_key"] = self.api_key
-        elif (self.base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
+        options = dict(self._settings)
+        if self._api_key is not None:
+            options["api_key"] = self._api_key
+        elif self._credentials or (
+            (self._base_url or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY")
+        ):
             options.setdefault("api_key", _LOCAL_KEY)
         headers = {"Accept-Encoding": ENCODINGS, **(options.get("default_headers") or {})}
-        if (url := self._url()) is not None and "azure_endpoint" not in options:
-            options["base_url"] = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
-        if credentials := self._credentials():  # clients refuse an address with a password beside their own header
-            options.setdefault("api_key", _LOCAL_KEY)
-            headers.setdefault("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode('ascii')}")
+        if self._url is not None and "azure_endpoint" not in options:
+            options["base_url"] = self._url._replace(netloc=self.address).geturl()
+        if self._credentials:  # clients refuse an address with a password beside their own header
+            headers.setdefault("Authorization", f"Basic {_base64(self._credentials)}")
         if "http_client" not in options:
             make = openai.DefaultAsyncHttpxClient
             options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
-        self.bounds.apply(options["http_client"])
+        self._bounds.apply(options["http_client"])
         options["default_headers"] = headers
         try:
             if "azure_endpoint" in options:
@@ -97,64 +161,36 @@ class OfficialClient:
         except (openai.OpenAIError, TypeError, ValueError) as error:
             raise ConfigurationError(f"the OpenAI client cannot be made: {error}") from error
 
-    def _url(self) -> SplitResult | None:
-        """The address that was given, parsed; None for OpenAI's own."""
-        given = (
-            self.base_url,
-            *map(self.settings.get, ("base_url", "azure_endpoint")),
-            os.environ.get("OPENAI_BASE_URL"),
-        )
-        if (address := next(filter(None, given), None)) is None:
-            return None
-        with contextlib.suppress(ValueError):
-            url = urlsplit(str(address))
-            if url.scheme in ("http", "https") and url.hostname and url.port != 0:
-                return url
-        raise ConfigurationError(
-            f"The address of the model server, {str(address).rpartition('@')[2]!r}, is no http address. It looks like "
-            "http://localhost:8000/v1; special characters of a user or password in it are percent-encoded (/ is %2F)."
-        )
-
-    def _credentials(self) -> str:
-        """`user:password` of the address; empty if it has none."""
-        url = self._url()
-        named = url is not None and (url.username or url.password) and "azure_endpoint" not in self.settings
-        return f"{unquote(url.username or '')}:{unquote(url.password or '')}" if url is not None and named else ""
-
-    def address(self) -> str:
-        """Host and port that requests go to, without what an address may hold of passwords."""
-        url = self._url()
-        return "api.openai.com" if url is None else url.netloc.rpartition("@")[2]
-
-    def redactor(self) -> Redactor:
-        """Removes the keys of these arguments and of the environment from texts."""
-        headers = self.settings.get("default_headers") or {}
-        given = [value for name, value in self.settings.items() if name not in _PLAIN]
-        url, credentials = self._url(), self._credentials()
-        texts = [value for value in (*given, *headers.values()) if isinstance(value, str)]
-        if url is not None and url.password:
-            encoded = base64.b64encode(credentials.encode()).decode("ascii")
-            texts += [url.password, credentials.partition(":")[2], encoded]
-        return Redactor(self.api_key, os.environ.get("OPENAI_API_KEY"), *map(_bare, texts))
-
-    def without_key(self) -> OfficialClient:
-        """The same for another process; refused with a key that is not the environment's, which a pickle would show."""
-        given = [self.api_key, *(value for name, value in self.settings.items() if name not in _PLAIN)]
-        own = any(value is not None and value != os.environ.get("OPENAI_API_KEY") for value in given)
-        if own or (self.base_url and self._credentials()):
-            raise ConfigurationError(
-                "A model that was given its key (api_key, a password in base_url, headers or tokens in client_options) "
-                "is not sent to another process: the message would hold the key. Set OPENAI_API_KEY in "
-                "both processes and leave the key out, or make the model there."
-            )
-        return replace(
-            self, api_key=None, settings={name: value for name, value in self.settings.items() if name in _PLAIN}
-        )
+    async def aclose(self) -> None:
+        """Close the clients of this loop and of all others."""
+        with self._lock:
+            links = dict(self._links)
+            self._links.clear()
+        for loop, (client, _) in links.items():
+            with contextlib.suppress(Exception):  # another loop may stop at any moment
+                if loop.is_running() and loop is not asyncio.get_running_loop():
+                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_closed(client), loop))
+                else:
+                    await _closed(client)
 
 
-def _bare(value: str) -> str:
-    """The key in the value of a header."""
-    return value.removeprefix("Bearer ").strip()
+def _parsed(*addresses: object) -> SplitResult | None:
+    """The first address that is given, or the environment's; None for OpenAI's own."""
+    address = next(filter(None, (*addresses, os.environ.get("OPENAI_BASE_URL"))), None)
+    if address is None:
+        return None
+    with contextlib.suppress(ValueError):
+        url = urlsplit(str(address))
+        if url.scheme in ("http", "https") and url.hostname and url.port != 0:
+            return url
+    raise ConfigurationError(
+        f"The address of the model server, {str(address).rpartition('@')[2]!r}, is no http address. It looks like "
+        "http://localhost:8000/v1; special characters of a user or password in it are percent-encoded (/ is %2F)."
+    )
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode("ascii")
 
 
 def _fast_http_client(timeout: float) -> Any:
@@ -168,59 +204,6 @@ def _fast_http_client(timeout: float) -> Any:
         return make(timeout=timeout)
     except RuntimeError:
         return None
-
-
-# At the end of a process, closing must not hold it up for long.
-_CLOSE_SECONDS = 1.0
-
-
-_Links = dict[asyncio.AbstractEventLoop, tuple[Any, AdaptiveGate]]
-
-
-class LoopClients:
-    """Makes a client and a gate for the event loop that asks, since connections belong to the loop that opened them.
-
-    Clients are closed by `aclose`, and otherwise when this object goes or the process ends, so that scripts that use
-    the sync face do not leave open sockets behind.
-    """
-
-    def __init__(self, make: Callable[[], Any], concurrency: int) -> None:
-        self._make = make
-        self._concurrency = concurrency
-        self._lock = threading.Lock()
-        self._links: _Links = {}
-        self.has_answered = False  # Whether the server has ever answered, to whichever client
-        AdaptiveGate(concurrency)  # complain now, not at the first call
-        weakref.finalize(self, _close_all, self._links)
-
-    async def get(self) -> tuple[Any, AdaptiveGate]:
-        """The client and the gate of the running loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if loop in self._links:
-                return self._links[loop]
-            dead = [self._links.pop(other) for other in list(self._links) if other.is_closed()]
-            link = self._links[loop] = self._make(), AdaptiveGate(self._concurrency)
-        for client, _ in dead:
-            with contextlib.suppress(Exception):  # its loop is gone, and took the sockets along
-                await _closed(client)
-        return link
-
-    async def aclose(self) -> None:
-        """Close the clients of this loop and of all others."""
-        with self._lock:
-            links = dict(self._links)
-            self._links.clear()
-        here = asyncio.get_running_loop()
-        for loop, (client, _) in links.items():
-            if loop is here:
-                await _closed(client)
-                continue
-            with contextlib.suppress(Exception):  # another loop may stop at any moment
-                if loop.is_running():
-                    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_closed(client), loop))
-                else:
-                    await _closed(client)
 
 
 async def _closed(client: Any) -> None:
@@ -277,10 +260,7 @@ class RequestForm(ABC):
 
 
 class OpenAIEndpoint:
-    """A model behind a server; see `OpenAIChat` for the arguments.
-
-    A pickle holds no key: the other process finds it in its environment. `stage` names what requests are counted as.
-    """
+    """A model behind a server; see `OpenAIChat` for the arguments. `stage` names what requests are counted as."""
 
     def __init__(
         self,
@@ -308,28 +288,14 @@ class OpenAIEndpoint:
         self._retry = retry
         self._jitter = retry.jitter()
         settings = {"timeout": timeout, "max_retries": 0, **(client_options or {})}
-        self._official = OfficialClient(base_url, api_key, settings, bounds)
-        self._connect()
-
-    def _connect(self) -> None:
-        self._redactor = self._official.redactor()
-        self._clients = LoopClients(self._official.make, self.concurrency)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For another process, with connections of its own; see `OfficialClient.without_key`."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_clients", "_redactor")}
-        return {**kept, "_official": self._official.without_key()}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._connect()
+        self._connections = Connections(base_url, api_key, settings, bounds, concurrency)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
     async def aclose(self) -> None:
         """Close the connections. The model may be used again afterwards."""
-        await self._clients.aclose()
+        await self._connections.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -354,7 +320,7 @@ class OpenAIEndpoint:
 
         Closing the generator closes the connection. A stream that breaks off is counted with the tokens that came.
         """
-        client, gate = await self._clients.get()
+        client, gate = await self._connections.get()
         tries = 0
         while True:
             form.prepare()
@@ -363,11 +329,11 @@ class OpenAIEndpoint:
                 async with aclosing(self._pieces(client, form, sent)) as pieces:
                     async for piece in pieces:
                         if pass_on:
-                            shown, waiting = self._redactor.split(waiting + piece)
+                            shown, waiting = self._connections.redactor.split(waiting + piece)
                             if shown:
                                 yield shown
                 if waiting:
-                    yield self._redactor.clean(waiting)
+                    yield self._connections.redactor.clean(waiting)
             if sent.fault is None:
                 break
             if pass_on and sent.streamed.text:
@@ -384,15 +350,15 @@ class OpenAIEndpoint:
                 yield sent
                 gate.succeeded()
             except Exception as error:  # noqa: BLE001 - sorted out by the caller; what is not the server's fault is raised
-                redact_fault(error, self._redactor)
+                redact_fault(error, self._connections.redactor)
                 sent.fault = error
             finally:
                 answer = sent.answer or sent.streamed.whole()  # what came of a stream that broke off was paid for
                 if answer is not None:  # a request that failed is counted as a call; its tokens nobody knows
-                    self._clients.has_answered = True
+                    self._connections.has_answered = True
                     used[:2] = form.used(answer)
                 # Vectors hold no keys.
-                sent.answer = answer if form.path == "/embeddings" else self._redactor.clean_value(answer)
+                sent.answer = answer if form.path == "/embeddings" else self._connections.redactor.clean_value(answer)
 
     async def _pieces(self, client: AsyncOpenAI, form: RequestForm, sent: _Try) -> AsyncGenerator[str, None]:
         """Send one request and read its answer to the end; the text of a streamed one as it comes."""
@@ -452,9 +418,11 @@ class OpenAIEndpoint:
             is_refused |= "input" in form.body and spoils_an_answer(fault)
         if form.adapts(fault, is_refused=is_refused):
             return 0
-        self._clients.has_answered |= bool(status)
-        if (why := why_unreachable(fault)) and not self._clients.has_answered:  # once it has, it may only be restarting
-            address = self._official.address()
+        self._connections.has_answered |= bool(status)
+        if (
+            why := why_unreachable(fault)
+        ) and not self._connections.has_answered:  # once it has, it may only be restarting
+            address = self._connections.address
             raise ModelError(f"no model server answers at {address}: {why}; start it, or check base_url") from fault
         if is_refused or not is_transient(fault):
             raise ModelError(f"the model server refused the request: {explain_fault(fault)}") from fault
