@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Where there is room in memory, the folders of tests are there: thousands of small indexes are written and deleted.
+ROOM := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
 
 .PHONY: demo docs test test-slow lint benchmark-quick benchmark-quality benchmark-model benchmark-peers benchmark-scale clean
 
@@ -15,7 +17,7 @@ demo: $(STAMP)  ## index our sample corpus, ask three two-document questions, sh
 	$(BIN)/sire demo
 
 test: $(STAMP)  ## everything that is quick, on two cores
-	$(BIN)/python -m pytest -m "not slow" -n 2 -q
+	$(ROOM) $(BIN)/python -m pytest -m "not slow" -n 2 -q
 
 test-slow: $(STAMP)  ## stress, kill loops, version matrix
 	$(BIN)/python -m pytest -m slow -q

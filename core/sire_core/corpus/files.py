@@ -217,7 +217,7 @@ def _walk(root: Path, unread: list[tuple[SourceFile, str]]) -> list[SourceFile]:
     files: list[SourceFile] = []
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
         subfolders[:] = _subfolders(Path(folder), sorted(subfolders), leave)
-        for name in names:
+        for name in sorted(names):
             if not name.startswith("."):
                 path = Path(folder, name)
                 if path.is_symlink() and path.exists() and not _is_inside(path, inside):
