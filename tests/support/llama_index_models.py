@@ -14,9 +14,9 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.schema import Document
 
 from sire_core.data import demo_documents
-from sire_core.models.prompt_format import unfence
 from sire_core.models.sync import run_sync
 from sire_core.testing.doubles import HashEmbedder, ScriptedCall, default_script
+from support.scripted_server import unfence
 
 
 def as_llama_index(documents=None):

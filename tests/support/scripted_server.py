@@ -15,7 +15,6 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
-from sire_core.models.prompt_format import unfence
 from sire_core.models.usage import estimate_tokens
 from sire_core.testing.doubles import HashEmbedder, Script, ScriptedCall, default_script
 from sire_core.types import digest
@@ -23,12 +22,17 @@ from support.chat_frames import content_text, error_response, events, json_respo
 from support.faults import FaultPlan, no_faults
 from support.http_server import HttpRequest, HttpResponse, ModelServer
 
-__all__ = ["LoggedCall", "ScriptedServer"]
+__all__ = ["LoggedCall", "ScriptedServer", "unfence"]
 
 _JSON_WORDS = "JSON object only"
 _JSON_TYPE = {"content-type": "application/json"}
 # Strings and empty containers stay as they are; other closing brackets get a comma.
 _CLOSING = re.compile(r'("(?:[^"\\]|\\.)*"|\[\]|\{\})|([}\]])')
+
+
+def unfence(user: str) -> str:
+    """The content of a prompt's data block."""
+    return user.removeprefix("<data>\n").removesuffix("\n</data>")
 
 
 @dataclass(frozen=True, slots=True)

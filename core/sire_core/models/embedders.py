@@ -38,8 +38,6 @@ _FORMS = (
     "fingerprint, dimension and async embed(texts, kind); in the adapters also an Embeddings object of LangChain or an "
     "embedding model of LlamaIndex"
 )
-
-
 _NAMED = ("onnx", "st", "openai", "file")
 
 
@@ -64,47 +62,38 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     Raises:
         ConfigurationError: The spec has none of these forms, or names something that does not exist.
     """
-    if spec is None:
-        spec = "lexical"
-    if not isinstance(spec, str):
-        # Looked up on the class: `isinstance(spec, Embedder)` would evaluate `dimension`, which may load a model.
-        if not isinstance(spec, type) and callable(getattr(type(spec), "embed", None)):
-            return spec
-        raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {_FORMS}")
-    return _by_name(spec)
+    if spec is None or spec == "lexical":
+        return LexicalEmbedder()
+    if isinstance(spec, str):
+        return semantic_embedder() if spec == "semantic" else _by_name(spec)
+    # Looked up on the class: `isinstance(spec, Embedder)` would evaluate `dimension`, which may load a model.
+    if not isinstance(spec, type) and callable(getattr(type(spec), "embed", None)):
+        return spec
+    raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {_FORMS}")
 
 
 def _by_name(spec: str) -> Embedder:
-    if spec == "lexical":
-        return LexicalEmbedder()
-    if spec == "semantic":
-        return semantic_embedder()
-    theirs = is_from_folder(spec)
+    careful = is_from_folder(spec)
     form, _, rest = spec.partition(":")
-    if theirs and is_elsewhere(rest if form in _NAMED else spec):
+    if not rest or form not in _NAMED:
+        form, rest = "", spec
+    if careful and is_elsewhere(rest):
         raise ConfigurationError(
             f"This index names the embedder {str(spec)!r}, which is on another machine, and a folder does not decide "
             "where one is asked for. If you want it, give it yourself: --embedder, or Index(path, embedder=...)."
         )
-    if rest and form in _NAMED:
-        return _named(form, rest, theirs)
-    if spec and Path(spec).expanduser().is_dir():
-        return _named("st", spec, theirs)
-    raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
-
-
-def _named(form: str, rest: str, theirs: bool) -> Embedder:
-    """Create an embedder from the rest of a spec; `theirs` where only an index folder names it."""
     if form == "onnx":
-        return OnnxEmbedder.from_spec(rest, careful=theirs)
+        return OnnxEmbedder.from_spec(rest, careful=careful)
     if form == "openai":
         from sire_core.models.openai.embedder import OpenAIEmbedder
 
         return OpenAIEmbedder(rest)
     if form == "file":
         return PrecomputedEmbedder(rest)
-    name, options = split_options(rest, query_prompt=str)
-    return SentenceTransformerEmbedder(name, careful=theirs, **options)
+    if form == "st" or (spec and Path(spec).expanduser().is_dir()):
+        name, options = split_options(rest, query_prompt=str)
+        return SentenceTransformerEmbedder(name, careful=careful, **options)
+    raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
 
 
 T = TypeVar("T")

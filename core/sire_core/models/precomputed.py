@@ -18,11 +18,10 @@ from sire_core.types import digest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sire_core.protocols import Embedder, FloatArray
+    from sire_core.protocols import FloatArray
 
 
-def vector_key(text: str) -> str:
-    """Key of a text in a file of vectors: `types.digest("vector", text)`."""
+def _vector_key(text: str) -> str:
     return digest("vector", text)
 
 
@@ -31,8 +30,9 @@ def write_precomputed(
 ) -> None:
     """Write a file of vectors for `PrecomputedEmbedder`.
 
-    The file is an uncompressed `.npz` with `keys` (ASCII bytes `[n]`, sorted `vector_key`s), `vectors` (float32
-    `[n, d]`, in the order of the keys) and `fingerprint` (one string). It appears whole or not at all.
+    The file is an uncompressed `.npz` with `keys` (ASCII bytes `[n]`, `types.digest("vector", text)`, sorted),
+    `vectors` (float32 `[n, d]`, in the order of the keys) and `fingerprint` (one string). It appears whole or not at
+    all.
 
     Args:
         path: Where to; an existing file is replaced.
@@ -49,7 +49,7 @@ def write_precomputed(
         raise ConfigurationError(f"{len(texts)} texts need vectors of shape [{len(texts)}, d], not {vectors.shape}")
     if not np.isfinite(vectors).all():
         raise ConfigurationError("the vectors hold NaN or infinity; embed the texts again")
-    keys, first = np.unique(np.array([vector_key(text) for text in texts], dtype="S24"), return_index=True)
+    keys, first = np.unique(np.array([_vector_key(text) for text in texts], dtype="S24"), return_index=True)
     with replacing(path) as partial, partial.open("xb") as file:
         np.savez(file, keys=keys, vectors=vectors[first], fingerprint=np.array(fingerprint))
 
@@ -61,16 +61,15 @@ class PrecomputedEmbedder:
     at first use.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fallback: Embedder | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
-        self._fallback = fallback
         self._loaded: tuple[NDArray[np.bytes_], FloatArray, str] | None = None
         if not self._path.is_file():
             raise ConfigurationError(f"there is no file of vectors at {self._path}; make it with write_precomputed")
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again, without its fallback: `resolve_embedder(spec)`."""
+        """What makes this embedder again: `resolve_embedder(spec)`."""
         return f"file:{self._path}"
 
     @property
@@ -83,38 +82,27 @@ class PrecomputedEmbedder:
         """Length of a vector."""
         return int(self._load()[1].shape[1])
 
-    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
+    async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
         """Look texts up; float32 `[len(texts), dimension]`."""
-        vectors, missing = await asyncio.to_thread(self._look_up, texts)
-        if not missing:
-            return vectors
-        if self._fallback is None:
-            raise ModelError(
-                f"{self._path} has no vector for {len(missing)} of {len(texts)} texts, the first being "
-                f"{texts[missing[0]][:80]!r}; write them with write_precomputed or name a fallback embedder"
-            )
-        vectors[missing] = await self._fallback.embed([texts[i] for i in missing], kind)
-        return vectors
+        return await asyncio.to_thread(self._look_up, texts)
 
-    def _look_up(self, texts: Sequence[str]) -> tuple[FloatArray, list[int]]:
+    def _look_up(self, texts: Sequence[str]) -> FloatArray:
         keys, table, _ = self._load()
-        wanted = np.array([vector_key(text) for text in texts], dtype="S24")
+        wanted = np.array([_vector_key(text) for text in texts], dtype="S24")
         rows = np.searchsorted(keys, wanted)
         inside = rows < len(keys)
         inside[inside] = keys[rows[inside]] == wanted[inside]
-        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
-        vectors[inside] = table[rows[inside]]
-        return vectors, [int(i) for i in np.flatnonzero(~inside)]
+        missing = np.flatnonzero(~inside)
+        if len(missing):
+            raise ModelError(
+                f"{self._path} has no vector for {len(missing)} of {len(texts)} texts, the first being "
+                f"{texts[missing[0]][:80]!r}; write them with write_precomputed"
+            )
+        return table[rows]
 
     def _load(self) -> tuple[NDArray[np.bytes_], FloatArray, str]:
         if self._loaded is None:
-            keys, vectors, fingerprint = _read(self._path)
-            if self._fallback is not None and self._fallback.fingerprint != fingerprint:
-                raise ConfigurationError(
-                    f"the vectors of {self._path} were made by {fingerprint}, the fallback is "
-                    f"{self._fallback.fingerprint}; name the embedder that made the file"
-                )
-            self._loaded = keys, vectors, fingerprint
+            self._loaded = _read(self._path)
         return self._loaded
 
 

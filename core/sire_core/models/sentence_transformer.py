@@ -35,20 +35,14 @@ class SentenceTransformerEmbedder:
         self,
         name_or_folder: str | Path,
         *,
-        batch_size: int = 64,
-        device: str | None = None,
         query_prompt: str | None = None,
         careful: bool = False,
     ) -> None:
-        if batch_size < 1:
-            raise ConfigurationError(f"batch_size must be at least 1, not {batch_size}")
         self._folder = _model_folder(name_or_folder)
         if careful and self._folder is not None:
             _refuse_code(self._folder)
         self._careful = careful
         self._name = str(name_or_folder)
-        self._batch_size = batch_size
-        self._device = device
         self._query_prompt = query_prompt
         self._fingerprint = ""
         self._dimension = 0
@@ -66,7 +60,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again: `resolve_embedder(spec)`. Batch size and device are left out."""
+        """What makes this embedder again: `resolve_embedder(spec)`."""
         return f"st:{join_options(self._name, {'query_prompt': self._query_prompt})}"
 
     @property
@@ -102,7 +96,7 @@ class SentenceTransformerEmbedder:
     def _run(self, texts: list[str], kind: str, **wanted: Any) -> Any:
         with self._lock:
             model = self._load()
-            options: dict[str, Any] = {"batch_size": self._batch_size, "show_progress_bar": False, **wanted}
+            options: dict[str, Any] = {"batch_size": 64, "show_progress_bar": False, **wanted}
             encode = model.encode
             if kind == "query" and self._query_prompt is not None:
                 options["prompt"] = self._query_prompt
@@ -124,7 +118,7 @@ class SentenceTransformerEmbedder:
                     f'{self.spec} needs sentence-transformers: pip install "sire-rag[local]"'
                 ) from error
             try:
-                model = SentenceTransformer(str(self._folder or self._name), device=self._device, **options)
+                model = SentenceTransformer(str(self._folder or self._name), **options)
             except Exception as error:
                 raise ConfigurationError(
                     f"sentence-transformers cannot load {self._name}: {error}; check the name, or name a folder"

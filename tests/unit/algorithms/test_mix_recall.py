@@ -6,13 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.knowledge.names import merge_aliases, similar_names
-from sire_core.models.prompt_format import count_votes, parse_order
+from sire_core.models.prompt_format import parse_order
 from sire_core.recipes.msrag.graph import Incidence, nearby_entities, nearby_relations
-
-ENTITIES = {"e1": ["p1", "p2"], "e2": ["p2"]}
-RELATIONS = {"r1": ["p2"], "r2": ["p3"], "r3": ["p1"]}
-CHUNKS = {"c1": ["p3"], "c2": ["p4"], "c3": ["p2"]}
-
 
 # a-b, b-c, c-d, d-e, x-y as relations 0..4 over entities 0..6
 
@@ -22,16 +17,6 @@ def incidence(pairs):
 
 
 PATH = incidence([(r, e) for r, ends in enumerate(((0, 1), (1, 2), (2, 3), (3, 4), (5, 6))) for e in ends])
-
-
-def votes(chunk_weight):
-    weighted = ((ENTITIES, 1.0), (RELATIONS, 1.0), (CHUNKS, chunk_weight))
-    return count_votes((weight, passages) for group, weight in weighted for passages in group.values())
-
-
-def test_oracle_M1_votes():
-    assert votes(1.0) == {"p2": 4, "p1": 2, "p3": 2, "p4": 1}
-    assert votes(2.0) == {"p2": 5, "p3": 3, "p1": 2, "p4": 2}
 
 
 @pytest.mark.parametrize(

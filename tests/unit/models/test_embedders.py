@@ -208,17 +208,6 @@ async def test_missing_texts_are_counted_and_the_first_is_shown(path):
         await PrecomputedEmbedder(path).embed(["a new text", REPEATED[0], "zzz"])
 
 
-async def test_fallback_embeds_what_is_missing(path):
-    texts = ["a new text", REPEATED[0]]
-    vectors = await PrecomputedEmbedder(path, HashEmbedder(16)).embed(texts)
-    assert np.array_equal(vectors, await HashEmbedder(16).embed(texts))
-
-
-async def test_fallback_must_be_the_embedder_that_made_the_file(path):
-    with pytest.raises(ConfigurationError, match=r"hash/1:16.*hash/1:8"):
-        await PrecomputedEmbedder(path, HashEmbedder(8)).embed(REPEATED)
-
-
 def test_no_file(tmp_path):
     with pytest.raises(ConfigurationError, match="write_precomputed"):
         PrecomputedEmbedder(tmp_path / "nothing.npz")

@@ -19,9 +19,10 @@ from sire_core.models.answers import (
     strict_json_schema,
     tolerant_json,
 )
-from sire_core.models.prompt_format import neutralize, render, unfence
+from sire_core.models.prompt_format import neutralize, render
 from sire_core.protocols import ChunkInContext, Completion, ModelRequest, Prompt
 from sire_core.types import Chunk
+from support.scripted_server import unfence
 
 
 class Item(BaseModel):
@@ -255,9 +256,9 @@ def test_parts_of_the_data_block_cannot_pose_as_each_other(name: str) -> None:
 
 
 def test_length_is_bounded_and_says_so() -> None:
-    rendered = render(Prompt("Say.", "x" * 1_000_000), max_chars=10_000)
-    assert len(rendered.user) < 10_200
-    assert "[990000 characters left out]" in rendered.user
+    rendered = render(Prompt("Say.", "x" * 1_000_000))
+    assert len(rendered.user) < 400_200
+    assert "[600000 characters left out]" in rendered.user
 
 
 def test_without_data_there_is_no_fence() -> None:

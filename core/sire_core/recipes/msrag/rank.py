@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 
 from sire_core.knowledge.edge_columns import IdPositions
 from sire_core.knowledge.entity_graph import EntityGraph
-from sire_core.models.prompt_format import count_votes
 from sire_core.protocols import Prompt
 from sire_core.recipes.msrag.graph import RelationGraph, RelationWalk, nearby_entities, nearby_relations
 from sire_core.search.ranking import ScoredRanking, answer_or_reason, best_first, cosine_step, with_failure
@@ -181,10 +180,9 @@ class MixRecall:
         if self.fusion == "priority":
             scores[list(voters)] = np.arange(len(voters), 0, -1)
         else:
-            votes = count_votes((weights[item], graph.passages(item, view)) for item in recalled)
-            for passage, vote in votes.items():
-                if vote > 0:
-                    scores[passage] = vote + _TIE * max(float(cosines[item]) for item in voters[passage])
+            for passage, items in voters.items():
+                if (vote := sum(weights[item] for item in items)) > 0:
+                    scores[passage] = vote + _TIE * max(float(cosines[item]) for item in items)
         return ScoredRanking(scores, allowed, _Reasons(view, measured, cosines, recalled, voters).path)
 
     def _nearest(
