@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import LimitExceededError, RefusalError, UnusableAnswerError
@@ -51,26 +51,26 @@ class UsageMeter:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def try_reserve(self, tokens: int, stage: str = "") -> Reservation | None:
-        """Reserve one call, or return None when its tokens only fit once calls under way give some back."""
+    async def reserve(self, tokens: int, stage: str = "") -> Reservation:
+        """Reserve one call; waits while calls under way hold tokens that this one may need."""
+        while not self._reserves(tokens, stage):  # noqa: ASYNC110 - other threads and loops give back too
+            await asyncio.sleep(_POLL_SECONDS)
+        return Reservation(stage, tokens)
+
+    def _reserves(self, tokens: int, stage: str) -> bool:
+        """Take room for a call; False when its tokens only fit once calls under way give some back."""
         with self._lock:
             calls, bound = self.limits.max_calls, self.limits.max_tokens
             if calls is not None and self._calls >= calls:
                 raise LimitExceededError(self._message(count(calls, "call")), "calls")
             if bound is not None and self._tokens + self._reserved + tokens > bound:
                 if self._reserved and self._tokens + tokens <= bound:
-                    return None
+                    return False
                 raise LimitExceededError(self._message(count(bound, "token")), "tokens")
             self._calls += 1
             self._reserved += tokens
             self._add(stage, StageUsage(calls=1))
-            return Reservation(stage, tokens)
-
-    async def reserve(self, tokens: int, stage: str = "") -> Reservation:
-        """Reserve one call; waits while calls under way hold tokens that this one may need."""
-        while (reservation := self.try_reserve(tokens, stage)) is None:  # noqa: ASYNC110 - other threads and loops give back too
-            await asyncio.sleep(_POLL_SECONDS)
-        return reservation
+            return True
 
     def settle(
         self, reservation: Reservation, input_tokens: int = 0, output_tokens: int = 0, stored_tokens: int = 0
@@ -136,14 +136,6 @@ class UsageSink:
                     meter.cancel(reservation)
 
 
-@runtime_checkable
-class Meterable(Protocol):
-    """A model that counts its own requests, so that repeated ones are seen too."""
-
-    def metered(self, meter: UsageMeter, stage: str = "") -> Any:
-        """Return a copy that also counts on `meter`; it shares connections with the original."""
-
-
 class MeteredModel(ModelWrapper):
     """Counts the answers of a model that says nothing of its requests. See `with_meter`."""
 
@@ -177,10 +169,10 @@ class _MeteredRequests(CheckedModel, ModelWrapper):
 
 
 def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
-    """Have a model's calls counted and bounded; a `Meterable` or `CheckedModel` every request, repeated ones too."""
-    if isinstance(model, Meterable):
-        metered: LanguageModel = model.metered(meter, stage)
-        return metered
+    """Have calls counted and bounded; of a model with `metered` and a `CheckedModel`, repeated ones, too."""
+    if (metered := getattr(model, "metered", None)) is not None:
+        copy: LanguageModel = metered(meter, stage)
+        return copy
     if isinstance(model, CheckedModel):
         return _MeteredRequests(model, meter, stage)
     return MeteredModel(model, meter, stage)

@@ -44,7 +44,6 @@ _MAX_BYTES = 16 * 2**20
 _IMAGE_TOKENS = 800
 _IMAGE_TYPES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
 
-
 FORMATS = ("json_schema", "json_object", "none")
 """Forms of structured output, strongest first."""
 
@@ -70,15 +69,6 @@ class Features:
     slow: bool = False  # Whether a whole answer took longer than one waits without news; then answers are streamed
     confirmed: int = -1  # Index of the weakest format that the server has answered; -1 for none
     most_tokens: int | None = None  # Longest answer that the server takes; None where it has not said
-
-    @classmethod
-    def of(cls, structured: str) -> Features:
-        """From the user's choice: `auto` or one of `FORMATS`."""
-        if structured == "auto":
-            return cls()
-        if structured not in FORMATS:
-            raise ConfigurationError(f"structured must be auto, {', '.join(FORMATS)}, not {structured!r}")
-        return cls(format=FORMATS.index(structured), fixed=True)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The part of a request that depends on what the server supports."""
@@ -215,7 +205,9 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         self.vision = vision
         self._extra = dict(extra_body or {})
         self._revision = revision
-        self._features = Features.of(structured)
+        if structured not in ("auto", *FORMATS):
+            raise ConfigurationError(f"structured must be auto, {', '.join(FORMATS)}, not {structured!r}")
+        self._features = Features() if structured == "auto" else Features(FORMATS.index(structured), fixed=True)
 
     @property
     def fingerprint(self) -> str:

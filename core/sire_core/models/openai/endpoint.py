@@ -27,15 +27,12 @@ from sire_core.models.openai.faults import (
     Redactor,
     RetryPolicy,
     explain_fault,
-    headers_of,
     is_bad_request,
     is_transient,
     redact_fault,
-    retries_exhausted,
     retry_after,
     spoils_an_answer,
     status_of,
-    truncated_error,
     why_unreachable,
     words_or_all,
 )
@@ -336,8 +333,12 @@ class OpenAIEndpoint:
                     yield self._connections.redactor.clean(waiting)
             if sent.fault is None:
                 break
-            if pass_on and sent.streamed.text:
-                raise truncated_error(sent.fault, sent.streamed.text) from sent.fault
+            if pass_on and sent.streamed.text:  # which is passed on already, so that it is not asked for again
+                is_transient(sent.fault)  # raises what is no fault of the server
+                raise ModelError(
+                    f"the model's answer broke off after {len(sent.streamed.text)} characters: "
+                    f"{explain_fault(sent.fault)}; nothing of it was stored, ask again"
+                ) from sent.fault
             tries = await self._pause(gate, sent, tries, form)
         yield sent.answer or {}
 
@@ -375,8 +376,7 @@ class OpenAIEndpoint:
                     yield piece
                     if sent.streamed.ends_circle():
                         return  # which closes the connection, so that the server stops writing
-        if not sent.streamed.ended:
-            raise sent.streamed.broken_off()
+        sent.streamed.require_end()
         require_good(sent.streamed.whole() or {})
 
     async def _events(self, client: AsyncOpenAI, form: RequestForm) -> AsyncGenerator[Any, None]:
@@ -411,7 +411,8 @@ class OpenAIEndpoint:
         """Wait before the next try, and count it; or raise the final error. Another form is tried at once."""
         fault = sent.fault
         assert fault is not None
-        status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers_of(fault))
+        headers = getattr(getattr(fault, "response", None), "headers", None)
+        status, is_last, asked = status_of(fault), tries >= self._retry.max_retries, retry_after(headers or {})
         is_refused = is_bad_request(fault, form.body)
         if is_last:  # what it cannot do, time and again, may be the form of the answer, or one of the texts
             is_refused |= bool(status == 500 and "response_format" in form.body and tries)
@@ -429,7 +430,10 @@ class OpenAIEndpoint:
         if asked is not None and asked > self._retry.max_retry_after:
             raise ModelError(f"the model server asks to wait {asked:.0f} s; build again later, it resumes") from fault
         if is_last:
-            raise ModelError(retries_exhausted(fault, tries + 1)) from fault
+            raise ModelError(
+                f"the model server failed {tries + 1} times, last with: {explain_fault(fault)}; nothing of it was "
+                "stored, the same command asks again"
+            ) from fault
         wait = self._retry.delay(tries, asked, self._jitter)
         if status == 429:
             gate.throttled(sent.wave, wait)

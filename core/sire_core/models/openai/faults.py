@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError
 from sire_core.models.base import begun_at_end
 
 if TYPE_CHECKING:
@@ -124,33 +124,10 @@ def _code(error: object) -> int:
     return 400 if "invalid_request" in str(error.get("type", "")) else 0
 
 
-def retries_exhausted(fault: Exception, tries: int) -> str:
-    """What an error says after the last try."""
-    return (
-        f"the model server failed {tries} times, last with: {explain_fault(fault)}; nothing of it was stored, "
-        f"the same command asks again"
-    )
-
-
-def truncated_error(fault: Exception, text: str) -> ModelError:
-    """The error of a stream that broke after its first pieces: they are passed on already, so it is not repeated."""
-    is_transient(fault)  # raises what is no fault of the server
-    return ModelError(
-        f"the model's answer broke off after {len(text)} characters: {explain_fault(fault)}; "
-        f"nothing of it was stored, ask again"
-    )
-
-
 def status_of(fault: Exception) -> int:
     """HTTP status of a refusal, which may also come as an event of a stream; 0 for everything else."""
     status = getattr(fault, "status_code", None)
     return status if isinstance(status, int) and status else _code(getattr(fault, "body", None))
-
-
-def headers_of(fault: Exception) -> Mapping[str, str]:
-    """Headers of a refusal."""
-    response = getattr(fault, "response", None)
-    return getattr(response, "headers", None) or {}
 
 
 def is_bad_request(fault: Exception, body: Mapping[str, Any]) -> bool:

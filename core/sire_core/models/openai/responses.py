@@ -39,40 +39,27 @@ class ResponseBounds:
 
     async def _check(self, response: Any) -> None:
         if response.has_redirect_location:
-            asked, location = response.request.url, response.headers["location"]
-            target = asked.join(location)
+            asked = response.request.url
+            target = asked.join(response.headers["location"])
             # Prompts hold passages: they go to the server that was configured and to no other.
-            same = (target.scheme, target.host, _port(target)) == (asked.scheme, asked.host, _port(asked))
-            if not same or target.userinfo not in (b"", asked.userinfo):
+            is_same = (target.scheme, target.netloc) == (asked.scheme, asked.netloc)
+            if not is_same or target.userinfo not in (b"", asked.userinfo):
+                address = f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"
                 raise UnacceptableResponseError(
-                    f"the server redirects to {target.scheme}://{target.host}:{_port(target)}; if that is right, give "
-                    "it as base_url"
+                    f"the server redirects to {address}; if that is right, give it as base_url"
                 )
-        encoding = response.headers.pop("content-encoding", "identity").strip().lower()
-        if encoding not in _UNPACKED_BY:
+        encoding = response.headers.pop("content-encoding", "").strip().lower()
+        if encoding not in ("", "identity", *_PACKED):
             raise UnacceptableResponseError(f"the answer is packed as {encoding[:40]!r}, which was not asked for")
         stream = response.stream
         base = next((kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream"), None)
         if base is not None:
-            response.stream = _bounded(base)(stream, self, time.monotonic() + self.deadline, _UNPACKED_BY[encoding])
+            response.stream = _bounded(base)(stream, self, time.monotonic() + self.deadline, encoding in _PACKED)
 
 
 ENCODINGS = "gzip, deflate"
 """What servers are told that they may pack answers with: what can be unpacked up to a bound."""
-_UNPACKED_BY = {
-    "identity": 0,
-    "": 0,
-    "gzip": 32 + zlib.MAX_WBITS,
-    "x-gzip": 32 + zlib.MAX_WBITS,
-    "deflate": 32 + zlib.MAX_WBITS,
-}
-"""By encoding: window bits that let zlib find out the header itself; 0 for what is not packed."""
-
-
-def _port(url: Any) -> int | None:
-    """Port of an `httpx.URL`, which leaves out the usual one."""
-    port: int | None = url.port
-    return port or {"http": 80, "https": 443}.get(url.scheme)
+_PACKED = ("gzip", "x-gzip", "deflate")
 
 
 @cache
@@ -84,11 +71,12 @@ def _bounded(base: type[Any]) -> type[Any]:
 class _Bounded:
     """The body of a response, unpacked, up to its bounds."""
 
-    def __init__(self, stream: Any, bounds: ResponseBounds, end: float, window: int) -> None:
+    def __init__(self, stream: Any, bounds: ResponseBounds, end: float, is_packed: bool) -> None:
         self._stream = stream
         self._bounds = bounds
         self._end = end
-        self._unpacked = zlib.decompressobj(window) if window else None
+        # Finds out by itself which of the headers stands before the data
+        self._unpacked = zlib.decompressobj(32 + zlib.MAX_WBITS) if is_packed else None
 
     def _unpack(self, part: bytes) -> bytes:
         """What a part of the body stands for, at most one byte more than is allowed."""
@@ -152,16 +140,12 @@ class StreamedAnswer:
         self._other: Mapping[str, Any] = {}
         self._looked_at = 0
 
-    @property
-    def ended(self) -> bool:
-        """Whether the server has said how the answer ends; a stream without that was cut off."""
-        return bool(self._finish)
-
-    def broken_off(self) -> BrokenResponseError:
-        """The error of a stream that has not ended as one; an event that is no part of an answer may say why."""
-        if server_words(self._other):
-            return BrokenResponseError.of(self._other)
-        return BrokenResponseError("the stream ended before the answer did")
+    def require_end(self) -> None:
+        """Raise when the server has not said how the answer ends; an event that is no part of it may say why."""
+        if not self._finish and server_words(self._other):
+            raise BrokenResponseError.of(self._other)
+        if not self._finish:
+            raise BrokenResponseError("the stream ended before the answer did")
 
     def add(self, event: Any) -> str:
         """The piece of text of an event, which may be empty."""
