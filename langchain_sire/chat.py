@@ -24,7 +24,7 @@ from sire_core.models.openai.client import data_url
 from sire_core.models.prompt_format import RenderedPrompt, render
 from sire_core.models.sync import call, call_streaming
 from sire_core.models.usage import UsageLimits, estimate_tokens
-from sire_core.models.usage_meter import UsageMeter, UsageSink
+from sire_core.models.usage_meter import UsageMeter, counted
 from sire_core.protocols import Completion, ModelRequest
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class LangChainChat(CheckedModel):
         self.meter = UsageMeter(limits)
         self._name = name
         self._bound = bound_answers
-        self._sink = UsageSink(((self.meter, ""),))
+        self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, ""),)
         self._learnt = {"native": True}
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class LangChainChat(CheckedModel):
     def metered(self, meter: UsageMeter, stage: str = "") -> LangChainChat:
         """A copy that also counts every request on `meter`; what was learnt is shared."""
         twin = copy.copy(self)
-        twin._sink = UsageSink((*self._sink.meters, (meter, stage)))  # noqa: SLF001 - a copy of ourselves
+        twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - a copy of ourselves
         return twin
 
     async def send(self, request: ModelRequest) -> Completion:
@@ -170,7 +170,7 @@ class LangChainChat(CheckedModel):
         prompt, stop = request.prompt, list(request.stop)
         rendered = render(prompt, suffix=suffix)
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
-        async with self._sink.counted(size, request.max_tokens) as used:
+        async with counted(self._meters, size, request.max_tokens) as used:
             completion = await _answer(chain, _to_messages(rendered, prompt.images), stop, size)
             used[:] = completion.input_tokens, completion.output_tokens
         return completion
@@ -187,7 +187,7 @@ class LangChainChat(CheckedModel):
         size = estimate_tokens(rendered.system) + estimate_tokens(rendered.user)
         plain = chat is chain
         text = ""
-        async with self._sink.counted(size, request.max_tokens) as used:
+        async with counted(self._meters, size, request.max_tokens) as used:
             arguments: dict[str, Any] = {"stop": stop} if stop and plain else {}
             pieces = _chat_pieces(chat, _to_messages(rendered, prompt.images), arguments)
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
-import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -101,8 +100,7 @@ class CachedModel(ModelWrapper):
         self._meter = meter
         self._source_of = source_of
         self._sources: tuple[str, ...] = ()
-        self._lock = threading.Lock()
-        self._flights: dict[tuple[int, str], _Flight] = {}
+        self._flights: dict[tuple[int, str], _Flight] = {}  # By event loop and key: no two threads share an entry
 
     def with_sources(self, ids: Sequence[str]) -> CachedModel:
         """A copy whose answers are noted as made from these chunks (or hashes), so that a purge finds them."""
@@ -148,10 +146,16 @@ class CachedModel(ModelWrapper):
     ) -> AsyncGenerator[tuple[_Flight, Completion | None], None]:
         """A flight, and its answer where it is known from the store or from somebody else; else it is asked for."""
         flight_key = (id(asyncio.get_running_loop()), key)
-        flight, answer = await self._join(flight_key)
-        if answer is not None:
-            yield flight, replace(answer, stored=True)  # who asked has paid for it
-            return
+        while (flight := self._flights.get(flight_key)) is not None:
+            await flight.done.wait()
+            if flight.error is not None:
+                raise flight.error
+            if flight.answer is not None:
+                self._count_stored(flight.answer)
+                yield flight, replace(flight.answer, stored=True)  # who asked has paid for it
+                return
+            # Whoever asked was cancelled: ask ourselves.
+        flight = self._flights[flight_key] = _Flight(asyncio.Event())
         try:
             flight.answer = await self._stored(key, schema)
             yield flight, flight.answer
@@ -159,25 +163,8 @@ class CachedModel(ModelWrapper):
             flight.error = error
             raise
         finally:
-            with self._lock:
-                del self._flights[flight_key]
+            del self._flights[flight_key]
             flight.done.set()
-
-    async def _join(self, flight_key: tuple[int, str]) -> tuple[_Flight, Completion | None]:
-        """The answer of an equal prompt that is under way, else a flight of our own."""
-        while True:
-            with self._lock:
-                flight = self._flights.get(flight_key)
-                if flight is None:
-                    flight = self._flights[flight_key] = _Flight(asyncio.Event())
-                    return flight, None
-            await flight.done.wait()
-            if flight.error is not None:
-                raise flight.error
-            if flight.answer is not None:
-                self._count_stored(flight.answer)
-                return flight, flight.answer
-            # Whoever asked was cancelled: ask ourselves.
 
     async def _stored(self, key: str, schema: type[Any] | None) -> Completion | None:
         text = await asyncio.to_thread(self._store.answer, key)

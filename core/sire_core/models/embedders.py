@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from sire_core.settings import is_elsewhere, is_from_folder
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from sire_core.protocols import Embedder, Fittable, FloatArray
+    from sire_core.protocols import Embedder, FloatArray
     from sire_core.search.view import PoolView
     from sire_core.storage.calls import CallStore
 
@@ -96,15 +96,12 @@ def _by_name(spec: str) -> Embedder:
     raise ConfigurationError(f"unknown embedder {spec!r}; use {_FORMS}")
 
 
-T = TypeVar("T")
-
-
-def restore(thing: T, role: str, fingerprint: str, store: CallStore) -> T:
+def restore(thing: Any, role: str, fingerprint: str, store: CallStore) -> Any:
     """A copy of `thing` with the state that was stored for a fingerprint; `thing` itself if there is none."""
-    if not _unfitted(thing) or not fingerprint:
+    if not fingerprint or not hasattr(thing, "from_state") or thing.fitted:
         return thing
     state = store.fitted(f"{role}:{fingerprint}")
-    return thing if state is None else cast("T", cast("Fittable", thing).from_state(state))
+    return thing if state is None else thing.from_state(state)
 
 
 def lacks_state(restored: Embedder, fingerprint: str) -> bool:
@@ -113,24 +110,19 @@ def lacks_state(restored: Embedder, fingerprint: str) -> bool:
     return same and not getattr(restored, "fitted", True)
 
 
-def fit_once(thing: T, role: str, fingerprint: str, store: CallStore, texts: Sequence[str], *, refit: bool) -> T:
+def fit_once(thing: Any, role: str, fingerprint: str, store: CallStore, texts: Sequence[str], *, refit: bool) -> Any:
     """The fitted form of `thing`: restored, or fitted on `texts` and stored."""
     if not hasattr(thing, "from_state"):
         return thing
-    known = restore(thing, role, fingerprint, store)
-    fittable = cast("Fittable", known)
-    grown = refit and 0 < 2 * int(getattr(known, "fitted_on", 0)) <= len(texts)
-    if texts and (not fittable.fitted or grown):
-        fittable = cast("Fittable", thing).fit(list(texts))
-    name = f"{role}:{cast('Any', fittable).fingerprint}"
-    restored = known is not thing and fittable is known  # it is stored, then
-    if fittable.fitted and not restored and store.fitted(name) is None:
-        store.put_fitted(name, fittable.state())
-    return cast("T", fittable)
-
-
-def _unfitted(thing: object) -> bool:
-    return hasattr(thing, "from_state") and not cast("Fittable", thing).fitted
+    fitted = restored = restore(thing, role, fingerprint, store)
+    has_grown = refit and 0 < 2 * int(getattr(restored, "fitted_on", 0)) <= len(texts)
+    if texts and (not restored.fitted or has_grown):
+        fitted = thing.fit(list(texts))
+    is_stored = fitted is restored and restored is not thing
+    name = f"{role}:{fitted.fingerprint}"
+    if fitted.fitted and not is_stored and store.fitted(name) is None:
+        store.put_fitted(name, fitted.state())
+    return fitted
 
 
 _PROBE, _PROBED = "a short text that tells embedding models apart", 16

@@ -261,11 +261,7 @@ def _smaller(piece: range, error: Exception) -> list[range]:
 
 def _embedded(embedder: Embedder, units: list[Unit]) -> FloatArray:
     """Vectors of a part, wherever this runs."""
-
-    async def all_of_them() -> FloatArray:
-        return await embedder.embed(_texts(units), "document")
-
-    return asyncio.run(all_of_them())
+    return asyncio.run(embedder.embed(_texts(units), "document"))
 
 
 def _texts(units: Sequence[Unit]) -> list[str]:

@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -159,12 +159,20 @@ class LexicalState:
     frequencies: NDArray[np.int32]  # Texts that have the stem, int32 `[words]`
     # Right singular vectors, float16 `[words, topics]`; `[words, 0]` where the words' meaning is used
     topics: NDArray[np.float16]
-    fingerprint: str = ""  # Name and digest of all of these
 
     @property
     def by_meaning(self) -> bool:
         """Whether words count by what they mean in English, not by topics."""
         return not self.topics.shape[1]
+
+    def digest(self) -> str:
+        """Digest of all that was learned."""
+        state = hashlib.blake2b(f"{self.fitted_on}:{self.sampled}:{len(self.keys)}:".encode(), digest_size=12)
+        for array, kind in ((self.keys, "<u8"), (self.frequencies, "<i4"), (self.topics, "<f2")):
+            state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
+        if self.by_meaning:
+            state.update(b"words")
+        return state.hexdigest()
 
 
 def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
@@ -329,8 +337,9 @@ class LexicalEmbedder:
     evenly. Texts without any word get the zero vector.
     """
 
-    def __init__(self) -> None:
-        self._state: LexicalState | None = None
+    def __init__(self, state: LexicalState | None = None) -> None:
+        self._state = state
+        self._fingerprint = _NAME if state is None else f"{_NAME}:{state.digest()}"
 
     @property
     def spec(self) -> str:
@@ -340,7 +349,7 @@ class LexicalEmbedder:
     @property
     def fingerprint(self) -> str:
         """`lexical-svd/1`, and once fitted a digest of the state."""
-        return _NAME if self._state is None else self._state.fingerprint
+        return self._fingerprint
 
     @property
     def portable(self) -> bool:
@@ -368,7 +377,7 @@ class LexicalEmbedder:
             raise ConfigurationError("the lexical embedder learns from the corpus: give it at least one text to fit")
         count = min(len(texts), _FIT_TEXTS)
         sample = [texts[i * len(texts) // count] for i in range(count)]
-        return _restored(learn_state(sample, len(texts)))
+        return LexicalEmbedder(learn_state(sample, len(texts)))
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Arrays that `from_state` restores the copy from, at most 14 MB."""
@@ -392,7 +401,7 @@ class LexicalEmbedder:
         shapes = ((len(keys), TOPICS), (len(keys), 0))
         if keys.ndim != 1 or frequencies.shape != keys.shape or topics.shape not in shapes:
             raise ConfigurationError("no state of a lexical embedder (shapes differ); fit it again")
-        return _restored(LexicalState(fitted_on, sampled, keys, frequencies, topics))
+        return LexicalEmbedder(LexicalState(fitted_on, sampled, keys, frequencies, topics))
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
         """Embed texts, questions and documents alike; float32 `[len(texts), dimension]`, rows of length 1 or 0."""
@@ -406,18 +415,6 @@ class LexicalEmbedder:
         if self._state is None:
             raise ConfigurationError("the lexical embedder is not fitted; use what `fit(texts)` returns")
         return self._state
-
-
-def _restored(fitted: LexicalState) -> LexicalEmbedder:
-    state = hashlib.blake2b(digest_size=12)
-    state.update(f"{fitted.fitted_on}:{fitted.sampled}:{len(fitted.keys)}:".encode())
-    for array, kind in ((fitted.keys, "<u8"), (fitted.frequencies, "<i4"), (fitted.topics, "<f2")):
-        state.update(np.ascontiguousarray(array, dtype=kind).tobytes())
-    if fitted.by_meaning:
-        state.update(b"words")
-    embedder = LexicalEmbedder()
-    embedder._state = replace(fitted, fingerprint=f"{_NAME}:{state.hexdigest()}")  # noqa: SLF001 - a copy of the class
-    return embedder
 
 
 def _large_batches() -> ThreadPoolExecutor:

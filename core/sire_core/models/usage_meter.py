@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sire_core.algorithms.pluralize import count
@@ -109,31 +108,31 @@ class UsageMeter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSink:
-    """Who counts a request: meters with the stage it belongs to."""
+_Meters = Sequence[tuple[UsageMeter, str]]
 
-    meters: tuple[tuple[UsageMeter, str], ...] = ()
 
-    @asynccontextmanager
-    async def counted(self, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
-        """Reserve one request for as long as it is under way: tokens of its prompt and most tokens of its answer."""
-        taken: list[tuple[UsageMeter, Reservation]] = []
-        used, was_sent = [0, 0, 0], False
-        try:
-            for meter, stage in self.meters:
-                taken.append((meter, await meter.reserve(size + (_UNBOUNDED_ANSWER if room is None else room), stage)))
-            was_sent = True
-            yield used
-        except LimitExceededError as error:
-            was_sent = was_sent and bool(error.said)
-            raise
-        finally:
-            for meter, reservation in taken:
-                if was_sent:
-                    meter.settle(reservation, *used)
-                else:
-                    meter.cancel(reservation)
+@asynccontextmanager
+async def counted(meters: _Meters, size: int, room: int | None) -> AsyncGenerator[list[int], None]:
+    """Reserve one request on meters, each with the stage it belongs to, for as long as it is under way.
+
+    Takes the tokens of its prompt and the most tokens of its answer, and yields the list of those that it used.
+    """
+    taken: list[tuple[UsageMeter, Reservation]] = []
+    used, was_sent = [0, 0, 0], False
+    try:
+        for meter, stage in meters:
+            taken.append((meter, await meter.reserve(size + (_UNBOUNDED_ANSWER if room is None else room), stage)))
+        was_sent = True
+        yield used
+    except LimitExceededError as error:
+        was_sent = was_sent and bool(error.said)
+        raise
+    finally:
+        for meter, reservation in taken:
+            if was_sent:
+                meter.settle(reservation, *used)
+            else:
+                meter.cancel(reservation)
 
 
 class MeteredModel(ModelWrapper):
@@ -141,15 +140,15 @@ class MeteredModel(ModelWrapper):
 
     def __init__(self, model: LanguageModel, meter: UsageMeter, stage: str = "") -> None:
         super().__init__(model)
-        self._sink = UsageSink(((meter, stage),))
+        self._meters = ((meter, stage),)
 
     async def answer(self, request: ModelRequest) -> Completion:
         """Answer, if the limits allow."""
-        return await _counted(self._sink, super().answer, request)
+        return await _counted(self._meters, super().answer, request)
 
     def parts(self, request: ModelRequest) -> AnswerParts:
         """Answer in pieces, if the limits allow."""
-        return _counted_parts(self._sink, super().parts(request), request)
+        return _counted_parts(self._meters, super().parts(request), request)
 
 
 class _MeteredRequests(CheckedModel, ModelWrapper):
@@ -159,13 +158,13 @@ class _MeteredRequests(CheckedModel, ModelWrapper):
 
     def __init__(self, model: CheckedModel, meter: UsageMeter, stage: str) -> None:
         super().__init__(model)
-        self._sink = UsageSink(((meter, stage),))
+        self._meters = ((meter, stage),)
 
     async def send(self, request: ModelRequest) -> Completion:
-        return await _counted(self._sink, self._model.send, request)
+        return await _counted(self._meters, self._model.send, request)
 
     def pieces(self, request: ModelRequest) -> AnswerParts:
-        return _counted_parts(self._sink, self._model.pieces(request), request)
+        return _counted_parts(self._meters, self._model.pieces(request), request)
 
 
 def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> LanguageModel:
@@ -178,9 +177,9 @@ def with_meter(model: LanguageModel, meter: UsageMeter, stage: str = "") -> Lang
     return MeteredModel(model, meter, stage)
 
 
-async def _counted(sink: UsageSink, ask: Ask, request: ModelRequest) -> Completion:
+async def _counted(meters: _Meters, ask: Ask, request: ModelRequest) -> Completion:
     size = _size(request)
-    async with sink.counted(size, request.max_tokens) as used:
+    async with counted(meters, size, request.max_tokens) as used:
         try:
             answer = await ask(request)
         except (RefusalError, UnusableAnswerError) as error:  # an answer, which is paid for
@@ -190,10 +189,10 @@ async def _counted(sink: UsageSink, ask: Ask, request: ModelRequest) -> Completi
     return answer
 
 
-async def _counted_parts(sink: UsageSink, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
+async def _counted_parts(meters: _Meters, parts: AnswerParts, request: ModelRequest) -> AnswerParts:
     size = _size(request)
     came: list[str] = []
-    async with sink.counted(size, request.max_tokens) as used, aclosing(parts) as walk:
+    async with counted(meters, size, request.max_tokens) as used, aclosing(parts) as walk:
         try:
             async for part in walk:
                 if isinstance(part, str):

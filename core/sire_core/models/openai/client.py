@@ -27,7 +27,6 @@ from sire_core.models.openai.faults import (
 from sire_core.models.openai.responses import ResponseBounds, finish_of, joined, thoughts_of
 from sire_core.models.prompt_format import render
 from sire_core.models.usage import credible_tokens, estimate_tokens
-from sire_core.models.usage_meter import UsageSink
 from sire_core.protocols import Completion, ModelRequest
 from sire_core.settings import refuse_untrusted
 from sire_core.telemetry import TraceSpan, start
@@ -223,7 +222,7 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         """A copy that also counts every request on `meter`; connections and what was learnt are shared."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._sink = UsageSink((*self._sink.meters, (meter, stage)))
+        twin._meters = (*self._meters, (meter, stage))
         return twin
 
     async def send(self, request: ModelRequest) -> Completion:

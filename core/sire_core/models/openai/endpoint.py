@@ -38,7 +38,7 @@ from sire_core.models.openai.faults import (
 )
 from sire_core.models.openai.responses import ENCODINGS, ResponseBounds, StreamedAnswer, require_good
 from sire_core.models.usage import UsageLimits
-from sire_core.models.usage_meter import UsageMeter, UsageSink
+from sire_core.models.usage_meter import UsageMeter, counted
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -280,7 +280,7 @@ class OpenAIEndpoint:
         self.model = model
         self.concurrency = concurrency
         self.meter = UsageMeter(limits)
-        self._sink = UsageSink(((self.meter, stage),))
+        self._meters: tuple[tuple[UsageMeter, str], ...] = ((self.meter, stage),)
         self._bounds = bounds
         self._retry = retry
         self._jitter = retry.jitter()
@@ -345,7 +345,7 @@ class OpenAIEndpoint:
     @asynccontextmanager
     async def _request(self, gate: AdaptiveGate, form: RequestForm) -> AsyncGenerator[_Try, None]:
         """Room for one request, which is counted whatever happens; its fault is noted, its answer holds no keys."""
-        async with gate, self._sink.counted(*form.size) as used:
+        async with gate, counted(self._meters, *form.size) as used:
             sent = _Try(gate.wave)
             try:
                 yield sent
