@@ -43,10 +43,9 @@ from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
-from sire_core.index import Index
+from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import warn_of_first_cost
 from sire_core.search.passages import check_returns
 from sire_core.search.snapshot import unknown_keys
 from sire_core.search.validity import Day

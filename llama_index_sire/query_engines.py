@@ -25,10 +25,10 @@ from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, to_filter
 from llama_index_sire.opening import LLMLike, check_llm, resolve_llm
 from llama_index_sire.retriever import SireRetriever
+from sire_core.arguments import limits_of
 from sire_core.errors import ConfigurationError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import limits_of
 from sire_core.reason import (
     Answer,
     AnswerPiece,

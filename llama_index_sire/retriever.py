@@ -38,10 +38,9 @@ from sire_core.build.mirroring import catch_up, push_missed
 from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
-from sire_core.index import Index
+from sire_core.index import Index, warn_of_first_cost
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
-from sire_core.models.usage import warn_of_first_cost
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day

@@ -5,7 +5,11 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from sire_core.errors import ConfigurationError
+
+T = TypeVar("T")
 
 
 def kind_of(given: object) -> str:
@@ -45,3 +49,17 @@ def _listed(known: Collection[str], other: Mapping[str, str]) -> str:
     """List names with their other spellings: `filter, k (or top_k)`."""
     spelled = {name: " or ".join(word for word, meant in other.items() if meant == name) for name in known}
     return ", ".join(f"{name} (or {spelled[name]})" if spelled[name] else name for name in sorted(known))
+
+
+def limits_of(given: T | Mapping[str, Any] | None, form: type[T]) -> T:
+    """Limits of a class from an object of it or a mapping; None means no limits."""
+    if isinstance(given, form):
+        return given
+    known = parameters(form)
+    if given is None or (isinstance(given, Mapping) and set(given) <= {*known}):
+        return form(**given or {})
+    described = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
+    raise ConfigurationError(
+        f"{described} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
+        f"{', '.join(f'{name}=...' for name in known)}) or a mapping of these."
+    )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sire_core.arguments import named, parameters
+from sire_core.arguments import limits_of, named, parameters
 from sire_core.errors import ConfigurationError, EmbedderMismatchError
 from sire_core.filters import Filter, FilterLike, parse_filter
-from sire_core.models.usage import UsageLimits, limits_of
+from sire_core.models.usage import UsageLimits
 from sire_core.progress import ProgressLike, progress_of
 from sire_core.search.validity import SearchOptions
 

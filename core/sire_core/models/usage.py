@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakSet
 
 from sire_core.algorithms.pluralize import count
 from sire_core.algorithms.text import count_tokens
-from sire_core.arguments import kind_of, parameters
-from sire_core.errors import ConfigurationError, IndexMissingError, SireError
-
-if TYPE_CHECKING:
-    from sire_core.index import Index
+from sire_core.errors import ConfigurationError
 
 # A byte-pair encoding needs about a token per 4.3 letters of English and more than one per letter elsewhere.
 _LETTERS_PER_TOKEN = 4.2
@@ -102,25 +95,6 @@ class UsageLimits:
                     f"{name} must be a whole number of at least 0, not {value!r}; leave it out for no limit"
                 )
 
-
-LimitsT = TypeVar("LimitsT")
-
-
-def limits_of(given: LimitsT | Mapping[str, Any] | None, form: type[LimitsT]) -> LimitsT:
-    """Limits from an object or a mapping; None means no limits."""
-    if isinstance(given, form):
-        return given
-    known = parameters(form)
-    if given is None or (isinstance(given, Mapping) and set(given) <= {*known}):
-        return form(**given or {})
-    described = f"A mapping of {', '.join(map(str, given))}" if isinstance(given, Mapping) else kind_of(given)
-    raise ConfigurationError(
-        f"{described} is no {form.__name__}; limits is {form.__module__}.{form.__name__}("
-        f"{', '.join(f'{name}=...' for name in known)}) or a mapping of these."
-    )
-
-
-_logger = logging.getLogger(__name__)
 
 _EDITION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4}|\d{8}|latest)\Z")
 
@@ -216,25 +190,3 @@ def price_of(model: str, table: Mapping[str, Price]) -> Price | None:
     parts = [part.split("/")[-1] for part in model.split(":")]
     names = (name for part in parts for name in (part, _EDITION.sub("", part)) if name in table)
     return next((table[name] for name in names), None)
-
-
-_warned: WeakSet[Index] = WeakSet()
-
-
-def warn_of_first_cost(index: Index, documents: int) -> None:
-    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
-    model = index.language_model
-    if model is None or not documents or index in _warned:
-        return
-    _warned.add(index)
-    try:
-        index.stats()
-    except IndexMissingError:
-        _logger.warning(
-            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
-            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
-            documents,
-            model.fingerprint,
-        )
-    except SireError:  # it is built
-        return

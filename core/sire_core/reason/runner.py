@@ -7,10 +7,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sire_core.arguments import named
+from sire_core.arguments import limits_of, named
 from sire_core.errors import ConfigurationError
 from sire_core.models.base import check_language_model
-from sire_core.models.usage import limits_of
 from sire_core.reason.calls import ModelCalls, ReasoningLimits, StoppedError
 from sire_core.reason.evidence import Evidence
 from sire_core.reason.reader import ReadAnswer, ReaderConfig, read
