@@ -67,17 +67,17 @@ class CrossEncoder(ABC):
 class OnnxCrossEncoder(CrossEncoder):
     """A cross-encoder in the ONNX format (extra `onnx`); see `OnnxModel` for the arguments."""
 
-    def __init__(
-        self, name_or_folder: str | Path, *, max_length: int = 0, threads: int = 0, careful: bool = False
-    ) -> None:
-        self._model = OnnxModel(name_or_folder, max_length=max_length, threads=threads, careful=careful)
+    form = "onnx"
+
+    def __init__(self, name_or_folder: str | Path, *, max_length: int = 0, threads: int = 0) -> None:
+        self._model = OnnxModel(name_or_folder, max_length=max_length, threads=threads)
         self._limit = f"?max_length={max_length}" if max_length else ""
         self.part_size = self._model.threads
 
     @property
     def fingerprint(self) -> str:
         """Depends on the model's files, not on where their folder lies."""
-        return f"onnx:{self._model.digest()}{self._limit}"
+        return f"{self.form}:{self._model.digest()}{self._limit}"
 
     def load(self) -> None:
         """Load tokenizer and graph."""
@@ -98,10 +98,7 @@ class OnnxLateInteraction(OnnxCrossEncoder):
     A text scores the mean, over the tokens of the question, of the largest cosine with any of its own.
     """
 
-    @property
-    def fingerprint(self) -> str:
-        """Depends on the model's files, not on where their folder lies."""
-        return super().fingerprint.replace("onnx:", "colbert:", 1)
+    form = "colbert"
 
     def _scored(self, question: str, texts: Sequence[str]) -> FloatArray:
         graph = self._model.load()
@@ -159,16 +156,14 @@ class SentenceTransformerCrossEncoder(CrossEncoder):
             raise ConfigurationError(f"The cross-encoder {self._name!r} cannot be loaded: {error}") from error
 
 
-_ONNX = {"onnx": OnnxCrossEncoder, "colbert": OnnxLateInteraction}
-
-
 @lru_cache(maxsize=4)
 def load_cross_encoder(spec: str) -> CrossEncoder:
     """Create the cross-encoder that a setting names; the same spec gives the same object."""
     form, _, rest = spec.partition(":")
-    if form in _ONNX and rest:
-        name, options = split_options(rest, max_length=int)
-        return _ONNX[form](name, **options)
+    for kind in (OnnxCrossEncoder, OnnxLateInteraction):
+        if form == kind.form and rest:
+            name, options = split_options(rest, max_length=int)
+            return kind(name, **options)
     name = rest if form == "st" else spec
     if not name:
         raise ConfigurationError("Name the cross-encoder: onnx:NAME_OR_FOLDER, or a folder or name such as org/model.")

@@ -294,7 +294,7 @@ def _id(unit: Unit | str) -> str:
     return unit if isinstance(unit, str) else unit.id
 
 
-class VectorFile(Mapping[str, "FloatArray"]):
+class VectorFile:
     """Vectors of one length, in a file that has no name: it is gone with this object, or with the process.
 
     Thread-safe. Few vectors make no file.
@@ -331,10 +331,3 @@ class VectorFile(Mapping[str, "FloatArray"]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        """How many ids have a vector."""
-        return len(self._places)

@@ -237,8 +237,8 @@ class Convention:
 
     names: str  # Pattern of the names of the family, in lower case with `-` for `_`
     pooling: str = "mean"  # How the vectors of tokens become one: `cls`, `mean`, `max` or `last`
-    query: str = ""  # Comes before questions
-    document: str = ""  # Comes before passages
+    query_prompt: str = ""  # Comes before questions
+    document_prompt: str = ""  # Comes before passages
 
 
 _FAMILIES = (
@@ -276,10 +276,9 @@ class OnnxEmbedder:
         if pooling and pooling not in _POOLINGS:
             raise ConfigurationError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
         self._model = OnnxModel(name_or_folder, max_length=max_length, threads=threads, careful=careful)
-        self._pooling = pooling
-        self._query_prompt = query_prompt
-        self._document_prompt = document_prompt
-        self._max_length = max_length
+        given = {"pooling": pooling or None, "query_prompt": query_prompt, "document_prompt": document_prompt}
+        self._stated = {name: value for name, value in given.items() if value is not None}
+        self._options = {**self._stated, "max_length": max_length}
         self._fingerprint = ""
         self._dimension = 0
 
@@ -289,24 +288,16 @@ class OnnxEmbedder:
         name, options = split_options(text, pooling=str, query_prompt=str, document_prompt=str, max_length=int)
         return cls(name, careful=careful, **options)
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "pooling": self._pooling or None,
-            "query_prompt": self._query_prompt,
-            "document_prompt": self._document_prompt,
-            "max_length": self._max_length or None,
-        }
-
     @property
     def spec(self) -> str:
         """What makes this embedder again: `resolve_embedder(spec)`. The number of threads is left out."""
-        return f"onnx:{join_options(self._model.name, self._options())}"
+        return f"onnx:{join_options(self._model.name, self._options)}"
 
     @property
     def fingerprint(self) -> str:
         """Depends on what the model's files hold and on the folder's own name, not on where the folder lies."""
         if not self._fingerprint:
-            self._fingerprint = f"onnx:{join_options(self._model.digest(), self._options())}"
+            self._fingerprint = f"onnx:{join_options(self._model.digest(), self._options)}"
         return self._fingerprint
 
     @property
@@ -342,17 +333,11 @@ class OnnxEmbedder:
     def _run(self, texts: list[str], kind: str) -> list[FloatArray]:
         graph = self._model.load()
         output, convention = _output(graph), self._convention(graph.folder)
-        before = convention.query if kind == "query" else convention.document
+        before = convention.query_prompt if kind == "query" else convention.document_prompt
         return self._model.map(lambda text: graph.run(graph.encoded(before + text), output), texts)
 
     def _convention(self, folder: Path) -> Convention:
-        known = _convention(self._model.name, folder)
-        return replace(
-            known,
-            pooling=self._pooling or known.pooling,
-            query=known.query if self._query_prompt is None else self._query_prompt,
-            document=known.document if self._document_prompt is None else self._document_prompt,
-        )
+        return replace(_convention(self._model.name, folder), **self._stated)
 
 
 def semantic_choice() -> tuple[str, str] | None:
@@ -423,8 +408,12 @@ def _convention(name: str, folder: Path) -> Convention:
     if len(used) == 1:
         convention = replace(convention, pooling=used[0])
     prompts = read_json(folder / "config_sentence_transformers.json", {}).get("prompts") or {}
-    document = prompts.get("document") or prompts.get("passage")
-    return replace(convention, query=prompts.get("query") or convention.query, document=document or convention.document)
+    query, document = prompts.get("query"), prompts.get("document") or prompts.get("passage")
+    return replace(
+        convention,
+        query_prompt=query or convention.query_prompt,
+        document_prompt=document or convention.document_prompt,
+    )
 
 
 def _output(graph: OnnxGraph) -> str:
