@@ -1,4 +1,4 @@
-"""From what a model answers to a validated value or to prose: JSON and its repair, the parse ladder, schemas."""
+"""Reads answers of models: thinking and repetitions removed, JSON repaired and validated; schemas for prompts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Ask = Callable[[ModelRequest], Awaitable[Completion]]
 
 _CHANNEL_TAG = r"<\|channel\|>[\w ]{1,40}<\|message\|>|<\|(?:end|return)\|>\s*\Z"
 _TAG = rf"</?(?:\w{{1,20}}:)?think(?:ing)?>|\u25c1/?think\u25b7|{_CHANNEL_TAG}"
-"""Begins or ends what a model thinks aloud."""
+"""Begins or ends thinking."""
 _WORD_TAG = re.compile(r"\s*<(thoughts?|reasoning|reflection)>", re.IGNORECASE)
-"""Does so only where it begins an answer, which may be about such words."""
+"""Begins thinking only at the beginning of an answer, which may be about such words."""
 _SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4][\"'\u2019\u201d\u00bb)\]*_]*\Z")
-_PROSE = 64  # Room for a sentence. Who gives less asks for numbers or a name, which come first: nothing is missing.
+_PROSE = 64  # Room for a sentence. With less, a prompt asks for numbers or a name, which come first.
 _PROSE_CUT = "an answer in prose was cut off at its length limit; it ends with its last whole sentence"
 _EMPTY = "the model answered nothing; it is not stored and the next build asks again"
 _THOUGHT = "the model only thought, up to its length limit, and answered nothing; give it more room or less to think"
@@ -72,7 +72,7 @@ def whole_sentences(text: str) -> str:
 
 
 async def ask_text(ask: Ask, request: ModelRequest) -> Completion:
-    """Ask for any text that is not empty when what the model thought before it is taken away."""
+    """Ask for prose; it must not be empty without the thinking before it, and ends with a whole sentence."""
     first = await ask(request)
     answer = _said(first)
     room = request.max_tokens
@@ -95,7 +95,7 @@ async def ask_text(ask: Ask, request: ModelRequest) -> Completion:
 
 
 async def ask_again(ask: Ask, request: ModelRequest, before: Completion) -> Completion:
-    """Ask once more since an answer was not good enough; when a limit forbids that, the error has that answer."""
+    """Ask again after an unusable answer; if a limit forbids it, the error carries that answer."""
     try:
         return await ask(request)
     except LimitExceededError as error:
@@ -110,7 +110,7 @@ def with_both(answer: Completion, first: Completion, second: Completion) -> Comp
 
 
 def not_refused(answer: Completion) -> Completion:
-    """The answer, if it is one."""
+    """Return the answer; raises `RefusalError` if the model refused."""
     if answer.finish == "refusal":
         raise RefusalError(f"the model declined to answer: {answer.text[:200]!r}")
     return answer
@@ -129,7 +129,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def loop_at(text: str) -> tuple[int, int] | None:
-    """Where a text begins to repeat its own end, and the length of a round; None when it does not."""
+    """Position from which a text repeats its own end, and the length of a round; None if it does not repeat."""
     end = _DIGIT.sub("0", text[-_REACH:])[::-1]
     # The prefix function of the reversed end: its smallest period is that of the loop.
     border = [0] * len(end)
@@ -194,7 +194,7 @@ def tolerant_json(text: str) -> Any:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Where the value may stand, most likely first; most answers need the first only."""
+    """Parts of an answer that may be its value, most likely first; most answers need the first only."""
     yield text
     # An end of thinking without a beginning: that stood in the prompt, and what came before is a draft. Or the tag is a
     # stray one, behind the answer or in it.
@@ -440,7 +440,7 @@ def _read(answer: Completion, schema: type[BaseModel]) -> Completion:
 
 
 def _cut_off(answers: Sequence[Completion], schema: type[BaseModel]) -> Completion | None:
-    """What answers finished, all of which were cut off: the longest that fits; None when none does."""
+    """The longest finished part that fits of answers that were all cut off; None if none fits."""
     if any(answer.finish != "length" for answer in answers):
         return None
     parts = [_as_far(answer, schema, without_rest, with_one_round) for answer in answers]
@@ -460,7 +460,7 @@ def _as_far(answer: Completion, schema: type[BaseModel], *ways: Callable[[str], 
 
 
 def _describe(error: ValueError, answer: Completion) -> str:
-    """Say what is wrong without quoting the answer, which may quote a passage."""
+    """Describe an error without quoting the answer, which may quote a passage."""
     if isinstance(error, ValidationError):
         lines = []
         for problem in error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS]:
@@ -499,7 +499,7 @@ def schema_fingerprint(schema: type[BaseModel] | None) -> str:
 
 
 def schema_hint(schema: type[BaseModel]) -> str:
-    """What to add to the instructions for a server that does not enforce a schema."""
+    """Addition to the instructions for a server that does not enforce a schema."""
     shape = getattr(schema, "shape", "")
     if shape:
         return f"Answer with one JSON object only, no other text, of this shape:\n{shape}"
@@ -575,7 +575,7 @@ def _as_level(value: Any) -> str:
 LenientList = Annotated[list[T], WrapValidator(_item_by_item)]
 """A list, read item by item: one that cannot be read does not cost the others."""
 LenientLevel = Annotated[Literal["low", "high"], BeforeValidator(_as_level)]
-"""How abstract something is; whatever is not `high` is `low`."""
+"""Level of abstraction; anything but `high` is read as `low`."""
 
 
 class LenientAnswer(BaseModel):

@@ -1,4 +1,4 @@
-"""What language models have in common: their two methods, wrappers of other models, and the parse ladder."""
+"""Base classes of language models: both methods from one, wrappers of other models, checked answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINISHES = {
 
 
 def known_finish(reason: object) -> str | None:
-    """How an answer ended (`Completion.finish`), by the word of a server, empty where it has none; None if unknown."""
+    """`Completion.finish` for the finish reason of a server, which may be empty; None if it is unknown."""
     return _FINISHES.get(str(reason or "stop").lower().replace("-", "_"))
 
 
@@ -40,7 +40,7 @@ def cut_at(text: str, stop: Sequence[str]) -> str:
 
 
 def begun_at_end(text: str, words: Sequence[str]) -> int:
-    """How many letters at the end of a text may be the beginning of one of these words."""
+    """Number of letters at the end of a text that may be the beginning of one of these words."""
     tails = range(min(max(map(len, words), default=1) - 1, len(text)), 0, -1)
     return next((n for n in tails if any(word.startswith(text[-n:]) for word in words)), 0)
 
@@ -54,7 +54,7 @@ class StopCutter:
         self._ended = False
 
     def add(self, piece: str) -> str:
-        """What is certain of the text so far and was not given yet."""
+        """Return the part of the text so far that is certain and was not returned yet."""
         if self._ended:
             return ""
         text = self._waiting + piece
@@ -65,7 +65,7 @@ class StopCutter:
         return whole[:sure]
 
     def end(self) -> str:
-        """What was still waiting."""
+        """Return the rest."""
         rest, self._waiting = self._waiting, ""
         return rest
 
@@ -77,7 +77,7 @@ _CONCURRENCY = 8
 
 
 async def stream_answer(model: LanguageModel, request: ModelRequest) -> AnswerParts:
-    """Ask any model; one that cannot stream gives its answer in one piece. See `StreamingModel.stream`."""
+    """Ask any model; one that cannot stream yields its answer in one piece. See `StreamingModel.stream`."""
     if not isinstance(model, StreamingModel):
         answer = await model.complete(request.prompt, **request.settings)
         yield answer.text
@@ -114,12 +114,12 @@ async def in_own_task(parts: AnswerParts) -> AnswerParts:
 
 
 def _texts(stop: Sequence[str]) -> tuple[str, ...]:
-    """Stop texts; one in the place of a list is that one, not its letters."""
+    """Stop texts as a tuple; a single string is one stop text."""
     return (stop,) if isinstance(stop, str) else tuple(stop)
 
 
 def concurrency_of(model: LanguageModel) -> int:
-    """How many calls a model takes at once; 8 where it does not say."""
+    """Maximum concurrent calls of a model; 8 if it does not state one."""
     return int(getattr(model, "concurrency", _CONCURRENCY))
 
 
@@ -133,7 +133,7 @@ class ModelBase(ABC):
     """A `StreamingModel` that answers a `ModelRequest`; without a `parts` of its own it gives answers in one piece."""
 
     concurrency: int = _CONCURRENCY
-    """How many calls it takes at once."""
+    """Maximum concurrent calls."""
 
     @property
     @abstractmethod
@@ -264,7 +264,7 @@ _ADAPTERS = {
 
 
 def check_language_model(given: object, forms: str = "") -> None:
-    """Refuse what cannot be asked; None is fine."""
+    """Raise if an argument is neither a language model nor None."""
     if given is None:
         return
     is_class = isinstance(given, type)

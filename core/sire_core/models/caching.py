@@ -1,4 +1,4 @@
-"""Validated answers are kept: what was paid once is not paid again."""
+"""Stores validated answers, so that no prompt is paid for twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AnswerStore(Protocol):
-    """Where answers are kept; every put commits at once and all methods may be called from any thread."""
+    """Store of answers. Every put commits at once; all methods may be called from any thread."""
 
     def answer(self, key: str) -> str | None:
         """A stored answer."""
@@ -120,7 +120,7 @@ class CachedModel(ModelWrapper):
 
     def parts(self, request: ModelRequest) -> AnswerParts:
         """Answer in pieces, a stored answer in one. Stored when it is whole."""
-        # Who waits for the answer to an equal prompt does not wait for the reader of this stream.
+        # Calls with an equal prompt must not wait for the reader of this stream.
         return in_own_task(self._parts(request))
 
     async def _parts(self, request: ModelRequest) -> AnswerParts:
@@ -144,7 +144,7 @@ class CachedModel(ModelWrapper):
     async def _flying(
         self, key: str, schema: type[Any] | None
     ) -> AsyncGenerator[tuple[_Flight, Completion | None], None]:
-        """A flight, and its answer where it is known from the store or from somebody else; else it is asked for."""
+        """A flight, and its answer if the store or an equal prompt has it; else the caller asks for it."""
         flight_key = (id(asyncio.get_running_loop()), key)
         while (flight := self._flights.get(flight_key)) is not None:
             await flight.done.wait()
@@ -152,9 +152,9 @@ class CachedModel(ModelWrapper):
                 raise flight.error
             if flight.answer is not None:
                 self._count_stored(flight.answer)
-                yield flight, replace(flight.answer, stored=True)  # who asked has paid for it
+                yield flight, replace(flight.answer, stored=True)  # the other call paid for it
                 return
-            # Whoever asked was cancelled: ask ourselves.
+            # The other call was cancelled: ask ourselves.
         flight = self._flights[flight_key] = _Flight(asyncio.Event())
         try:
             flight.answer = await self._stored(key, schema)

@@ -1,4 +1,4 @@
-"""From the words of a setting or the object of a framework to an embedder, fitted or not."""
+"""Creates embedders from settings, fits and restores them; base class of the adapters' embedders."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def restore(thing: Any, role: str, fingerprint: str, store: CallStore) -> Any:
 
 
 def lacks_state(restored: Embedder, fingerprint: str) -> bool:
-    """Whether what the embedder of an index learned is not there any more."""
+    """Whether the stored state of the embedder of an index is lost."""
     same = restored.fingerprint.split(":", 1)[0] == fingerprint.split(":", 1)[0]
     return same and not getattr(restored, "fitted", True)
 
@@ -134,7 +134,7 @@ _FITTED = re.compile(r"^(lexical)-svd/\d+(?::[0-9a-f]+)?$")
 
 
 def answer_text(called: str, embed: Callable[[str], Sequence[float]]) -> str:
-    """What a model answers for a short text, coarsely, as the last part of a fingerprint."""
+    """Coarse vector of a short text as the last part of a fingerprint."""
     try:
         with ThreadPoolExecutor(1) as thread:  # some models run a loop of their own, which a loop's thread refuses
             vector = np.asarray(thread.submit(embed, _PROBE).result(), dtype=np.float64)

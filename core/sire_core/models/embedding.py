@@ -1,4 +1,4 @@
-"""The embedding stage of a build: vectors are asked for once, stored as they come, reused for ever."""
+"""The embedding stage of a build: every vector is computed once, stored at once and reused."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _READ = 1000  # Models read at least so many characters
 
 
 class TextError(ModelError):
-    """An embedder fails for a text, or for one of several; smaller batches tell for which."""
+    """An embedder fails for a text, or for one of several; smaller batches show for which."""
 
 
 class BatchError(TextError):
-    """What an embedder returns for several texts does not tell which vector is whose; single texts may do."""
+    """The vectors of a batch cannot be assigned to its texts; single texts may work."""
 
 
 def check_vectors(
@@ -66,7 +66,7 @@ def check_vectors(
 
 
 def _problem(vector: FloatArray, width: int) -> str:
-    """What is wrong with the vector of a text; empty when nothing is."""
+    """Describe the fault of a vector; empty if it has none."""
     if vector.ndim != 1 or not vector.size:
         return "no vector"
     if vector.size != width:
@@ -129,14 +129,14 @@ class UnitEmbedder:
         return vectors
 
     async def by_id(self, units: Sequence[Unit | str]) -> Mapping[str, FloatArray]:
-        """The same by unit id; a vector is read when it is asked for."""
+        """Unit-length vectors by unit id, read lazily."""
         new = [unit for unit in units if _id(unit) not in self._made]
         held = {unit: vector for unit, vector in self._load([_id(unit) for unit in new]).items() if vector.any()}
         await self._make([unit for unit in new if _id(unit) not in held])
         return _Vectors(dict.fromkeys(map(_id, units)), held, self._made)
 
     async def _make(self, units: Sequence[Unit | str]) -> None:
-        """Embed what has no vector yet, or take what an earlier run that did not finish has stored."""
+        """Embed units without a vector, or take vectors that an unfinished run has stored."""
         given = [unit for unit in units if not isinstance(unit, str)]
         given += self._read([unit for unit in units if isinstance(unit, str)]).values()
         same: dict[str, tuple[Unit, ...]] = {}
@@ -265,7 +265,7 @@ def _embedded(embedder: Embedder, units: list[Unit]) -> FloatArray:
 
 
 def _texts(units: Sequence[Unit]) -> list[str]:
-    """What units are embedded by; made when it is needed, since it takes as much memory as the units."""
+    """Index texts of units, made when needed: they take as much memory as the units."""
     return [unit.index_text for unit in units]
 
 

@@ -1,4 +1,4 @@
-"""The embedder that needs no download: hashed words and character n-grams, and what English words mean."""
+"""The embedder that needs no download: hashed words and character n-grams, and vectors of English stems."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def random_signs(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class LexicalState:
-    """What was learned. `keys` are sorted stem keys that two or more texts share; no text can be read back."""
+    """Fitted state; `keys` are sorted stem keys that two or more texts share; no text can be read back."""
 
     fitted_on: int  # Number of texts given to `fit`
     sampled: int  # Number of texts that the frequencies were counted on
@@ -343,7 +343,7 @@ class LexicalEmbedder:
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again, unfitted: `resolve_embedder(spec)`."""
+        """Spec that creates this embedder again, unfitted: `resolve_embedder(spec)`."""
         return "lexical"
 
     @property

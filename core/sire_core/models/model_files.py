@@ -1,4 +1,4 @@
-"""Where models come from: names with options, folders with their settings and digests, the hub and its cache."""
+"""Finds models: names with options, folders with their settings and digests, the hub and its cache."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _said(error: Exception) -> str:
 
 
 def _known_model(hub: Any, name: str, form: str, *, download: bool) -> tuple[str, list[str]]:
-    """What a name means on the hub, and the files of that model; an error if it may not be downloaded."""
+    """Look a name up on the hub; returns its full form and the model's files. Raises if it may not be downloaded."""
     if not download:
         raise ConfigurationError(
             f"This index names the embedding model {name!r}, which is not on this machine, and a folder does not "
@@ -163,7 +163,7 @@ def hub_folder(name: str, choose: Callable[[Sequence[str]], list[str]], *, downl
 
 
 def _cached_folder(hub: Any, place: str, choose: Callable[[Sequence[str]], list[str]]) -> Path | None:
-    """Where the wanted files are on this machine; None if some are missing."""
+    """Folder of the hub's cache with the wanted files; None if some are missing."""
     path = hub.try_to_load_from_cache(place, "tokenizer.json")
     if not isinstance(path, str):
         return None

@@ -1,4 +1,4 @@
-"""Text in ONNX: graphs that are run, and `OnnxEmbedder` over one."""
+"""Runs models in the ONNX format; `OnnxEmbedder`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class OnnxModel:
         return f"{self._folder.name}:{files_digest(self._folder, files)}"
 
     def folder(self) -> Path:
-        """Where the model's files are; a model of the hub is downloaded if this machine does not have it."""
+        """Folder of the model's files; a model of the hub is downloaded if it is not on this machine."""
         if self._folder is not None:
             return self._folder
         return hub_folder(self.name, lambda files: _files_of(self.name, files), download=not self._careful)
@@ -233,7 +233,7 @@ def _graph_file(name: str, listed: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How a family of models is used."""
+    """Pooling and prompts of a family of models."""
 
     names: str  # Pattern of the names of the family, in lower case with `-` for `_`
     pooling: str = "mean"  # How the vectors of tokens become one: `cls`, `mean`, `max` or `last`
@@ -290,7 +290,7 @@ class OnnxEmbedder:
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again: `resolve_embedder(spec)`. The number of threads is left out."""
+        """Spec that creates this embedder again, without the number of threads: `resolve_embedder(spec)`."""
         return f"onnx:{join_options(self._model.name, self._options)}"
 
     @property
@@ -341,7 +341,7 @@ class OnnxEmbedder:
 
 
 def semantic_choice() -> tuple[str, str] | None:
-    """Which embedding model of this machine `semantic` means."""
+    """Spec and origin of the embedding model of this machine that `semantic` stands for; None if there is none."""
     if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
         return None
     choices = sorted(_candidates())
@@ -353,7 +353,7 @@ def semantic_choice() -> tuple[str, str] | None:
 
 
 def semantic_embedder() -> OnnxEmbedder:
-    """The embedder that `semantic` means; the log says which."""
+    """The embedder that `semantic` stands for; it is logged."""
     choice = semantic_choice()
     if choice is None:
         raise ConfigurationError(
@@ -397,7 +397,7 @@ def _plain(name: str) -> str:
 
 
 def _convention(name: str, folder: Path) -> Convention:
-    """What a model's files state, completed by what its name means."""
+    """Pooling and prompts from a model's files, else by its name."""
     origin = str(read_json(folder / "config.json", {}).get("_name_or_path", ""))
     names = [_plain(name), _plain(origin)]
     known = (family for text in names for family in _FAMILIES if re.search(family.names, text))

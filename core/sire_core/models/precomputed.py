@@ -69,7 +69,7 @@ class PrecomputedEmbedder:
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again: `resolve_embedder(spec)`."""
+        """Spec that creates this embedder again: `resolve_embedder(spec)`."""
         return f"file:{self._path}"
 
     @property

@@ -1,4 +1,4 @@
-"""How a `Prompt` becomes messages (untrusted text is fenced), how items are numbered, and numbered answers read."""
+"""Renders prompts as messages with untrusted text fenced; numbers items and reads numbered answers."""
 
 from __future__ import annotations
 

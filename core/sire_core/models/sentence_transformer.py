@@ -60,7 +60,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again: `resolve_embedder(spec)`."""
+        """Spec that creates this embedder again: `resolve_embedder(spec)`."""
         return f"st:{join_options(self._name, {'query_prompt': self._query_prompt})}"
 
     @property

@@ -1,4 +1,4 @@
-"""What model calls use, by stage, the limits on it, and what it costs."""
+"""Usage of models by stage, limits on it, and prices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def credible_tokens(claimed: object, estimate: int, *, bounded: bool = True) -> 
 
 @dataclass(frozen=True, slots=True)
 class StageUsage:
-    """What one stage (`extract`, `sim_summary` …) has used."""
+    """Usage of one stage (`extract`, `sim_summary` …)."""
 
     calls: int = 0  # Requests sent to a model, repeated ones included
     cached: int = 0  # Answers taken from the store; they cost nothing
@@ -109,7 +109,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CostRange:
-    """What a stage takes: the ends of the range to expect; the median is their geometric mean."""
+    """Expected cost of a stage: the ends of its range; the median is their geometric mean."""
 
     calls: tuple[int, int] = (0, 0)  # Model calls, without repairs and repeated requests
     input_tokens: tuple[int, int] = (0, 0)  # Tokens of the prompts

@@ -42,7 +42,7 @@ class UsageMeter:
         self._reserved = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """For another process, which counts on from here by itself; what is under way here is none of its."""
+        """For another process, which counts on from here by itself, without the calls that are under way here."""
         with self._lock:
             return {**self.__dict__, "_stages": dict(self._stages), "_reserved": 0, "_lock": None}
 
@@ -93,7 +93,7 @@ class UsageMeter:
             self._add(stage, StageUsage(cached=1, stored_tokens=tokens))
 
     def report(self) -> UsageReport:
-        """What was used so far."""
+        """Usage so far, by stage."""
         with self._lock:
             return UsageReport(dict(self._stages))
 
@@ -136,7 +136,7 @@ async def counted(meters: _Meters, size: int, room: int | None) -> AsyncGenerato
 
 
 class MeteredModel(ModelWrapper):
-    """Counts the answers of a model that says nothing of its requests. See `with_meter`."""
+    """Counts the answers of a model that does not count its requests. See `with_meter`."""
 
     def __init__(self, model: LanguageModel, meter: UsageMeter, stage: str = "") -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""What English words mean: vectors of stems that ship with the package, made by `benchmarks/word_vectors.py`."""
+"""Vectors of English stems that ship with the package, made by `benchmarks/word_vectors.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _file() -> tuple[list[str], NDArray[np.int8], NDArray[np.float16]]:
 
 @cache
 def _rows(key_of: Callable[[Sequence[str]], Keys]) -> tuple[Keys, NDArray[np.intp]]:
-    """Keys of the stems, ascending, and the row of each."""
+    """Keys of the stems in ascending order, and the row of each."""
     keys = key_of(_file()[0])
     rows = np.argsort(keys)
     return keys[rows], rows

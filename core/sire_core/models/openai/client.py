@@ -54,7 +54,7 @@ _TOKEN_WORDS = re.compile(r"max_tokens|max_completion_tokens", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Features:
-    """What a server turned out to support, learnt from its refusals.
+    """Features of a server, learnt from its refusals.
 
     Shared by every copy of a client. Only ever steps down, so that concurrent calls agree.
     """
@@ -87,14 +87,14 @@ class Features:
         return body
 
     def streaming(self) -> dict[str, Any]:
-        """What asks for the answer as a stream of events that ends with its tokens; empty when the server refuses."""
+        """Fields that ask for a stream of events that ends with the usage; empty if the server refuses them."""
         wanted: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
         if "stream" in self.left_out:
             return {}
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def step_down(self, body: dict[str, Any], message: str, status: int = 400) -> bool:
-        """Learn from a refused request and what the server said; whether to send the call again in another form."""
+        """Learn from the refusal of a request; whether to send it again in another form."""
         if CONTEXT_WORDS.search(message):
             return False
         if ("max_tokens" in body or "max_completion_tokens" in body) and _TOKEN_WORDS.search(message):
@@ -226,13 +226,13 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
         return twin
 
     async def send(self, request: ModelRequest) -> Completion:
-        """One answered request, in the strongest form that the server accepts."""
+        """Send one request in the strongest form that the server accepts."""
         form = _ChatForm(self, self._features, self._extra, request, pass_on=False)
         with self._span(request, stream=form.streams) as span, span.current():
             return form.completion(await self.post(form), span)
 
     async def pieces(self, request: ModelRequest) -> AnswerParts:
-        """One streamed request. A server that cannot stream gives one piece."""
+        """Send one streamed request. A server that cannot stream gives one piece."""
         form = _ChatForm(self, self._features, self._extra, request, pass_on=True)
         begun = False
         with self._span(request, stream=form.streams) as span:
@@ -306,7 +306,7 @@ class _ChatForm(RequestForm):
         return read, credible_tokens(told.get("completion_tokens"), estimate_tokens(text), bounded=False)
 
     def completion(self, answer: Mapping[str, Any], span: TraceSpan) -> Completion:
-        """What was answered; the form that brought it is remembered."""
+        """Read an answer, and remember that the server took the form of its request."""
         completion = _completion(answer, self.used(answer))
         self._features.confirm(self.body)
         tokens = completion.input_tokens, completion.output_tokens

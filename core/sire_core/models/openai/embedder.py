@@ -101,7 +101,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
 
     @property
     def spec(self) -> str:
-        """What makes this embedder again, its address and key coming from the environment."""
+        """Spec that creates this embedder again; address and key come from the environment."""
         return f"openai:{self.model}"
 
     @property

@@ -1,4 +1,4 @@
-"""What goes wrong with a model server: its own words, keys removed, whether to ask again, and when."""
+"""Faults of model servers: their messages without keys, and whether and when to retry."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _REQUEST_FAULTS = frozenset({400, 404, 413, 415, 422, 501})
-"""Statuses of servers that do not like the form of a request."""
+"""Statuses that refuse the form of a request."""
 
 _NOT_OF_THE_FORM = frozenset({401, 402, 403, 407, 408, 429})
-"""Statuses that say nothing about the form of a request, whatever the words."""
+"""Statuses that do not concern the form of a request, whatever the message."""
 
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 524, 529})
 _READ_FAULTS = frozenset({"TransportError", "ClientError"})  # of httpx, httpx2 and aiohttp, while a body is read
@@ -36,14 +36,14 @@ FORM_WORDS = re.compile(
     r"response_format|json_schema|json_object|json mode|structured|schema|grammar|guided|xgrammar|outlines",
     re.IGNORECASE,
 )
-"""A server speaks of the form of the answer that was asked for."""
+"""Refusals of the requested form of the answer."""
 CONTEXT_WORDS = re.compile(
     r"context[ _]?(?:length|window|size)|maximum (?:context|model) len|max_model_len|n_ctx|prompt is too long|"
     r"too many (?:input )?tokens|input (?:is too|length)|longer than the model|maximum (?:sequence|input) length|"
     r"reduce the length|must have less than \d+ tokens|max_new_tokens. must be|too large to process",
     re.IGNORECASE,
 )
-"""A server speaks of a prompt that is longer than the model's context."""
+"""Refusals of a prompt that is longer than the model's context."""
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^<>]{0,500}>", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
 
 
 def words_of(fault: Exception) -> str:
-    """What the server said with a refusal; empty where it said nothing, or where nobody was heard."""
+    """Message of a refusal; empty if the server sent none or did not answer."""
     if words := words_or_all(getattr(fault, "body", None)):
         return words
     if isinstance(fault, json.JSONDecodeError):
@@ -197,7 +197,7 @@ def _causes(fault: BaseException | None) -> Iterator[BaseException]:
 
 
 def explain_fault(fault: Exception) -> str:
-    """What happened, in the server's own words where it has any, and what to do."""
+    """Describe a fault in the server's own words, if it sent any, with advice."""
     if (broken := unacceptable(fault)) is not None:
         return str(broken)
     *_, root = _causes(fault)
@@ -210,7 +210,7 @@ def explain_fault(fault: Exception) -> str:
 
 
 def _advice(status: int, words: str, fault: Exception) -> str:
-    """What to do about a refusal; empty where the server's words have to do."""
+    """Advice on a refusal; may be empty."""
     if status in (401, 403):
         return "the key was refused: check OPENAI_API_KEY or api_key, and that it may use this model"
     if status == 404:
@@ -254,7 +254,7 @@ class Redactor:
         return _KEY.sub(_MASK, text)
 
     def clean_value(self, value: Any, depth: int = 0) -> Any:
-        """The same for all texts in a JSON value; what is nested deeper than any answer is left out."""
+        """Clean all texts in a JSON value; values nested deeper than in any answer are left out."""
         if isinstance(value, str):
             return self.clean(value)
         if isinstance(value, dict | list) and depth > _DEEP:

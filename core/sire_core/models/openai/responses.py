@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server may send, and whether it is an answer: bounds of responses, events, endings."""
+"""Bounds and checks of responses, and the answer that a stream of events stands for."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ResponseBounds:
 
 
 ENCODINGS = "gzip, deflate"
-"""What servers are told that they may pack answers with: what can be unpacked up to a bound."""
+"""Accepted encodings of responses: those that can be unpacked up to a bound."""
 _PACKED = ("gzip", "x-gzip", "deflate")
 
 
@@ -79,7 +79,7 @@ class _Bounded:
         self._unpacked = zlib.decompressobj(32 + zlib.MAX_WBITS) if is_packed else None
 
     def _unpack(self, part: bytes) -> bytes:
-        """What a part of the body stands for, at most one byte more than is allowed."""
+        """Unpack a part of the body, up to one byte more than is allowed."""
         if self._unpacked is None:
             return part
         try:
@@ -174,7 +174,7 @@ class StreamedAnswer:
         return True
 
     def whole(self) -> dict[str, Any] | None:
-        """What a server answers that does not stream; None before anything came."""
+        """The answer in the form of a server that does not stream; None before anything came."""
         if not (self.text or self._refusal or self._thoughts or self._finish or self._usage):
             return None
         message = {"role": "assistant", "content": self.text, "refusal": self._refusal or None}
@@ -195,7 +195,7 @@ def thoughts_of(message: Mapping[str, Any]) -> str:
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
-    """How an answer ended: `stop`, `length` or `refusal`; some servers do not say that it did."""
+    """Finish of an answer: `stop`, `length` or `refusal`; `stop` if the server does not state one."""
     reason = choice.get("finish_reason")
     finish = known_finish(reason)
     if finish is None:
