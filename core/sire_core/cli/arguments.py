@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from copy import copy
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -239,16 +239,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command for typer in which every parameter that is a dataclass stands for the options that are its fields."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
-    options: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name in groups:
-            kind = groups[parameter.name]
-            types = get_type_hints(kind, include_extras=True)
-            for name in fields(kind):
-                hint = _in_group(types[name.name], kind.group)  # type: ignore[attr-defined]  # what options here have
-                options.append(_option(name.name, hint, _default(name)))
-        else:
-            options.append(_option(parameter.name, hints[parameter.name], parameter.default))
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in groups:
+            options[name] = hints[name], parameter.default
+            continue
+        types = get_type_hints(groups[name], include_extras=True)
+        for member in fields(groups[name]):
+            hint = types[member.name]
+            shown = copy(hint.__metadata__[0])
+            shown.rich_help_panel = groups[name].group  # type: ignore[attr-defined]  # every group of options has one
+            options[member.name] = Annotated[hint.__origin__, shown], member.default
 
     def run(**values: Any) -> None:
         for name, kind in groups.items():
@@ -256,16 +257,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__annotations__ = {option.name: option.annotation for option in options}
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined] # what typer and inspect read
+    run.__annotations__ = {name: hint for name, (hint, _) in options.items()}
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=hint,
+        )
+        for name, (hint, default) in options.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer and inspect read
     return run
-
-
-def _in_group(hint: Any, group: str) -> Any:
-    """The type of an option with the group that it stands under in the help."""
-    kind, option = hint.__origin__, copy(hint.__metadata__[0])
-    option.rich_help_panel = group
-    return Annotated[kind, option]
 
 
 class GroupedCommand(TyperCommand):
@@ -281,11 +284,3 @@ class GroupedCommand(TyperCommand):
         for name in sorted(sections, key=lambda name: name not in ("Arguments", "Options")):
             with formatter.section(name):
                 formatter.write_dl(sections[name])
-
-
-def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _default(field: Field[Any]) -> Any:
-    return inspect.Parameter.empty if field.default is MISSING else field.default

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,14 +17,14 @@ import typer
 from sire_core.algorithms.pluralize import count, count_units, shorten
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
-from sire_core.cli.known_files import KNOWN_FILES, ids_of, is_inside, left_out_sources, stored_hashes
+from sire_core.cli.known_files import KNOWN_FILES, KnownFiles, ids_of, is_inside, left_out_sources, stored_hashes
 from sire_core.cli.models import SpendingOptions, ask_to_go_on, say_usage
 from sire_core.cli.options import (
     IndexOptions,
     ReadingOptions,
     RecipeOptions,
     check_folder,
-    cutter_of,
+    chunker_of,
     is_index,
     manifest_of,
     open_index,
@@ -38,7 +38,6 @@ from sire_core.types import Failure
 from sire_core.version import __version__
 
 if TYPE_CHECKING:
-    from sire_core.cli.known_files import KnownFiles
     from sire_core.corpus.readers import LoadedDocuments
     from sire_core.protocols import LanguageModel
     from sire_core.storage.manifest import Manifest
@@ -52,26 +51,6 @@ _SHOWN_HEADINGS = 8
 _LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    report: BuildReport
-    recipe: str
-    before: Manifest
-    after: Manifest
-
-    def settings(self) -> str:
-        """Settings of the recipe that differ from those that it had in the folder, as text."""
-        had = [built.config for built in self.before.recipes if built.name == self.recipe][-1:]
-        has = [built.config for built in self.after.recipes if built.name == self.recipe][-1:]
-        changed = [
-            f"{name}={json.dumps(value)} (was {json.dumps(old[name])})"
-            for old, new in zip(had, has, strict=False)
-            for name, value in new.items()
-            if name in old and json.dumps(old[name]) != json.dumps(value)
-        ]
-        return ", ".join(changed)
-
-
 def run_change(
     options: IndexOptions,
     change: Callable[[Index, LoadedDocuments], BuildReport],
@@ -79,7 +58,6 @@ def run_change(
     sources: Sequence[Path] | None = None,
     as_json: bool = False,
     approve: Callable[[Index, LoadedDocuments], object] | None = None,
-    whole: bool = False,
     also: str = "",
 ) -> None:
     """Read sources, change an index, and say on stderr what was read and what failed, on stdout what was done."""
@@ -91,8 +69,6 @@ def run_change(
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
             corpus = corpus or _timed_reading(sources or (), options, known, reading)
-            if whole and corpus.failures and options.folder is not None:
-                _check_whole(index, corpus, options.folder)
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
@@ -114,22 +90,18 @@ def run_change(
     if as_json:
         say_json(report_json(report, recipe, corpus.failures))
     else:
-        _print_change(_Result(report, recipe, before, manifest_of(options.folder)), options, also)
+        if not also or report.generation != before.generation:
+            _print_result(report, recipe, before, options.folder)
+        if also:
+            say(also)
+        if not before.embedder and options.embedder in (None, "semantic"):
+            _note_embedder(options.embedder is not None)
     say_usage(report)
     _list_failures(
         report.failures,
         "passage or summary failed; the same command tries it again",
         "passages or summaries failed; the same command tries them again",
     )
-
-
-def _print_change(result: _Result, options: IndexOptions, also: str) -> None:
-    if not also or result.report.generation != result.before.generation:
-        _print_result(result, options.folder)
-    if also:
-        say(also)
-    if not result.before.embedder and options.embedder in (None, "semantic"):
-        _note_embedder(options.embedder is not None)
 
 
 def _timed_reading(
@@ -144,7 +116,6 @@ def _timed_reading(
 
 def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> KnownFiles:
     """What an index folder knows of files; nothing of a few single ones, which are read in no time."""
-    from sire_core.cli.known_files import KnownFiles
     from sire_core.corpus.readers import READING
 
     folder = options.folder
@@ -152,7 +123,7 @@ def _known_files(sources: Sequence[Path] | None, options: IndexOptions) -> Known
     is_small = len(given) < _FEW and not any(path.is_dir() for path in given)
     if folder is None or is_small or (folder / "pending").exists():
         return KnownFiles(None, "", {})
-    cutter = cutter_of(options)
+    cutter = chunker_of(options)
     rules = f"{READING} {__version__} {cutter.fingerprint if cutter else 'whole'} media={options.media}"
     return KnownFiles(folder, rules, stored_hashes(folder) if is_index(folder) else {})
 
@@ -164,11 +135,10 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
     files = {document.id: document.metadata.get("source") == document.id for document in removed}
     unreadable = {name: file for name, own in files.items() if (file := corpus.may_hold(name, a_file=own)) is not None}
     if unreadable:
-        listed = ", ".join(f"{name} (in {file})" for name, file in list(unreadable.items())[:3])
-        more = f" and {len(unreadable) - 3:,} more" if len(unreadable) > 3 else ""
+        listed = some([f"{name} (in {file})" for name, file in unreadable.items()], 3)
         raise CorpusError(
             f"Nothing was changed: {count(len(unreadable), 'document')} would be removed, but may be in files that "
-            f"could not be read: {listed}{more}. Repair these files, or move them away."
+            f"could not be read: {listed}. Repair these files, or move them away."
         )
 
 
@@ -199,15 +169,9 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
 
 def _list_skipped(failures: Sequence[Failure]) -> None:
     """Say what was skipped: what failed apart from what is of a type that nobody expects to be read."""
-    attachments: list[Failure] = []
-    others: list[Failure] = []
-    failed: list[Failure] = []
-    generated: list[Failure] = []
-    for failure in failures:
-        is_other = failure.reason.startswith(UNSUPPORTED)
-        kind = attachments if failure.reason.startswith("an attachment") else others if is_other else failed
-        kind = generated if failure.reason.startswith(GENERATED) else kind
-        kind.append(failure)
+    signs = ("an attachment", UNSUPPORTED, GENERATED)
+    attachments, others, generated = ([one for one in failures if one.reason.startswith(sign)] for sign in signs)
+    failed = [one for one in failures if not one.reason.startswith(signs)]
     _list_failures(failed, "file could not be read and was skipped", "files could not be read and were skipped")
     if others:
         suffixes = Counter(PurePath(failure.where).suffix or "no suffix" for failure in others)
@@ -224,7 +188,7 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
     """Say what was read of each file."""
     from sire_core.corpus.readers import check_reading
 
-    cutter = cutter_of(options)
+    cutter = chunker_of(options)
     readings = [check_reading(document, cutter) for document in read_sources(sources, options).documents]
     if as_json:
         say_json([asdict(document) for document in readings])
@@ -242,45 +206,44 @@ def list_readings(sources: Sequence[Path], options: IndexOptions, *, as_json: bo
 def _split_media(corpus: LoadedDocuments, options: IndexOptions) -> LoadedDocuments:
     from sire_core.corpus.media import split_media
 
-    split = split_media(corpus.documents, cutter_of(options))
+    split = split_media(corpus.documents, chunker_of(options))
     note(f"Separate passages: {count(split.tables, 'table')} and {count(split.images, 'image')}.")
     return replace(corpus, documents=split.documents)
 
 
-def _print_result(result: _Result, folder: Path | None) -> None:
-    report = result.report
-    parts = [
-        f"{number:,} {word}"
-        for number, word in (
-            (report.added, "added"),
-            (report.updated, "updated"),
-            (report.removed, "removed"),
-            (report.unchanged, "unchanged"),
-        )
-        if number
-    ]
-    recipe_names = result.before.recipe_names
-    default = result.after.recipes[-1].name if result.after.recipes else ""
-    if recipe_names and result.recipe not in recipe_names:
-        say(f"Recipe {result.recipe} added to {folder}, beside {', '.join(recipe_names)}.")
-        if result.recipe != default:
+def _print_result(report: BuildReport, recipe: str, before: Manifest, folder: Path | None) -> None:
+    after, recipe_names = manifest_of(folder), before.recipe_names
+    default = after.recipes[-1].name if after.recipes else ""
+    if recipe_names and recipe not in recipe_names:
+        say(f"Recipe {recipe} added to {folder}, beside {', '.join(recipe_names)}.")
+        if recipe != default:
             say(
-                f"Searches still use {default} by default. To search with {result.recipe}: sire query {folder} "
-                f"QUESTION -r {result.recipe}. To make it the default: the same command with --default."
+                f"Searches still use {default} by default. To search with {recipe}: sire query {folder} QUESTION "
+                f"-r {recipe}. To make it the default: the same command with --default."
             )
-    if settings := result.settings():
-        say(f"Settings of {result.recipe} changed: {settings}. Other settings are unchanged.")
-    if recipe_names and result.before.recipes[-1].name != default:
+    if settings := _changed_settings(recipe, before, after):
+        say(f"Settings of {recipe} changed: {settings}. Other settings are unchanged.")
+    if recipe_names and before.recipes[-1].name != default:
         say(f"Searches without -r use {default} from now on. Indexes that are open keep their recipe.")
-    if report.generation == result.before.generation:
+    if report.generation == before.generation:
         what = "No document" if settings or report.learned_again else "Nothing"
-        say(f"{what} changed: {folder} holds these documents, indexed with {result.recipe}.")
+        say(f"{what} changed: {folder} holds these documents, indexed with {recipe}.")
         return
     if report.dropped:
         note(f"Removed, because this change used another model or extractor: {', '.join(report.dropped)}.", "yellow")
-    passages = result.after.counts.get("chunks", 0)
-    say(f"{folder}: documents {', '.join(parts) or 'none'}.")
-    say(f"{result.recipe}: {count_units(report.units, passages)} in {_seconds(report)}.")
+    numbers = ((name, getattr(report, name)) for name in ("added", "updated", "removed", "unchanged"))
+    say(f"{folder}: documents {', '.join(f'{number:,} {name}' for name, number in numbers if number) or 'none'}.")
+    say(f"{recipe}: {count_units(report.units, after.counts.get('chunks', 0))} in {_seconds(report)}.")
+
+
+def _changed_settings(recipe: str, before: Manifest, after: Manifest) -> str:
+    """Settings of the recipe that differ from those that it had in the folder, as text."""
+    had, has = (
+        next((built.config for built in reversed(manifest.recipes) if built.name == recipe), {})
+        for manifest in (before, after)
+    )
+    changed = (name for name in has if name in had and json.dumps(had[name]) != json.dumps(has[name]))
+    return ", ".join(f"{name}={json.dumps(has[name])} (was {json.dumps(had[name])})" for name in changed)
 
 
 def _note_embedder(semantic: bool) -> None:
@@ -306,23 +269,11 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
     """A report for scripts."""
     return {
         "recipe": recipe,
-        "added": report.added,
-        "updated": report.updated,
-        "removed": report.removed,
-        "unchanged": report.unchanged,
+        **asdict(report),
         "units": sum(report.units.values()),
         "kinds": dict(report.units),
-        "calls": report.calls,
-        "cached": report.cached,
-        "input_tokens": report.input_tokens,
-        "output_tokens": report.output_tokens,
-        "usage": {stage: asdict(used) for stage, used in report.usage.items()},
         "skipped": list(map(asdict, skipped)),
-        "failures": list(map(asdict, report.failures)),
         "seconds": {stage: round(seconds, 3) for stage, seconds in report.seconds.items()},
-        "generation": report.generation,
-        "dropped": list(report.dropped),
-        "learned_again": report.learned_again,
     }
 
 
@@ -334,8 +285,7 @@ def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
     for failure in failures:
         places_by_reason.setdefault(failure.reason, []).append(failure.where)
     for reason, files in list(places_by_reason.items())[:_SHOWN]:
-        more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
-        note(f"  {', '.join(files[:_NAMED])}{more}: {shorten(reason, 200)}")
+        note(f"  {some(files, _NAMED)}: {shorten(reason, 200)}")
     unsaid = sum(len(files) for files in list(places_by_reason.values())[_SHOWN:])
     if unsaid:
         note(f"  and {unsaid:,} more (--json lists all)")
@@ -535,6 +485,8 @@ def sync(
     pay = spending.approval()
 
     def approve(index: Index, corpus: LoadedDocuments) -> None:
+        if corpus.failures:
+            _check_whole(index, corpus, to)
         _approve_removal(corpus.ids, sources, to, yes=spending.yes)
         if pay is not None:
             known = index.documents(file.name for file in corpus.known)
@@ -543,7 +495,7 @@ def sync(
     def change(index: Index, corpus: LoadedDocuments) -> BuildReport:
         return index.build(corpus.documents, keep=[file.name for file in corpus.known])
 
-    run_change(options, change, sources=sources, as_json=as_json, approve=approve, whole=True)
+    run_change(options, change, sources=sources, as_json=as_json, approve=approve)
 
 
 def _approve_removal(kept_ids: set[str], sources: Sequence[Path], folder: Path, *, yes: bool) -> None:

@@ -14,7 +14,7 @@ from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import approval, existing_index, report_json, with_documents
 from sire_core.cli.models import SpendingOptions, say_usage
-from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, ReadingOptions, check_folder, chunker_of, manifest_of, open_index
 from sire_core.cli.output import bar, note, output_width, reporting, say, say_json
 from sire_core.errors import IndexLockedError, QueryError, StorageError
 from sire_core.types import UnitKind
@@ -100,18 +100,17 @@ def documents(
 
 
 def _show_document(folder: Path, doc_id: str, *, as_json: bool) -> None:
-    from sire_core.corpus.chunker import SentenceChunker, joined
+    from sire_core.corpus.chunker import joined
     from sire_core.recipes.sire.index import boilerplate
 
     check_folder(folder)
     with open_index(IndexOptions(folder=folder)) as index:
         matches = index.documents([doc_id])
-        chunker = index.chunker
         unsearched = boilerplate(index.snapshot().view, [doc_id]) if matches and index.recipe_name == "sire" else []
     if not matches:
         raise QueryError(f"There is no document {doc_id!r} in {folder}. `sire documents {folder}` lists the ids.")
     document = matches[0]
-    text = joined(document.passages, SentenceChunker() if isinstance(chunker, str) else chunker)
+    text = joined(document.passages, chunker_of(IndexOptions(folder=folder)))
     if as_json:
         content = {"id": document.id, "title": document.title, "text": text, "metadata": dict(document.metadata)}
         say_json({**content, "not_searched": unsearched})

@@ -23,7 +23,6 @@ from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sire_core.index import Index
-    from sire_core.models.caching import AnswerStore
     from sire_core.models.openai.client import OpenAIChat
     from sire_core.models.usage import Price
     from sire_core.models.usage_meter import UsageMeter
@@ -53,26 +52,23 @@ class ModelOptions:
     prices: arguments.Prices = None
 
     def price(self) -> Price | None:
-        """The model's price, from a table of the user's or the packaged one; None if it is in neither."""
-        from sire_core.models.usage import load_prices, price_of
-
-        if self.llm is None:
-            return None
-        return find_price(self.llm, self.prices) or price_of(self.llm, load_prices())
+        """See `find_price`; None without a model."""
+        return None if self.llm is None else find_price(self.llm, self.prices)
 
     def model(self, *, is_used: bool = True) -> OpenAIChat | None:
         """The model; None without `--llm`. The limits hold for all that it is asked."""
         if self.llm is None:
-            values = {
-                "--base-url": self.base_url,
-                "--api-key-env": None if self.api_key_env == DEFAULT_KEY else self.api_key_env,
-                "--native": self.native or None,
-                "--max-calls": self.max_calls,
-                "--max-tokens": self.max_tokens,
-                "--model-timeout": self.model_timeout,
-                "--prices": self.prices,
-            }
-            _refuse(values)
+            _refuse(
+                {
+                    "--base-url": self.base_url,
+                    "--api-key-env": None if self.api_key_env == DEFAULT_KEY else self.api_key_env,
+                    "--native": self.native or None,
+                    "--max-calls": self.max_calls,
+                    "--max-tokens": self.max_tokens,
+                    "--model-timeout": self.model_timeout,
+                    "--prices": self.prices,
+                }
+            )
             return None
         url = self.base_url
         if url is not None and not url.startswith(("http://", "https://")):
@@ -104,7 +100,7 @@ class SpendingOptions(ModelOptions):
         """Asks whether a build of these documents may be paid, see `approve_cost`; None where nothing is paid."""
         if self.llm is None:
             return None
-        return partial(approve_cost, price=find_price(self.llm, self.prices), yes=self.yes)
+        return partial(approve_cost, price=self.price(), yes=self.yes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +173,11 @@ def _key(base_url: str | None, name: str) -> str | None:
 
 
 def find_price(llm: str, prices: Path | None) -> Price | None:
-    """The model's price from a table of the user's; None without one, which means the packaged table."""
-    if prices is None:
-        return None
+    """The model's price in the user's table, which must have it, or in the packaged one."""
     from sire_core.models.usage import load_prices, price_of
 
     price = price_of(llm, load_prices(prices))
-    if price is None:
+    if price is None and prices is not None:
         raise ConfigurationError(f"{prices} has no price of {llm}.")
     return price
 
@@ -246,6 +240,7 @@ def eval_models(
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
     from sire_core.evaluate.answer_eval import AnswerFile
     from sire_core.models.caching import CachedModel
+    from sire_core.models.usage_meter import with_meter
 
     model = calls.model()
     if model is None:
@@ -262,48 +257,42 @@ def eval_models(
         _paths(to, answers, model.meter, builds=builds) as (folder, file),
         closing(AnswerFile(file)) as answer_file,
     ):
+        wrapped: dict[LanguageModel, LanguageModel] = {}
+
+        def cached(named: LanguageModel) -> LanguageModel:
+            if named not in wrapped:  # one object per model, so that equal prompts in flight are one call
+                wrapped[named] = CachedModel(with_meter(named, model.meter, "search"), answer_file, "search")
+            return wrapped[named]
+
         yield EvalModels(
             model,
             CachedModel(model, answer_file, "answers"),
             None if judging is None else CachedModel(judging, answer_file, "judge"),
-            partial(_cached_once, {}, model.meter, answer_file),
+            cached,
             folder,
         )
-
-
-def _cached_once(
-    wrapped: dict[LanguageModel, LanguageModel], meter: UsageMeter, answers: AnswerStore, model: LanguageModel
-) -> LanguageModel:
-    """Store a model's answers; one object per model, so that equal prompts in flight are one call."""
-    from sire_core.models.caching import CachedModel
-    from sire_core.models.usage_meter import with_meter
-
-    if model not in wrapped:
-        wrapped[model] = CachedModel(with_meter(model, meter, "search"), answers, "search")
-    return wrapped[model]
-
-
-def _answers_file(folder: Path) -> Path:
-    """The file of answers next to a folder, not inside it: an index is built in an empty folder only."""
-    return Path(f"{folder}.answers.jsonl")
 
 
 @contextmanager
 def _paths(
     to: Path | None, answers: Path | None, meter: UsageMeter, *, builds: bool
 ) -> Iterator[tuple[Path | None, Path]]:
-    """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for."""
+    """Folder of the indexes, and file of the answers; temporary ones are kept where something was paid for.
+
+    The answers are next to the folder, not inside it: an index is built in an empty folder only.
+    """
     if to is not None:
-        file = answers or _answers_file(to)
+        file = answers or Path(f"{to}.answers.jsonl")
         file.parent.mkdir(parents=True, exist_ok=True)
         yield to, file
         return
     temporary = Path(tempfile.mkdtemp(prefix="sire-eval-"))
     index = temporary / "index"
-    words = ["--to", str(index)] if builds else ["--answers", str(_answers_file(index))]
+    file = Path(f"{index}.answers.jsonl")
+    words = ["--to", str(index)] if builds else ["--answers", str(file)]
     elsewhere = answers is not None and not builds  # nothing is in the temporary folder
     try:
-        yield index if builds else None, answers or _answers_file(index)
+        yield index if builds else None, answers or file
     except BaseException:
         paid = meter.report().total.output_tokens
         if paid and elsewhere:

@@ -127,14 +127,14 @@ def open_index(options: IndexOptions, progress: Progress | None = None) -> Index
         recipe = recipe_to_build(options.recipe, settings, manifest)
     else:
         check_folder(options.folder)
-        recipe = recipe_to_search(options.recipe, settings, options.ranker, manifest, options.defaults)
+        recipe = recipe_to_search(options.recipe, settings, options.ranker, manifest, options.defaults or {})
     return Index(
         options.folder,
         recipe=recipe,
         language_model=options.language_model,
         embedder=None if options.embedder is None else resolve_embedder(options.embedder),
         extractor=extractor_of(options),
-        chunker=chunker_of(options, manifest),
+        chunker=chunker_of(options),
         seed=options.seed or 0,
         workers=options.workers,
         max_failure_ratio=options.max_failure_ratio,
@@ -174,8 +174,8 @@ def manifest_of(folder: Path | None) -> Manifest:
     return read_manifest(folder)
 
 
-def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | str | None:
-    """The chunker of the options, else that of the folder."""
+def chunker_of(options: IndexOptions) -> SentenceChunker | None:
+    """The chunker of the options, else that of the folder; None where documents are taken as they are."""
     from sire_core.corpus.chunker import SentenceChunker
 
     if options.no_chunking and options.chunk_tokens is not None:
@@ -185,17 +185,10 @@ def chunker_of(options: IndexOptions, manifest: Manifest) -> SentenceChunker | s
     if options.chunk_tokens is not None:
         # An eighth, as in the defaults (64 of 512).
         return SentenceChunker(options.chunk_tokens, overlap_tokens=options.chunk_tokens // 8)
-    if manifest.generation:
-        return SentenceChunker(**manifest.chunker) if manifest.chunker else None
-    return "sentences"
-
-
-def cutter_of(options: IndexOptions) -> SentenceChunker | None:
-    """What cuts documents with these options; None where they are taken as they are."""
-    from sire_core.corpus.chunker import SentenceChunker
-
-    chunker = chunker_of(options, manifest_of(options.folder))
-    return SentenceChunker() if isinstance(chunker, str) else chunker
+    manifest = manifest_of(options.folder)
+    if not manifest.generation:
+        return SentenceChunker()
+    return SentenceChunker(**manifest.chunker) if manifest.chunker else None
 
 
 def extractor_of(options: IndexOptions) -> Any:
@@ -321,11 +314,11 @@ def recipe_to_build(name: str | None, settings: Mapping[str, Any], manifest: Man
     """The recipe that a build makes; settings that are not given are those that the folder's has, or the defaults."""
     if not settings and name is None:
         return None
-    from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_with
+    from sire_core.recipes.registry import DEFAULT_RECIPE, recipe_by_name, recipe_with
 
     known = name or (manifest.recipes[-1].name if manifest.recipes else DEFAULT_RECIPE)
     before: Mapping[str, Any] = next((b.config for b in reversed(manifest.recipes) if b.name == known), {})
-    return recipe_with(known, settings, before) if settings else _checked_name(known)
+    return recipe_with(known, settings, before) if settings else recipe_by_name(known).name
 
 
 def recipe_to_search(
@@ -333,21 +326,19 @@ def recipe_to_search(
     settings: Mapping[str, Any],
     ranker: str | None,
     manifest: Manifest,
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any],
 ) -> Recipe | str | None:
     """The recipe that a search means; settings that are not given are those that it was built with."""
     changes = {**settings, **({} if ranker is None else {"ranker": ranker})}
     if not (changes or defaults) or not manifest.generation:
         return recipe_to_build(name, changes, manifest)
-    from sire_core.recipes.registry import factory_of, recipe_with, split_settings
+    from sire_core.recipes.registry import factory_of, recipe_by_name, recipe_with, split_settings
 
     if name is not None:
-        _checked_name(name)
+        recipe_by_name(name)  # an unknown one is an error of its own
     built = manifest.find(None, name or "")
-    recipe_names = dict.fromkeys(
-        built_recipe.name for built_recipe in manifest.recipes if factory_of(built_recipe.name)
-    )
-    of_recipe = split_settings(tuple(recipe_names), defaults or {})
+    names = dict.fromkeys(known.name for known in manifest.recipes if factory_of(known.name))
+    of_recipe = split_settings(tuple(names), defaults)
     below = of_recipe.get(built.name, {})
     if not (changes or below):
         return name
@@ -361,7 +352,7 @@ def recipe_to_search(
             raise
         recipe = recipe_with(built.name, {}, {**built.config, **below})  # they were meant for another recipe
     recipe = recipe_with(built.name, changes, recipe.config) if changes else recipe
-    if not any(built_recipe.builds_like(recipe) for built_recipe in manifest.recipes):
+    if not any(known.builds_like(recipe) for known in manifest.recipes):
         raise ConfigurationError(_not_built(built, {**below, **changes}))
     return recipe
 
@@ -374,13 +365,6 @@ def _takes(built: BuiltRecipe, settings: Mapping[str, Any]) -> bool:
         return bool(settings) and recipe_with(built.name, settings, built.config) is not None
     except ConfigurationError:
         return False
-
-
-def _checked_name(name: str) -> str:
-    """The name; an unknown one is an error now, not after the sources were read."""
-    from sire_core.recipes import recipe_by_name
-
-    return recipe_by_name(name).name
 
 
 def _check_ranker(name: str) -> None:
