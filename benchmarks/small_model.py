@@ -94,7 +94,7 @@ def show(name: str, answered: Sequence[dict[str, AnsweredQuestion]], recipes: Se
         em, f1 = (mean_interval([getattr(answer, metric) for answer in own]) for metric in ("em", "f1"))
         beside = recipe != "hybrid" and "hybrid" in recipes
         gain = _signed(mean_interval([f[recipe].f1 - f["hybrid"].f1 for f in answered])) if beside else ""
-        inside = fmean(len(set(a.gold) & set(a.documents[:5])) / len(a.gold) for a in own)
+        inside = fmean(len(set(a.question.supporting) & set(a.documents[:5])) / len(a.question.supporting) for a in own)
         acc = 100 * fmean(answer.acc for answer in own)
         calls = fmean(answer.calls for answer in own)
         print(f"| {recipe} | {_plain(em)} | {_plain(f1)} | {acc:.1f} | {gain} | {100 * inside:.1f} | {calls:.1f} |")

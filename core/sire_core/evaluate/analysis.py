@@ -199,17 +199,18 @@ async def compare_answers(
     progress: Progress | None = None,
 ) -> dict[str, float]:
     """Share of wins of the first answers over the second, 0..100 by criterion."""
-    theirs = {answered.id: answered.text for answered in others}
-    if set(theirs) != {answered.id for answered in ones}:
+    theirs = {answered.question.id: answered.text for answered in others}
+    if set(theirs) != {answered.question.id for answered in ones}:
         raise ConfigurationError("A judge needs two rows that answered the same questions.")
 
     left: list[str] = []
 
     async def one(answered: AnsweredQuestion) -> dict[str, float] | None:
+        question = answered.question
         try:
-            return await judge_pair(answered.question, answered.golds, answered.text, theirs[answered.id], model)
+            return await judge_pair(question.question, question.answers, answered.text, theirs[question.id], model)
         except LimitExceededError:
-            left.append(answered.id)
+            left.append(question.id)
             return None
         except ModelError:
             return None

@@ -22,7 +22,7 @@ from sire_core.algorithms.text import normalize_answer
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
-from sire_core.evaluate.retrieval import CLOSED_ANSWERS, provenance_ranking, recall_at_k
+from sire_core.evaluate.retrieval import CLOSED_ANSWERS, all_at_k, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.models.usage import CostRange, estimate_tokens
 from sire_core.progress import ProgressLike, progress_of
@@ -112,11 +112,11 @@ def acc_at(prediction: str, gold: str, threshold: float) -> float:
     return float(word_coverage(prediction, gold) >= threshold)
 
 
-def perspective_coverage(prediction: str, perspectives: Sequence[str], threshold: float = 0.5) -> float:
-    """Share of reference perspectives whose words the prediction covers (a lexical reading)."""
-    if not perspectives:
-        raise ValueError("perspective_coverage needs at least one reference perspective; leave the question out")
-    return sum(acc_at(prediction, perspective, threshold) for perspective in perspectives) / len(perspectives)
+def perspective_coverage(prediction: str, perspectives: object) -> float | None:
+    """Share of reference perspectives of whose words the prediction has half (SMART, table 3); None without any."""
+    if not isinstance(perspectives, list) or not perspectives:
+        return None
+    return fmean(acc_at(prediction, str(perspective), 0.5) for perspective in perspectives)
 
 
 def best_over_golds(metric: Callable[[str, str], float], prediction: str, golds: Sequence[str]) -> float:
@@ -192,33 +192,22 @@ def with_dr(means: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerConfig:
-    """How answers are made.
+    """How answers are made."""
 
-    Attributes:
-        via: A strategy of `sire_core.reason`: `single`, `ircot` or `self-ask`; `closed-book`, which reads nothing, or
-            `golden`, which reads the gold passages.
-        flavor: Of the strategy; see `settings_of`. None takes its first.
-        k: Hits that an answer is read from.
-        workers: Questions under way at once.
-        reader: How it is read: with the papers' prompt or ours, and how much context.
-        model: Who answers; None takes the index's own model.
-        examples: Solved examples for every step of `ircot` and `self-ask`.
-    """
-
-    via: str = "single"
-    flavor: str | None = None
-    k: int = 10
-    workers: int = 8
-    reader: ReaderConfig = field(default_factory=ReaderConfig)
-    model: LanguageModel | None = None
-    examples: str = ""
+    via: str = "single"  # A strategy of `sire_core.reason`, or `closed-book`, or `golden`, which reads gold passages
+    flavor: str | None = None  # Of the strategy; see `settings_of`. None takes its first
+    k: int = 10  # Hits that an answer is read from
+    workers: int = 8  # Questions under way at once
+    reader: ReaderConfig = field(default_factory=ReaderConfig)  # The prompt, and how much context is read
+    model: LanguageModel | None = None  # None takes the index's own model
+    examples: str = ""  # Solved examples for every step of `ircot` and `self-ask`
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
     """How good an answer is; every rate 0 to 1, the best over the accepted answers."""
 
-    id: str  # The question's id
+    question: Question
     text: str  # The answer without its citations; empty when there is none
     stop: str  # Why the reasoning ended
     em: float  # Exact match
@@ -232,13 +221,9 @@ class AnsweredQuestion:
     # words the answer covers by half; None without any
     perspectives: float | None = None
     tokens: int = 0  # Of the prompts and the answers, those of answers from a file too
-    type: str = ""  # The question's type
-    gold: tuple[str, ...] = ()  # Gold document ids
     # Documents of the final context in order, each once: of several searches after they were merged
     documents: tuple[str, ...] = ()
     seconds: float = 0.0  # Wall seconds of searches and calls
-    question: str = ""  # What was asked
-    golds: tuple[str, ...] = ()  # Accepted answers
     # Share of its citations that are reports (SMART, table 6); None where no report was read, or nothing was cited
     findings: float | None = None
     # Scores that the question's data set alone has; see `task_scores`
@@ -313,9 +298,9 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
         scores["perspectives"] = round(100 * fmean(covered), 1)
     intervals = {name: mean_interval([getattr(a, rates[name]) for a in answered]).as_json() for name in ("EM", "F1")}
     scores["interval"] = {name: [interval["low"], interval["high"]] for name, interval in intervals.items()}
-    types = sorted({a.type for a in answered})
+    types = sorted({a.question.type for a in answered})
     for name in ("EM", "F1", "Acc"):
-        means = {t: fmean(getattr(a, rates[name]) for a in answered if a.type == t) for t in types}
+        means = {t: fmean(getattr(a, rates[name]) for a in answered if a.question.type == t) for t in types}
         scores[f"{name} by type"] = {t: round(100 * value, 1) for t, value in means.items()}
     own = {name: fmean(a.task[name] for a in answered if name in a.task) for a in answered for name in a.task}
     scores |= {name: round(100 * value, 1) for name, value in with_dr(own).items()}
@@ -326,14 +311,15 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
 
 def _context_recall(answered: Sequence[AnsweredQuestion]) -> dict[str, dict[str, float]]:
     """R@k and all@k of the final contexts; empty without gold passages."""
-    with_gold = [a for a in answered if a.gold]
-    if not with_gold:
+    rankings = [(a.documents, a.question.supporting) for a in answered if a.question.supporting]
+    if not rankings:
         return {}
-    longest = max(len(a.documents) for a in with_gold)
+    longest = max(len(documents) for documents, _ in rankings)
     ks = [k for k in _KS if k <= longest] or [longest]
-    recall = {str(k): round(100 * fmean(recall_at_k(a.documents, a.gold, k) for a in with_gold), 1) for k in ks}
-    every = {str(k): round(100 * fmean(set(a.gold) <= set(a.documents[:k]) for a in with_gold), 1) for k in ks}
-    return {"recall": recall, "all": every}
+    return {
+        name: {str(k): round(100 * fmean(metric(documents, gold, k) for documents, gold in rankings), 1) for k in ks}
+        for name, metric in (("recall", recall_at_k), ("all", all_at_k))
+    }
 
 
 async def _answer(
@@ -370,8 +356,8 @@ async def _answer(
         return best_over_golds(metric, text, question.answers)
 
     return AnsweredQuestion(
-        id=question.id,
-        text=text,
+        question,
+        text,
         stop=answer.stop,
         em=best(exact_match),
         f1=best(f1_hotpot if closed else f1),
@@ -380,16 +366,12 @@ async def _answer(
         precision=best(word_precision),
         calls=answer.usage.calls,
         retrievals=answer.usage.retrievals,
-        perspectives=_covered(text, question),
+        perspectives=perspective_coverage(text, question.metadata.get("perspectives")),
         tokens=used + answer.usage.stored_tokens,
         asked=used > 0,
         closed=closed,
-        type=question.type,
-        gold=question.supporting,
         documents=tuple(provenance_ranking(answer.hits)),
         seconds=seconds,
-        question=question.question,
-        golds=question.answers,
         findings=_findings(answer),
         task=task,
         unread=unread,
@@ -401,14 +383,6 @@ def _findings(answer: Answer) -> float | None:
     if not answer.citations or all(hit.unit.kind is not UnitKind.REPORT for hit in answer.hits):
         return None
     return fmean(answer.hits[number - 1].unit.kind is UnitKind.REPORT for number in answer.citations)
-
-
-def _covered(text: str, question: Question) -> float | None:
-    """Lexical perspective coverage (SMART, table 3)."""
-    perspectives = question.metadata.get("perspectives")
-    if not isinstance(perspectives, list) or not perspectives:
-        return None
-    return perspective_coverage(text, [str(perspective) for perspective in perspectives])
 
 
 async def read_alone(
@@ -460,20 +434,17 @@ class AnswerFile:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._answers: dict[str, str] = {}
-        self._tokens: dict[str, tuple[int, int]] = {}
+        self._answers: dict[str, tuple[str, int, int]] = {}
         self._file: IO[str] | None = None
-        reason = ""
         try:
             self._whole = self._read()
             if self._path.exists():
                 self._open()
             elif not os.access(self._path.absolute().parent, os.W_OK):
-                reason = "its folder is missing or not writable"
+                raise PermissionError("its folder is missing or not writable")
         except OSError as error:
-            reason = error.strerror or str(error)
-        if reason:
-            raise ConfigurationError(f"{path} cannot store answers ({reason}); name a file you may write.")
+            reason = error.strerror or error
+            raise ConfigurationError(f"{path} cannot store answers ({reason}); name a file you may write.") from error
 
     def _open(self) -> IO[str]:
         if self._file is None:
@@ -493,8 +464,8 @@ class AnswerFile:
                 continue
             try:
                 row = json.loads(line)
-                self._answers[str(row["key"])] = str(row["answer"])
-                self._tokens[str(row["key"])] = int(row.get("input_tokens", 0)), int(row.get("output_tokens", 0))
+                tokens = int(row.get("input_tokens", 0)), int(row.get("output_tokens", 0))
+                self._answers[str(row["key"])] = str(row["answer"]), *tokens
             except (ValueError, KeyError, TypeError) as error:
                 if line.startswith('{"key"'):  # a run that was killed wrote half of it
                     continue
@@ -504,13 +475,11 @@ class AnswerFile:
 
     def answer(self, key: str) -> str | None:
         """A recorded answer."""
-        with self._lock:
-            return self._answers.get(key)
+        return self._answers[key][0] if key in self._answers else None
 
     def tokens(self, key: str) -> tuple[int, int]:
         """Tokens of the prompt and of a recorded answer."""
-        with self._lock:
-            return self._tokens.get(key, (0, 0))
+        return self._answers.get(key, ("", 0, 0))[1:]
 
     def put_answer(
         self,
@@ -525,8 +494,7 @@ class AnswerFile:
         """Record an answer."""
         row = {"key": key, "answer": answer, "input_tokens": input_tokens, "output_tokens": output_tokens}
         with self._lock:
-            self._answers[key] = answer
-            self._tokens[key] = input_tokens, output_tokens
+            self._answers[key] = answer, input_tokens, output_tokens
             file = self._open()
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             file.flush()

@@ -48,13 +48,12 @@ class ClusterReport:
 
     def as_json(self) -> dict[str, Any]:
         """As `sire eval --clusters --json` writes it."""
-        names = ("similarity", "relatedness")
         return {
             "dataset": self.dataset,
             **{
                 key: {
                     name: None if value is None else round(value, 2)
-                    for name, value in zip(names, getattr(self, key), strict=True)
+                    for name, value in zip(_NAMES, getattr(self, key), strict=True)
                 }
                 for key in ("clusters", "placed", "supporting", "candidates", "overlap")
             },
@@ -62,27 +61,26 @@ class ClusterReport:
 
     def table(self) -> str:
         """For people, with the paper's figures on MuSiQue (GPT-4o topics, Gaussian mixtures)."""
-        lines = [
-            f"**{self.dataset}**: clusters of passages, shares in percent",
-            "",
-            "| by                         | clusters | supporting pairs | candidate pairs | overlap | of all pairs |",
-            "| -------------------------- | -------: | ---------------: | --------------: | ------: | -----------: |",
-        ]
-        for i, name in enumerate(("similarity", "relatedness")):
-            cells = [_format_share(values[i]) for values in (self.supporting, self.candidates, self.overlap)]
-            lines.append(
-                f"| {name:<26} | {self.clusters[i]:>8,} | {cells[0]:>16} | {cells[1]:>15} | {cells[2]:>7} | "
-                f"{self.placed[i]:>12.3f} |"
+        from sire_core.evaluate.report import markdown_table
+
+        rows = [
+            (name, f"{size:,}", *("-" if share is None else f"{share:.2f}" for share in shares), f"{placed:.3f}")
+            for name, size, *shares, placed in zip(
+                _NAMES, self.clusters, self.supporting, self.candidates, self.overlap, self.placed, strict=True
             )
-        for name, (coverage, among, shared) in _PAPER.items():
-            lines.append(f"| {name:<26} | {'-':>8} | {coverage:>16} | {among:>15} | {shared:>7} | {'-':>12} |")
-        return "\n".join(lines)
+        ]
+        lines = [dict(zip(_COLUMNS, row, strict=True)) for row in (*rows, *_PAPER)]
+        return "\n".join(
+            [f"**{self.dataset}**: clusters of passages, shares in percent", "", *markdown_table(lines, 1)]
+        )
 
 
-_PAPER = {
-    "paper, MuSiQue similarity": ("19.14", "10.70", "50.15"),
-    "paper, MuSiQue relatedness": ("13.94", "8.51", "68.85"),
-}
+_NAMES = ("similarity", "relatedness")
+_COLUMNS = ("by", "clusters", "supporting pairs", "candidate pairs", "overlap", "of all pairs")
+_PAPER = (
+    ("paper, MuSiQue similarity", "-", "19.14", "10.70", "50.15", "-"),
+    ("paper, MuSiQue relatedness", "-", "13.94", "8.51", "68.85", "-"),
+)
 
 
 def compare_clusters(
@@ -193,7 +191,3 @@ async def _clustered(
 
 def _both(shares: Sequence[float], *, known: bool) -> tuple[float | None, float | None]:
     return (100 * shares[0], 100 * shares[1]) if known else (None, None)
-
-
-def _format_share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -120,7 +120,7 @@ class Experiment:
     max_failure_ratio: float = 0.1
     progress: ProgressLike = None
     log: Callable[[str], None] = _logger.warning
-    on_row: Callable[[EvalRow], None] | None = None
+    on_row: Callable[[EvalRow], None] = lambda _: None
 
     def run(self) -> list[EvalRow]:
         """See `arun`."""
@@ -149,7 +149,7 @@ async def _run_repeats(experiment: Experiment) -> list[EvalRow]:
             runs[-1] = await run.arun()
     except BaseException:
         for row in with_spread(runs):
-            _finish(experiment, row)
+            experiment.on_row(row)
         raise
     return with_spread(runs)
 
@@ -276,7 +276,7 @@ async def _ask(experiment: Experiment, row: PlannedRow, setup: Setup, folder: Pa
             answered = await _answers(experiment, index, sample, setup, config)
             scores = {"via": config.answer.via, "reader": config.answer.reader.prompt, **answer_scores(answered)}
             result = replace(result, answers=scores, answered=answered)
-    _finish(experiment, result)
+    experiment.on_row(result)
     return result
 
 
@@ -337,11 +337,6 @@ def _own_copy(experiment: Experiment, folder: Path, *, shares: bool) -> Iterator
         if folder.exists():
             shutil.copytree(folder, copy)
         yield copy
-
-
-def _finish(experiment: Experiment, row: EvalRow) -> None:
-    if experiment.on_row is not None:
-        experiment.on_row(row)
 
 
 def plan_rows(

@@ -68,17 +68,11 @@ _OF_PLACES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class MadeQuestion:
-    """A question and the passages that it needs.
-
-    Attributes:
-        question: The question.
-        passages: Ids of the two passages.
-        kind: `bridge`, over a name that the question leaves out, or `pair`, of two names that it has.
-    """
+    """A question and the passages that it needs."""
 
     question: str
-    passages: tuple[str, str]
-    kind: str
+    passages: tuple[str, str]  # Ids
+    kind: str  # `bridge`, over a name that the question leaves out, or `pair`, of two names that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +86,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class LinkedPassages:
-    """The distinct passages of a corpus, what each is about, and which ones name what another one is about.
-
-    Attributes:
-        units: The passages.
-        titles: Titles of their own by the number of passages that have them.
-        about: Of each passage its subject; may be empty.
-        links: Which passage names whose subject.
-    """
+    """The distinct passages of a corpus, what each is about, and which ones name what another one is about."""
 
     units: Sequence[Unit]
-    titles: Mapping[str, int]
-    about: Sequence[str]
+    titles: Mapping[str, int]  # Titles by the number of passages that have them
+    about: Sequence[str]  # The subject of each passage; may be empty
     links: Sequence[Named]
 
     @classmethod

@@ -19,15 +19,8 @@ from sire_core.evaluate.rows import EvalRow, corpus_size
 from sire_core.models.embedders import model_name
 from sire_core.recipes.published import data_set_name
 
-_LEFT_OUT = (
-    "recipe",
-    "embedder",
-    "extraction",
-    "R@5 prov",
-    "R@5 literal",
-    "MRR",
-    "nDCG@10",
-)  # for lines that fit a screen
+# Columns that tables of ablations leave out, so that lines fit a screen
+_LEFT_OUT = ("recipe", "embedder", "extraction", "R@5 prov", "R@5 literal", "MRR", "nDCG@10")
 
 _COMPARED = (
     "R@2",
@@ -87,17 +80,18 @@ def format_table(rows: Sequence[EvalRow], width: int | None = None) -> str:
 
 def format_kinds(rows: Sequence[EvalRow]) -> str:
     """Return what each kind of unit contributes to each row."""
+    heading = "What each kind of unit contributes: mean number among the first hits, points of recall found first"
     lines = [
-        "What each kind of unit contributes: mean number among the first hits, points of recall found first",
-        f"{'recipe':<12} {'kind':<14} {'hits@5':>7} {'hits@20':>8} {'R@5':>6} {'R@20':>6}",
+        {
+            "recipe": _label(row),
+            "kind": kind,
+            **{f"hits@{k}": f"{value[f'hits_{k}']:.2f}" for k in (5, 20)},
+            **{f"R@{k}": _rate(value[f"gold_{k}"]) for k in (5, 20)},
+        }
+        for row in rows
+        for kind, value in row.by_kind().items()
     ]
-    for row in rows:
-        lines += [
-            f"{row.setup.recipe:<12} {kind:<14} {value['hits_5']:>7.2f} {value['hits_20']:>8.2f} "
-            f"{value['gold_5']:>6.1f} {value['gold_20']:>6.1f}"
-            for kind, value in row.by_kind().items()
-        ]
-    return "\n".join(lines)
+    return "\n".join([heading, "", *markdown_table(lines, 2)])
 
 
 def format_groups(rows: Sequence[EvalRow]) -> str:
@@ -108,7 +102,7 @@ def format_groups(rows: Sequence[EvalRow]) -> str:
         types = {name or "no type": _rate(value) for name, value in row.by_type().items()}
         answers = {f"EM {name or 'no type'}": _rate(value) for name, value in row.answers.get("EM by type", {}).items()}
         lines.append({"recipe": _label(row), **hops, **types, **answers})
-    return "\n".join(["R@5 by hops and by type of question", "", *_markdown(lines, 1)]) if lines else ""
+    return "\n".join(["R@5 by hops and by type of question", "", *markdown_table(lines, 1)]) if lines else ""
 
 
 def format_analysis(rows: Sequence[EvalRow]) -> str:
@@ -120,7 +114,7 @@ def format_analysis(rows: Sequence[EvalRow]) -> str:
             for row in rows
             if name in row.analysis
         ]
-        blocks += ["\n".join([title, "", *_markdown(lines, 1)])] if lines else []
+        blocks += ["\n".join([title, "", *markdown_table(lines, 1)])] if lines else []
     return "\n\n".join(blocks)
 
 
@@ -149,7 +143,7 @@ def format_ablations(rows: Sequence[EvalRow]) -> str:
         notes = {"note": "; ".join([*note_lines, *same])} if note_lines or same else {}
         lines.append({"table": paper.get("table", ""), "row": _cell(row.setup.recipe), **printed, **ours, **notes})
     return "\n".join(
-        [f"{_heading(rows)}; figures of the paper: {dataset or 'none'}", "", *_markdown(lines, 2), *_foot(rows)]
+        [f"{_heading(rows)}; figures of the paper: {dataset or 'none'}", "", *markdown_table(lines, 2), *_foot(rows)]
     )
 
 
@@ -184,7 +178,7 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         lines.append({"method": paper.method, "source": paper.source, **_figures(metrics, figures), **used, **cost})
     plain = [{name: _cell(cell) for name, cell in line.items()} for line in lines]
     heading = f"{_heading(rows)}; published figures are of other pools, embedders and models, as stated"
-    return "\n".join([heading, "", *_markdown(plain, 2)])
+    return "\n".join([heading, "", *markdown_table(plain, 2)])
 
 
 def _figures(metrics: Sequence[str], values: Mapping[str, float | None]) -> dict[str, str]:
@@ -196,7 +190,7 @@ def _block(rows: Sequence[EvalRow], width: int | None) -> str:
     lines = [_cells(row, ks) for row in rows]
     shown = _fitting(lines, 5 if 5 in ks else ks[0], width)
     left = len({"recipe", "embedder", "extraction"} & shown.keys())
-    table = _markdown([{name: line[name] for name in shown if name in line} for line in lines], left)
+    table = markdown_table([{name: line[name] for name in shown if name in line} for line in lines], left)
     hidden = [name for line in lines for name in line if name not in shown]
     more = ["", f"Not shown: {', '.join(dict.fromkeys(hidden))}."] if hidden else []
     return "\n".join([_heading(rows), "", *table, *more, *_foot(rows)])
@@ -239,7 +233,7 @@ def _foot(rows: Sequence[EvalRow]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _markdown(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
+def markdown_table(lines: Sequence[Mapping[str, str]], left: int) -> list[str]:
     """A table of cells by column, "-" where a line has none; the first `left` columns are aligned to the left."""
     header = list(dict.fromkeys(name for line in lines for name in line))
     table = [header, *([line.get(name, "-") for name in header] for line in lines)]
@@ -302,9 +296,7 @@ def _unsearched(row: EvalRow) -> bool:
 
 def _label(row: EvalRow) -> str:
     """The recipe and the settings that were asked for; of repeated builds how many there were."""
-    settings = "".join(f" {name}={value}" for name, value in row.setup.settings.items())
-    repeats = f" ({row.repeats['builds']} builds)" if row.repeats else ""
-    return _cell(row.setup.recipe + settings + repeats)
+    return _cell(_name(row) + (f" ({row.repeats['builds']} builds)" if row.repeats else ""))
 
 
 def _cell(text: str) -> str:

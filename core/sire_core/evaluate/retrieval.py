@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import log2
 from typing import TYPE_CHECKING, Any, Protocol, Union, runtime_checkable
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
-from sire_core.errors import ConfigurationError
 from sire_core.types import Hit, UnitKind
 
 if TYPE_CHECKING:
@@ -57,16 +57,13 @@ def passage_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | 
 
 def literal_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
     """Ids, as above, of the hits that say what one document says; a synthetic hit keeps its slot as None."""
-    slots: list[str | None] = []
-    seen: set[str] = set()
-    for hit in hits:
-        if hit.unit.kind not in (UnitKind.CHUNK, UnitKind.AKU):
-            slots.append(None)
-            continue
-        fresh = [name for name in distinct(ids(hit)) if name not in seen]
-        slots.extend(fresh)
-        seen.update(fresh)
-    return slots
+    slots: dict[str | int, str | None] = {}
+    for slot, hit in enumerate(hits):
+        if hit.unit.kind in (UnitKind.CHUNK, UnitKind.AKU):
+            slots.update((name, name) for name in ids(hit) if name not in slots)
+        else:
+            slots[slot] = None
+    return list(slots.values())
 
 
 def recall_at_k(ranking: Sequence[str | None], gold: Gold, k: int) -> float:
@@ -168,12 +165,9 @@ class BudgetScorer:
 
     def __init__(self, budget: int, passages: Mapping[str, str]) -> None:
         """Remember what is to be found."""
-        if budget < 1:
-            raise ConfigurationError(f"A token budget must be at least 1, not {budget}.")
         self.budget = budget
         self._passages = passages
-        self._gold: dict[str, str] = {}
-        self._prepared: dict[str, BudgetedContext] = {}
+        self._prepare = cache(_prepare)
 
     def context(self, texts: Iterable[str]) -> BudgetedContext:
         """Join texts in order and cut them at the budget; the last one is truncated."""
@@ -200,14 +194,8 @@ class BudgetScorer:
 
     def recall(self, context: BudgetedContext, gold: Collection[str], whole: Collection[str] = ()) -> float:
         """Share of the gold passages (document ids) whose text is inside the context, 0..1."""
-        wanted = set(gold)
-        return sum(doc_id in whole or self._is_inside(context, doc_id) for doc_id in wanted) / len(wanted)
-
-    def _is_inside(self, context: BudgetedContext, doc_id: str) -> bool:
-        text = self._gold.get(doc_id)
-        if text is None:
-            text = self._gold[doc_id] = " ".join(self._passages.get(doc_id, "").split())
-        return bool(text) and text in context.text
+        texts = {name: self._prepare(self._passages.get(name, "")).text for name in gold}
+        return sum(name in whole or bool(text and text in context.text) for name, text in texts.items()) / len(texts)
 
     def answer(self, context: BudgetedContext, answers: Sequence[str]) -> float | None:
         """1 when any accepted answer stands in the context at token boundaries; None when the question is left out."""
@@ -216,12 +204,6 @@ class BudgetScorer:
             return None
         padded = f" {context.answer_text} "
         return float(any(f" {span} " in padded for span in spans))
-
-    def _prepare(self, text: str) -> BudgetedContext:
-        prepared = self._prepared.get(text)
-        if prepared is None:
-            prepared = self._prepared[text] = _prepare(text)
-        return prepared
 
 
 def span_answers(answers: Sequence[str]) -> list[str]:

@@ -46,7 +46,7 @@ async def test_a_judge_sees_both_orders_and_a_split_is_half():
 
 
 def answered(name, text):
-    return AnsweredQuestion(name, text, "answered", 0, 0, 0, 0, 0, 1, 1, question="Who?", golds=("Otto",))
+    return AnsweredQuestion(Question(name, "Who?", ("Otto",)), text, "answered", 0, 0, 0, 0, 0, 1, 1)
 
 
 async def test_shares_of_wins_leave_out_what_the_judge_failed_on():

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sire_core.algorithms.text import count_tokens, normalize_answer, truncate_tokens
-from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import (
     acc,
     acc_at,
@@ -94,10 +93,10 @@ def test_an_answer_of_which_normalisation_leaves_nothing_is_compared_as_it_is_wr
     assert best_over_golds(acc, prediction, ["", gold]) == contains  # what is blank accepts nothing
 
 
-@pytest.mark.parametrize("call", [lambda: best_over_golds(f1, "x", []), lambda: perspective_coverage("x", [])])
-def test_a_question_without_reference_is_refused(call):
+def test_a_question_without_reference_has_no_score():
+    assert perspective_coverage("x", []) is perspective_coverage("x", None) is None
     with pytest.raises(ValueError, match="leave the question out"):
-        call()
+        best_over_golds(f1, "x", [])
 
 
 texts = st.text(alphabet="ab .,-'XYno \n", max_size=30)
@@ -208,11 +207,6 @@ def test_questions_whose_answer_cannot_stand_in_a_passage_are_left_out(answers):
 def test_an_alias_that_reads_like_no_is_not_looked_for():
     assert span_answers(["Norway", "NO", "NOR"]) == ["norway", "nor"]
     assert scorer(9).answer(scorer(9).context(["No answer."]), ["Norway", "NO"]) == 0
-
-
-def test_a_budget_below_one_is_refused():
-    with pytest.raises(ConfigurationError, match="at least 1"):
-        scorer(0)
 
 
 lists_of_texts = st.lists(st.text(alphabet="ab.'the \n", max_size=12), max_size=5)
