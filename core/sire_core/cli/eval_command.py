@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,6 +14,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.cli.arguments import grouped
 from sire_core.cli.eval_options import (
     ComparisonOptions,
+    DataSetOrIndex,
     EvalAnswerOptions,
     MeasureOptions,
     QuestionOptions,
@@ -22,11 +23,7 @@ from sire_core.cli.eval_options import (
     recipe_names,
 )
 from sire_core.cli.models import ModelOptions, eval_models
-from sire_core.cli.options import (
-    IndexOptions,
-    manifest_of,
-    open_index,
-)
+from sire_core.cli.options import IndexOptions, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
@@ -123,14 +120,7 @@ class Results:
 
 @grouped
 def eval_(
-    dataset_dir: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATASET_DIR_or_INDEX",
-            help="A folder with corpus.jsonl and questions*.jsonl, an official file of HotpotQA, 2WikiMultiHopQA, "
-            "MuSiQue and others, or, with --questions FILE, an index folder.",
-        ),
-    ],
+    dataset_dir: DataSetOrIndex,
     asking: QuestionOptions,
     compared: ComparisonOptions,
     measuring: MeasureOptions,
@@ -155,54 +145,45 @@ def eval_(
     For an existing index, with your own questions (nothing is built, and the folder is only read): sire eval my-index
     --questions questions.jsonl
     """
-    from sire_core.evaluate.analysis import judge_rows
-    from sire_core.models.sync import run_sync
-
     report.check(compared, asking, answering, measuring, calls.llm)
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
-    by_paper = extraction_by_preset(compared.values) == "native"
-    if by_paper and answering.answer is not None and answering.reader_prompt is None:
+    if extraction_by_preset(compared.values) == "native" and answering.answer and answering.reader_prompt is None:
         answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
-    with eval_models(calls, judge=answering.judge, to=compared.to, answers=answering.answers, builds=builds) as models:
-        config = measuring.config(asking, answering, models.asked, calls.workers)
-        config = gate.widen(config)
+    kept = {"to": compared.to, "answers": answering.answers}
+    with eval_models(calls, answering.judge, **kept, builds=builds, reader_only=answering.reader_only) as models:
+        config = gate.widen(measuring.config(asking, answering, models.asked, calls.workers))
         results = Results(report, ablations=compared.ablations)
-        builder = None if answering.reader_only else models.builder
         with results.shown_on_failure(), reporting() as progress:
             dataset = _dataset(dataset_dir, asking, compared)
+            if not compared.clusters:
+                is_cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
+                rows = _row_count(names, ablations=compared.ablations)
+                results.begin(dataset, rows, config, calls.price(), cut=is_cut)
+            if asking.sentence_groups:
+                dataset = _group_sentences(dataset, models.asked, progress)
             if compared.clusters:
-                dataset = _grouped(dataset, asking, models.asked, progress)
                 _say_clusters(dataset, compared, models.asked, report.json_file, progress)
                 return
-            cut = compared.chunk_tokens is not None or dataset.whole or asking.sentence_groups
-            rows = _row_count(names, ablations=compared.ablations)
-            results.begin(dataset, rows, config, calls.price(), cut=cut)
-            dataset = _grouped(dataset, asking, models.asked, progress)
-            experiment = compared.experiment(dataset, models, calls, builder)
-            experiment = replace(
-                experiment, config=config, progress=progress, index=dataset_dir if asking.file else None
-            )
+            experiment = compared.experiment(dataset, models, calls)
+            index = dataset_dir if asking.file else None
+            experiment = replace(experiment, config=config, progress=progress, index=index)
             tables = [replace(one, on_row=results.table()).run() for one in _tables_of(experiment, names)]
         results.say(tables)
-        if models.judge is not None:
-            with reporting() as progress:
-                tables = [run_sync(judge_rows(table, names, models.judge, progress, note)) for table in tables]
+        tables = _judged(tables, names, models.judge)
         results.say_more(tables)
-    failures = gate.failures([row for table in tables for row in table])
-    for failure in failures:
-        note(failure, "red")
-    if failures:
+    if failures := gate.failures([row for table in tables for row in table]):
+        for failure in failures:
+            note(failure, "red")
         raise typer.Exit(1)
 
 
 def _names(folder: Path, asking: QuestionOptions, compared: ComparisonOptions) -> list[str]:
     """Recipes that are measured; every row of theirs is settled before anything is built."""
     if asking.file is not None and not compared.recipes:
-        built_names = manifest_of(folder).recipe_names
-        return [name for name in built_names if name != "flat"]
+        return [name for name in manifest_of(folder).recipe_names if name != "flat"]
     names = recipe_names(compared.recipes, ablations=compared.ablations)
     if asking.file is None and not compared.clusters:
         from sire_core.evaluate.experiment import plan_rows
@@ -240,13 +221,22 @@ def _tables_of(experiment: Experiment, names: Sequence[str]) -> list[Experiment]
     return [replace(experiment, recipes=[name], settings=own[name]) for name in names]
 
 
-def _grouped(dataset: DataSet, asking: QuestionOptions, model: LanguageModel | None, progress: Progress) -> DataSet:
-    """The data set, its documents cut by a model where that is asked for."""
-    if model is None or not asking.sentence_groups:
-        return dataset
+def _judged(tables: list[list[EvalRow]], names: Sequence[str], judge: LanguageModel | None) -> list[list[EvalRow]]:
+    """The tables, with a judge's comparison of the answers where there is one."""
+    if judge is None:
+        return tables
+    from sire_core.evaluate.analysis import judge_rows
+    from sire_core.models.sync import run_sync
+
+    with reporting() as progress:
+        return [run_sync(judge_rows(table, names, judge, progress, note)) for table in tables]
+
+
+def _group_sentences(dataset: DataSet, model: LanguageModel | None, progress: Progress) -> DataSet:
     from sire_core.corpus.sentence_groups import group_sentences
     from sire_core.models.sync import run_sync
 
+    assert model is not None  # the options were checked
     return replace(dataset, documents=tuple(run_sync(group_sentences(dataset.documents, model, progress))))
 
 

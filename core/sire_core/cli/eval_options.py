@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import typer
+
 from sire_core.cli import arguments
 from sire_core.cli.arguments import option
 from sire_core.cli.models import EvalModels, ModelOptions
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
     from sire_core.evaluate.rows import Gate
     from sire_core.evaluate.runner import EvalConfig
     from sire_core.protocols import LanguageModel
+
+DataSetOrIndex = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATASET_DIR_or_INDEX",
+        help="A folder with corpus.jsonl and questions*.jsonl, an official file of HotpotQA, 2WikiMultiHopQA, "
+        "MuSiQue and others, or, with --questions FILE, an index folder.",
+    ),
+]
 
 
 def read_questions_option(values: Sequence[str] | None) -> tuple[str, Path | None]:
@@ -194,16 +205,14 @@ class ComparisonOptions:
         """Whether these options need something to be built."""
         return self.ablations or self.clusters or self.repeats > 1 or self.to is not None
 
-    def experiment(
-        self, dataset: DataSet, models: EvalModels, calls: ModelOptions, builder: LanguageModel | None
-    ) -> Experiment:
+    def experiment(self, dataset: DataSet, models: EvalModels, calls: ModelOptions) -> Experiment:
         """The experiment that these options describe."""
         from sire_core.evaluate.experiment import Experiment
 
         folders = [models.folder]
         if self.repeats > 1 and models.folder is not None:
             folders = [models.folder / f"seed-{seed}" for seed in range(self.repeats)]
-        options = IndexOptions(extractions=self.extractions, language_model=builder, native=calls.native)
+        options = IndexOptions(extractions=self.extractions, language_model=models.builder, native=calls.native)
         for folder in folders:
             check_writing(replace(options, folder=folder), manifest_of(folder))
         return Experiment(
@@ -215,7 +224,7 @@ class ComparisonOptions:
             embedder=self.embedder,
             chunk_tokens=self.chunk_tokens,
             extractor=extractor_of(options),
-            language_model=builder,
+            language_model=models.builder,
             extraction="native" if calls.native else None,
             wrap_model=models.named,
             workers=calls.workers,
@@ -420,34 +429,27 @@ class ReportOptions:
     ) -> None:
         """Refuse options that do not go together, and files that cannot be written, before anything is built."""
         clusters, ablations, answer = compared.clusters, compared.ablations, answering.answer
-        uses_model = answer or questions.sentence_groups or questions.file or clusters
-        mistakes = (
-            (
-                clusters and (ablations or compared.recipes or answer),
-                "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.",
+        analyses = measured.errors or measured.missing_edges
+        uses_model = answer or questions.sentence_groups or questions.file or clusters or analyses
+        mistakes = {
+            "--clusters looks at no recipe; leave --recipes, --ablations and --answer out.": (
+                clusters and (ablations or compared.recipes or answer)
             ),
-            (
-                clusters and (self.fail_under or self.baseline),
-                "--clusters looks at no recipe; leave --fail-under and --baseline out.",
+            "--clusters looks at no recipe; leave --fail-under and --baseline out.": (
+                clusters and (self.fail_under or self.baseline)
             ),
-            (self.plot and ablations, "--plot shows recipes; leave --ablations out."),
-            (compared.repeats > 1 and ablations, "--repeats is for recipes, not for --ablations."),
-            (
-                answering.reader_only and not answer,
-                "--reader-only leaves the model nothing but the answers: give --answer, too.",
+            "--plot shows recipes; leave --ablations out.": self.plot and ablations,
+            "--repeats is for recipes, not for --ablations.": compared.repeats > 1 and ablations,
+            "--reader-only leaves the model nothing but the answers: give --answer, too.": (
+                answering.reader_only and not answer
             ),
-            (answering.judge and not answer, "--judge compares answers: give --answer single, too."),
-            (questions.sentence_groups and not llm, "--sentence-groups needs --llm MODEL: a model cuts the documents."),
-            (
-                llm and answering.answers and not (uses_model or measured.errors or measured.missing_edges),
-                (
-                    "--answers keeps what a model is asked beside the builds: give --answer, too, or another option "
-                    "that has the model asked. --to DIR keeps everything."
-                ),
-            ),
-            (measured.missing_edges and not llm, "--missing-edges needs --llm MODEL: a model reads the passages."),
-        )
-        for is_wrong, message in mistakes:
+            "--judge compares answers: give --answer single, too.": answering.judge and not answer,
+            "--sentence-groups needs --llm MODEL: a model cuts the documents.": questions.sentence_groups and not llm,
+            "--answers keeps what a model is asked beside the builds: give --answer, too, or another option that has "
+            "the model asked. --to DIR keeps everything.": llm and answering.answers and not uses_model,
+            "--missing-edges needs --llm MODEL: a model reads the passages.": measured.missing_edges and not llm,
+        }
+        for message, is_wrong in mistakes.items():
             if is_wrong:
                 raise ConfigurationError(message)
         for name, path in (("--json", self.json_file), ("--answers", answering.answers), ("--plot", self.plot)):

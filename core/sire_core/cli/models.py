@@ -235,7 +235,13 @@ class EvalModels:
 
 @contextmanager
 def eval_models(
-    calls: ModelOptions, *, judge: str | None, to: Path | None, answers: Path | None, builds: bool
+    calls: ModelOptions,
+    judge: str | None,
+    *,
+    to: Path | None,
+    answers: Path | None,
+    builds: bool,
+    reader_only: bool,
 ) -> Iterator[EvalModels]:
     """The models, and the places where what they answer is kept: those that are named, else temporary ones."""
     from sire_core.evaluate.answer_eval import AnswerFile
@@ -265,7 +271,7 @@ def eval_models(
             return wrapped[named]
 
         yield EvalModels(
-            model,
+            None if reader_only else model,
             CachedModel(model, answer_file, "answers"),
             None if judging is None else CachedModel(judging, answer_file, "judge"),
             cached,

@@ -69,6 +69,28 @@ def explore(
 
 _LOOPBACK = "127.0.0.1"
 
+Http = Annotated[
+    int | None, option("--http PORT", "Serve over HTTP instead of stdio; 0 picks a free port.", min=0, max=65535)
+]
+HttpHost = Annotated[
+    str,
+    option("--host", "Address for --http. There is no authentication: change it only on a network that you trust."),
+]
+AllowedHost = Annotated[
+    list[str] | None,
+    option(
+        "--allowed-host NAME", "Host name that clients use for --http; repeatable. Requests to other names are refused."
+    ),
+]
+CiteKey = Annotated[
+    str,
+    option(
+        "--cite-key KEY",
+        "Metadata key, or template such as '{source}, page {page}', by which texts cite documents. "
+        "Default: readable ids, else source, file name or title.",
+    ),
+]
+
 
 @grouped
 def mcp(
@@ -76,30 +98,11 @@ def mcp(
     searching: SearchOptions,
     answering: AnswerOptions,
     limits: LimitOptions,
-    http: Annotated[
-        int | None,
-        option("--http PORT", "Serve over HTTP instead of stdio; 0 picks a free port.", min=0, max=65535),
-    ] = None,
-    host: Annotated[
-        str,
-        option("--host", "Address for --http. There is no authentication: change it only on a network that you trust."),
-    ] = _LOOPBACK,
-    allowed_host: Annotated[
-        list[str] | None,
-        option(
-            "--allowed-host NAME",
-            "Host name that clients use for --http; repeatable. Requests to other names are refused.",
-        ),
-    ] = None,
+    http: Http = None,
+    host: HttpHost = _LOOPBACK,
+    allowed_host: AllowedHost = None,
     allow: arguments.Allow = None,
-    cite_key: Annotated[
-        str,
-        option(
-            "--cite-key KEY",
-            "Metadata key, or template such as '{source}, page {page}', by which texts cite documents. "
-            "Default: readable ids, else source, file name or title.",
-        ),
-    ] = "",
+    cite_key: CiteKey = "",
 ) -> None:
     """Serve an index to agents over MCP.
 
@@ -129,11 +132,10 @@ def mcp(
             return
         if host != _LOOPBACK:
             note(f"Everyone who reaches {host} can read this index.", "yellow")
-
-        def listening(url: str) -> None:
-            note(f"Serving {folder} at {url}")
-
-        asyncio.run(serve_http(server, http, host, listening, allowed_hosts=allowed_host or ()))
+        serving = serve_http(
+            server, http, host, lambda url: note(f"Serving {folder} at {url}"), allowed_hosts=allowed_host or ()
+        )
+        asyncio.run(serving)
 
 
 def _leave_at_interrupt() -> None:
