@@ -280,7 +280,7 @@ def report_json(report: BuildReport, recipe: str, skipped: Sequence[Failure] = (
 def _list_failures(failures: Sequence[Failure], one: str, several: str) -> None:
     if not failures:
         return
-    note(f"{len(failures):,} {one if len(failures) == 1 else several}:", "yellow")
+    note(f"{count(len(failures), one, several)}:", "yellow")
     places_by_reason: dict[str, list[str]] = {}
     for failure in failures:
         places_by_reason.setdefault(failure.reason, []).append(failure.where)

@@ -157,15 +157,7 @@ class ComparisonOptions:
     ] = None
     preset: arguments.Preset = None
     settings: arguments.EvalSettings = None
-    embedder: Annotated[
-        str | None,
-        option(
-            "--embedder SPEC",
-            "The embedder of all rows: `lexical` (no download), `semantic` (a model in the ONNX format on this "
-            "machine), `onnx:NAME_OR_FOLDER`, `st:NAME_OR_FOLDER` (sentence-transformers), `openai:MODEL`, or "
-            "`file:PATH` (precomputed vectors). Default: lexical, or what the folder of --to was built with.",
-        ),
-    ] = None
+    embedder: arguments.Embedder = None
     extractions: arguments.Extractions = None
     chunk_tokens: Annotated[
         int | None, option("--chunk-tokens", "Split longer passages. Default: do not split.", min=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, kind_name, shorten
+from sire_core.algorithms.pluralize import count, count_units, excerpt, kind_name, shorten
 from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _TEXT = 320
 
 _EXCERPT = 260
-_TITLES = 4
 _SHOWN_TITLES = 5
 
 
@@ -161,37 +160,33 @@ def demo(k: arguments.K = 4) -> None:
             passages = plain.search(question.question, len(documents))
             say(f"\nQuestion {number}: {question.question}", "bold")
             say(f"Answer: {question.answers[0]}. It needs two documents. Their ranks:")
-            _say_places(question, hits, passages, documents)
-            _say_hits(question, hits, k, documents)
+            sentence = _answer_sentence(question, documents)
+            _say_places(question, sentence, hits, passages, documents)
+            _say_hits(question, sentence, hits, k, documents)
     say('\nYour own documents: sire index FOLDER --to my-index, then sire query my-index "QUESTION" --explain')
 
 
 def _say_places(
-    question: Question, hits: Sequence[Hit], passages: Sequence[Hit], documents: Mapping[str, Document]
+    question: Question, sentence: str, hits: Sequence[Hit], passages: Sequence[Hit], documents: Mapping[str, Document]
 ) -> None:
-    sentence = _answer_sentence(question, documents)
-    rows = [(documents[doc_id].title, _first(hits, doc_id), _first(passages, doc_id)) for doc_id in question.supporting]
+    rows = [(documents[name].title, _rank_of(hits, name), _rank_of(passages, name)) for name in question.supporting]
     rows.append(("the sentence with the answer", _stating(hits, sentence), _stating(passages, sentence)))
     for name, ours, theirs in rows:
         say(f"  {name:<30} {DEFAULT_RECIPE} {ours:>3}    vector search {theirs:>3}")
 
 
-def _say_hits(question: Question, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]) -> None:
-    sentence = _answer_sentence(question, documents)
+def _say_hits(
+    question: Question, sentence: str, hits: Sequence[Hit], k: int, documents: Mapping[str, Document]
+) -> None:
     answering = _stating(hits, sentence)
     for rank, hit in enumerate(hits, 1):
         if rank <= k or rank == answering:
+            titles = [documents[name].title for name in sorted(hit.doc_ids, key=lambda d: d not in question.supporting)]
+            text = excerpt(hit.unit.text, sentence, _EXCERPT)
             say()
-            say(f"{rank}. {_excerpt(hit.unit.text, sentence)}", "green" if rank == answering else "", indent=2)
-            say(f"from  {_titles(question, hit, documents)}", "cyan", indent=5)
+            say(f"{rank}. {text}", "green" if rank == answering else "", indent=2)
+            say(f"from  {some(titles)}", "cyan", indent=5)
             say(f"why   {'; '.join(step.note for step in hit.path)}", "cyan", indent=5)
-
-
-def _titles(question: Question, hit: Hit, documents: Mapping[str, Document]) -> str:
-    """The first documents of a hit, and those that the question needs."""
-    doc_ids = [doc_id for index, doc_id in enumerate(hit.doc_ids) if index < _TITLES or doc_id in question.supporting]
-    more = len(hit.doc_ids) - len(doc_ids)
-    return ", ".join(documents[doc_id].title for doc_id in doc_ids) + (f", and {more} more" if more else "")
 
 
 def _answer_sentence(question: Question, documents: Mapping[str, Document]) -> str:
@@ -200,26 +195,13 @@ def _answer_sentence(question: Question, documents: Mapping[str, Document]) -> s
     return next(s.split(" ", 1)[1] for s in split_sentences(text) if question.answers[0] in s)
 
 
-def _first(hits: Sequence[Hit], doc_id: str) -> int:
+def _rank_of(hits: Sequence[Hit], doc_id: str) -> int:
     return next(rank for rank, hit in enumerate(hits, 1) if doc_id in hit.doc_ids)
 
 
 def _stating(hits: Sequence[Hit], sentence: str) -> int:
     # Always somewhere: the whole pool was ranked, and the passage itself is in it.
     return next(rank for rank, hit in enumerate(hits, 1) if sentence in hit.unit.text)
-
-
-def _excerpt(text: str, sentence: str) -> str:
-    """The first sentences of a text, and the sentence in question when it lies further on."""
-    first, *rest = (" ".join(s.split()) for s in split_sentences(text))
-    parts = [first]
-    for following in rest:
-        if sum(map(len, parts)) + len(following) > _EXCERPT:
-            break
-        parts.append(following)
-    left = rest[len(parts) - 1 :]
-    parts += [f"... {s}" for s in left if sentence in s]
-    return " ".join(parts) + (" ..." if left and sentence not in left[-1] else "")
 
 
 @dataclass(frozen=True, slots=True)

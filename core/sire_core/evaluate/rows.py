@@ -294,18 +294,9 @@ class EvalRow:
 
     def as_json(self) -> dict[str, Any]:
         """The row as `sire eval --json` writes it: rates 0..100, rounded to one decimal."""
-        optional = {
-            "paper": dict(self.setup.paper),
-            "answers": dict(self.answers),
-            "calls": dict(self.setup.calls),
-            "storage": dict(self.setup.storage),
-            "analysis": dict(self.analysis),
-            "perspectives": dict(self.setup.perspectives),
-            "settings": dict(self.setup.settings),
-            "repeats": dict(self.repeats),
-            "note": self.setup.note,
-            "same_as": self.same_as,
-        }
+        optional = {name: getattr(self, name) for name in ("answers", "analysis", "repeats", "same_as")}
+        of_setup = ("paper", "calls", "storage", "perspectives", "settings", "note")
+        optional |= {name: getattr(self.setup, name) for name in of_setup}
         return {
             "recipe": self.setup.recipe,
             "embedder": self.setup.embedder,
