@@ -17,8 +17,7 @@ from sire_core.atomic_files import replacing
 from sire_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
+    from rich.progress import Task
 
     from sire_core.evaluate.clusters import ClusterReport
     from sire_core.evaluate.rows import EvalRow
@@ -162,24 +161,17 @@ def reporting() -> Iterator[Progress]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        yield _Bars(bars)
+        tasks: dict[str, Task] = {}
 
+        def move(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                number = bars.add_task(stage, total=total)
+                tasks[stage] = next(task for task in bars.tasks if task.id == number)
+            if tasks[stage].total != total or done < tasks[stage].completed:  # the stage comes again
+                bars.reset(tasks[stage].id, total=total)
+            bars.update(tasks[stage].id, completed=done)
 
-class _Bars:
-    """One bar per stage; a stage that comes again starts again."""
-
-    def __init__(self, bars: Bars) -> None:
-        self._bars = bars
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Move the bar of a stage."""
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total)
-        task = next(task for task in self._bars.tasks if task.id == self._tasks[stage])
-        if task.total != total or done < task.completed:
-            self._bars.reset(task.id, total=total)
-        self._bars.update(task.id, completed=done)
+        yield move
 
 
 class _Lines:
