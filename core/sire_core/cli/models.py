@@ -210,12 +210,12 @@ def ask_to_go_on(*, yes: bool) -> None:
         raise typer.Exit(code)
 
 
-def say_usage(report: BuildReport, prefix: str = "") -> None:
+def say_usage(report: BuildReport) -> None:
     """Say on stderr what the models were asked, stage by stage."""
     from sire_core.models.usage import UsageReport
 
     for stage, used in report.usage.items():
-        note(prefix + UsageReport({stage: used}).describe())
+        note(UsageReport({stage: used}).describe())
 
 
 @dataclass(frozen=True, slots=True)

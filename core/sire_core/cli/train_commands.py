@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -29,9 +29,7 @@ _SCORERS = ("light", "encoder")
 _BOOKS = ("schema", "hash", "model", "prompt", "status", "reason")  # Of a record what a model does not write
 
 
-def training_examples(
-    folder: str | Path, *, documents: int | None = 10_000, seed: int = 0, recipe: str = ""
-) -> Iterator[dict[str, Any]]:
+def training_examples(folder: Path, *, documents: int, seed: int, recipe: str) -> Iterator[dict[str, Any]]:
     """Passages of an index with what its model extracted from them, as chats: the joint prompt and its answer."""
     import numpy as np
 
@@ -42,8 +40,7 @@ def training_examples(
     from sire_core.models.prompt_format import render
     from sire_core.storage.index_files import IndexFiles
 
-    files = IndexFiles(Path(folder))
-    try:
+    with closing(IndexFiles(folder)) as files:
         built = files.manifest().find(None, recipe)
         if "|extract/" not in built.extraction:
             raise ConfigurationError(
@@ -67,8 +64,6 @@ def training_examples(
             texts = (prompt.system, prompt.user, json.dumps(answer, ensure_ascii=False))
             roles = ("system", "user", "assistant")
             yield {"messages": [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True)]}
-    finally:
-        files.close()
 
 
 def run_training(place: Path, source: TrainingData, config: TrainingConfig, progress: Progress) -> TrainedScorer:

@@ -15,6 +15,8 @@ import numpy as np
 
 from sire_core.algorithms.pluralize import count, count_units
 from sire_core.errors import ConfigurationError
+from sire_core.evaluate.bootstrap import interval_of
+from sire_core.evaluate.datasets import document_text
 from sire_core.evaluate.made_questions import LinkedPassages, MadeQuestion, made_questions, title_of
 from sire_core.extraction.headings import base_title
 from sire_core.extraction.spans import language_of, unspaced_share
@@ -127,16 +129,12 @@ def sample(documents: Sequence[Document], passages: int, seed: int = 0) -> list[
     for index in order:
         if room <= 0:
             break
-        mentioned = [by_name[name] for name in linker.mentions(_text(documents[index])) if name in by_name]
+        mentioned = [by_name[name] for name in linker.mentions(document_text(documents[index])) if name in by_name]
         for member in (index, *mentioned[:2]):
             if member not in chosen and (room > 0):
                 chosen[member] = None
                 room -= sizes[member]
     return [documents[index] for index in sorted(chosen)]
-
-
-def _text(document: Document) -> str:
-    return " ".join(passage.text for passage in document.passages) or document.text
 
 
 def _passages(document: Document) -> int:
@@ -175,19 +173,16 @@ class Measure:
 
 def recommend(measures: Sequence[Measure], seed: int = 0) -> Measure:
     """The first candidate that no other one beats by more than chance and a few points."""
-    rng = np.random.default_rng(seed)
     eligible = [measure for measure in measures if not measure.candidate.shown_only]
     best = max(eligible, key=lambda m: m.recall)
-    return next((measure for measure in eligible if not any(_beats(other, measure, rng) for other in eligible)), best)
+    return next((measure for measure in eligible if not any(_beats(other, measure, seed) for other in eligible)), best)
 
 
-def _beats(one: Measure, other: Measure, rng: np.random.Generator) -> bool:
+def _beats(one: Measure, other: Measure, seed: int) -> bool:
     """Whether one finds more on nearly all resamples of the questions, by points that count."""
     if one.recall - other.recall <= POINTS:
         return False
-    differences = 100 * (np.array(one.shares) - np.array(other.shares))
-    chosen = rng.integers(len(differences), size=(_RESAMPLED, len(differences)))
-    return bool(np.quantile(differences[chosen].mean(axis=1), 0.025) > 0)
+    return interval_of(100 * (np.array(one.shares) - np.array(other.shares)), _RESAMPLED, seed).low > 0
 
 
 CANDIDATES = (
@@ -298,7 +293,7 @@ async def aadvise(
         measures=tuple(sorted(measures, key=lambda m: -m.recall)),
         recommended=best.candidate,
         reasons=_reasons(statistics, measures, best, k),
-        undecided=any(_beats(measure, best, np.random.default_rng(seed)) for measure in words),
+        undecided=any(_beats(measure, best, seed) for measure in words),
     )
 
 

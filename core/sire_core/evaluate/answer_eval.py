@@ -22,6 +22,7 @@ from sire_core.algorithms.text import normalize_answer
 from sire_core.algorithms.worker_pool import map_all
 from sire_core.errors import ConfigurationError, LimitExceededError, ModelError
 from sire_core.evaluate.bootstrap import mean_interval
+from sire_core.evaluate.datasets import document_text
 from sire_core.evaluate.retrieval import CLOSED_ANSWERS, all_at_k, provenance_ranking, recall_at_k
 from sire_core.evaluate.runner import scope_of
 from sire_core.models.usage import CostRange, estimate_tokens
@@ -417,10 +418,9 @@ def gold_passages(question: Question, documents: Mapping[str, Document]) -> list
     missing = [name for name in question.supporting if name not in documents]
     if missing:
         raise ConfigurationError(f"golden reads whole documents and quotes, and {missing[0]!r} is the id of a passage.")
-    gold = (documents[name] for name in question.supporting)
-    texts = [(one, " ".join(passage.text for passage in one.passages) or one.text) for one in gold]
-    units = [Unit(one.id, UnitKind.CHUNK, text, (one.id,), title=one.title) for one, text in texts]
-    return [Hit(unit, 1.0, (unit.id,), ()) for unit in units]
+    gold = [documents[name] for name in question.supporting]
+    units = [Unit(one.id, UnitKind.CHUNK, document_text(one), (one.id,), title=one.title) for one in gold]
+    return [Hit(unit, 1.0, (unit.id,)) for unit in units]
 
 
 class AnswerFile:

@@ -118,14 +118,14 @@ def paired_bootstrap(row: EvalRow, baseline: EvalRow, *, k: int = 5, samples: in
             f"{len(ours)} and '{baseline.setup.recipe}' {len(theirs)}, {len(ours.keys() & theirs.keys())} in common. "
             "Evaluate both with the same data set, limit and seed."
         )
-    return _interval(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]), samples, seed)
+    return interval_of(np.array([100.0 * (ours[name] - theirs[name]) for name in ours]), samples, seed)
 
 
 def mean_interval(rates: Sequence[float], *, samples: int = 10_000) -> Interval:
     """A mean of rates (0..1) in points, and its 95 % interval over the questions."""
     if not rates:
         raise ConfigurationError("An interval needs at least one question.")
-    return _interval(100.0 * np.array(rates), samples, 0)
+    return interval_of(100.0 * np.array(rates), samples, 0)
 
 
 def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
@@ -142,7 +142,7 @@ def with_intervals(rows: Sequence[EvalRow]) -> list[EvalRow]:
     ]
 
 
-def _interval(values: NDArray[np.float64], samples: int, seed: int) -> Interval:
+def interval_of(values: NDArray[np.float64], samples: int, seed: int) -> Interval:
     """The mean of values and the 2.5 % and 97.5 % quantiles of the means of draws with replacement."""
     rng = np.random.default_rng(seed)
     n = len(values)

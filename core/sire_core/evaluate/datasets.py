@@ -77,10 +77,7 @@ class DataSet:
     @property
     def texts(self) -> dict[str, str]:
         """Text of every document by id."""
-        return {
-            document.id: " ".join(passage.text for passage in document.passages) or document.text
-            for document in self.documents
-        }
+        return {document.id: document_text(document) for document in self.documents}
 
     @property
     def copies(self) -> dict[str, frozenset[str]]:
@@ -127,6 +124,11 @@ class DataSet:
 
         chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:limit])
         return replace(self, questions=tuple(questions[i] for i in chosen))
+
+
+def document_text(document: Document) -> str:
+    """Text of a document, of one that is cut into passages theirs."""
+    return " ".join(passage.text for passage in document.passages) or document.text
 
 
 def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:

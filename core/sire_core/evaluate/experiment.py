@@ -316,15 +316,14 @@ def _missing(experiment: Experiment, ablation: Ablation) -> str:
     """The missing prerequisite of a paper's row, for people; empty when there is none."""
     if ablation.answer and experiment.config.answer is None:
         return "it is about answers: --answer single --llm MODEL"
-    if ablation.needs == "tokens" and not hasattr(experiment.embedder, "embed_tokens"):
-        return "it needs an embedder with token vectors: --embedder onnx:NAME_OR_FOLDER"
-    if ablation.needs == "model" and experiment.language_model is None:
-        return "it needs a language model: --llm MODEL"
-    if ablation.needs == "torch" and find_spec("torch") is None:
-        return 'it needs torch: pip install "sire-rag[torch]"'
-    if ablation.needs == "umap" and find_spec("umap") is None:
-        return 'it needs the reference clustering: pip install "sire-rag[paper]"'
-    return ""
+    has_tokens, has_model = hasattr(experiment.embedder, "embed_tokens"), experiment.language_model is not None
+    is_there, what = {
+        "tokens": (has_tokens, "an embedder with token vectors: --embedder onnx:NAME_OR_FOLDER"),
+        "model": (has_model, "a language model: --llm MODEL"),
+        "torch": (find_spec("torch") is not None, 'torch: pip install "sire-rag[torch]"'),
+        "umap": (find_spec("umap") is not None, 'the reference clustering: pip install "sire-rag[paper]"'),
+    }.get(ablation.needs, (True, ""))
+    return "" if is_there else f"it needs {what}"
 
 
 @contextmanager
