@@ -558,18 +558,8 @@ def existing_index(folder: Path, first: str | Path, spending: SpendingOptions, r
 def _options(
     folder: Path, model: LanguageModel | None, spending: SpendingOptions, reading: ReadingOptions, **others: Any
 ) -> IndexOptions:
-    return IndexOptions(
-        folder=folder,
-        embedder=reading.embedder,
-        extractions=reading.extractions,
-        media=reading.media,
-        language_model=model,
-        native=spending.native,
-        workers=spending.workers,
-        max_failure_ratio=reading.max_failure_ratio,
-        writes=True,
-        **others,
-    )
+    others |= {"language_model": model, "native": spending.native, "workers": spending.workers}
+    return IndexOptions(folder, writes=True, **asdict(reading), **others)
 
 
 @grouped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,12 +52,9 @@ class RecipeOptions:
     def as_given(self) -> dict[str, Any]:
         """The same as fields of `IndexOptions`."""
         explain_on_request(self.settings, self.recipe)
-        return {
-            "recipe": self.recipe,
-            "settings": parse_settings(self.settings, self.preset),
-            "chunk_tokens": self.chunk_tokens,
-            "no_chunking": self.no_chunking,
-        }
+        values = asdict(self) | {"settings": parse_settings(self.settings, self.preset)}
+        del values["preset"]  # it is a setting
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +101,8 @@ class SearchOptions:
         """All that is said about the index in a folder."""
         if HELP in (self.settings or ()):
             explain_on_request(self.settings, manifest_of(folder).find(None, self.recipe or "").name)
-        return IndexOptions(
-            folder=folder,
-            recipe=self.recipe,
-            settings=parse_settings(self.settings),
-            ranker=self.ranker,
-            embedder=self.embedder,
-            language_model=language_model,
-            allow=allow,
-        )
+        values = {**asdict(self), "settings": parse_settings(self.settings)}
+        return IndexOptions(folder, language_model=language_model, allow=allow, **values)
 
 
 def open_index(options: IndexOptions, progress: Progress | None = None) -> Index:

@@ -206,20 +206,9 @@ def _open(experiment: Experiment, recipe: Recipe | str, folder: Path, progress: 
     chunker: SentenceChunker | str | None = "sentences" if experiment.dataset.whole else None
     if experiment.chunk_tokens is not None:
         chunker = SentenceChunker(experiment.chunk_tokens, overlap_tokens=experiment.chunk_tokens // 8)  # as 64 of 512
-    return Index(
-        folder,
-        recipe=recipe,
-        language_model=experiment.language_model,
-        embedder=experiment.embedder,
-        extractor=experiment.extractor,
-        chunker=chunker,
-        seed=experiment.seed,
-        workers=experiment.workers,
-        max_failure_ratio=experiment.max_failure_ratio,
-        progress=progress,
-        extraction=experiment.extraction,
-        wrap_model=experiment.wrap_model,
-    )
+    names = ("language_model", "embedder", "extractor", "extraction", "wrap_model", "seed", "workers")
+    same: dict[str, Any] = {name: getattr(experiment, name) for name in (*names, "max_failure_ratio")}
+    return Index(folder, recipe=recipe, chunker=chunker, progress=progress, **same)
 
 
 async def _build(experiment: Experiment, row: PlannedRow, folder: Path) -> Setup:
