@@ -87,7 +87,7 @@ def test_help_keeps_brackets_and_paragraphs():
     assert "[lowest, highest]" in shown
     assert "]}}" in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "lexical, or what" in " ".join(run("eval", "--help").stdout.split())
+    assert "that of the folder, or `lexical` for a new folder" in " ".join(run("eval", "--help").stdout.split())
 
 
 def test_the_list_of_commands_is_not_cut():
