@@ -337,29 +337,13 @@ class LexicalEmbedder:
     evenly. Texts without any word get the zero vector.
     """
 
+    spec = "lexical"  # Creates this embedder again, unfitted: `resolve_embedder(spec)`
+    portable = True
+    dimension = SKETCH + TOPICS  # The same for every corpus
+
     def __init__(self, state: LexicalState | None = None) -> None:
         self._state = state
-        self._fingerprint = _NAME if state is None else f"{_NAME}:{state.digest()}"
-
-    @property
-    def spec(self) -> str:
-        """Spec that creates this embedder again, unfitted: `resolve_embedder(spec)`."""
-        return "lexical"
-
-    @property
-    def fingerprint(self) -> str:
-        """`lexical-svd/1`, and once fitted a digest of the state."""
-        return self._fingerprint
-
-    @property
-    def portable(self) -> bool:
-        """Always: a copy of what it learned embeds alike."""
-        return True
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector; the same for every corpus."""
-        return SKETCH + TOPICS
+        self.fingerprint = _NAME if state is None else f"{_NAME}:{state.digest()}"
 
     @property
     def fitted(self) -> bool:

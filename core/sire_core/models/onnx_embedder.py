@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -279,8 +280,8 @@ class OnnxEmbedder:
         given = {"pooling": pooling or None, "query_prompt": query_prompt, "document_prompt": document_prompt}
         self._stated = {name: value for name, value in given.items() if value is not None}
         self._options = {**self._stated, "max_length": max_length}
-        self._fingerprint = ""
-        self._dimension = 0
+        # Creates this embedder again (`resolve_embedder`), but for the number of threads
+        self.spec = f"onnx:{join_options(self._model.name, self._options)}"
 
     @classmethod
     def from_spec(cls, text: str, *, careful: bool = False) -> OnnxEmbedder:
@@ -288,26 +289,17 @@ class OnnxEmbedder:
         name, options = split_options(text, pooling=str, query_prompt=str, document_prompt=str, max_length=int)
         return cls(name, careful=careful, **options)
 
-    @property
-    def spec(self) -> str:
-        """Spec that creates this embedder again, without the number of threads: `resolve_embedder(spec)`."""
-        return f"onnx:{join_options(self._model.name, self._options)}"
-
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Depends on what the model's files hold and on the folder's own name, not on where the folder lies."""
-        if not self._fingerprint:
-            self._fingerprint = f"onnx:{join_options(self._model.digest(), self._options)}"
-        return self._fingerprint
+        return f"onnx:{join_options(self._model.digest(), self._options)}"
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Length of a vector; read from the graph, which is loaded."""
-        if not self._dimension:
-            graph = self._model.load()
-            length = graph.outputs[_output(graph)][-1]
-            self._dimension = length if isinstance(length, int) else self._encode([""], "document").shape[1]
-        return self._dimension
+        graph = self._model.load()
+        length = graph.outputs[_output(graph)][-1]
+        return length if isinstance(length, int) else self._encode([""], "document").shape[1]
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
         """Embed texts; unit-length float32 `[len(texts), dimension]`. A vector does not depend on the other texts."""

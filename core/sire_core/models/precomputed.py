@@ -6,6 +6,7 @@ import asyncio
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,31 +64,26 @@ class PrecomputedEmbedder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
-        self._loaded: tuple[NDArray[np.bytes_], FloatArray, str] | None = None
+        self.spec = f"file:{self._path}"  # Creates this embedder again: `resolve_embedder(spec)`
         if not self._path.is_file():
             raise ConfigurationError(f"there is no file of vectors at {self._path}; make it with write_precomputed")
 
     @property
-    def spec(self) -> str:
-        """Spec that creates this embedder again: `resolve_embedder(spec)`."""
-        return f"file:{self._path}"
-
-    @property
     def fingerprint(self) -> str:
         """Fingerprint of the embedder that made the vectors."""
-        return self._load()[2]
+        return self._table[2]
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self._load()[1].shape[1])
+        return int(self._table[1].shape[1])
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:  # noqa: ARG002 - the protocol's
         """Look texts up; float32 `[len(texts), dimension]`."""
         return await asyncio.to_thread(self._look_up, texts)
 
     def _look_up(self, texts: Sequence[str]) -> FloatArray:
-        keys, table, _ = self._load()
+        keys, table, _ = self._table
         wanted = np.array([_vector_key(text) for text in texts], dtype="S24")
         rows = np.searchsorted(keys, wanted)
         inside = rows < len(keys)
@@ -100,10 +96,9 @@ class PrecomputedEmbedder:
             )
         return table[rows]
 
-    def _load(self) -> tuple[NDArray[np.bytes_], FloatArray, str]:
-        if self._loaded is None:
-            self._loaded = _read(self._path)
-        return self._loaded
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.bytes_], FloatArray, str]:
+        return _read(self._path)
 
 
 def _read(path: Path) -> tuple[NDArray[np.bytes_], FloatArray, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,8 @@ class SentenceTransformerEmbedder:
         self._careful = careful
         self._name = str(name_or_folder)
         self._query_prompt = query_prompt
-        self._fingerprint = ""
-        self._dimension = 0
+        # Creates this embedder again: `resolve_embedder(spec)`
+        self.spec = f"st:{join_options(self._name, {'query_prompt': query_prompt})}"
         self._model: Any = None
         # The tokenizers are not made for two threads at once, and two forward passes only fight for the same cores.
         self._lock = threading.Lock()
@@ -58,26 +59,17 @@ class SentenceTransformerEmbedder:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    @property
-    def spec(self) -> str:
-        """Spec that creates this embedder again: `resolve_embedder(spec)`."""
-        return f"st:{join_options(self._name, {'query_prompt': self._query_prompt})}"
-
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Depends on what the model's files say and on the folder's own name, not on where the folder lies."""
-        if not self._fingerprint:
-            folder, prompt = self._folder, "" if self._query_prompt is None else f"?{self._query_prompt}"
-            model = f"{folder.name}:{files_digest(folder, _folder_files(folder))}" if folder else self._name
-            self._fingerprint = f"st:{model}{prompt}"
-        return self._fingerprint
+        folder, prompt = self._folder, "" if self._query_prompt is None else f"?{self._query_prompt}"
+        model = f"{folder.name}:{files_digest(folder, _folder_files(folder))}" if folder else self._name
+        return f"st:{model}{prompt}"
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Length of a vector; read from the folder where it says so, else the model is loaded."""
-        if not self._dimension:
-            self._dimension = (_folder_dimension(self._folder) if self._folder else 0) or self._loaded_dimension()
-        return self._dimension
+        return (_folder_dimension(self._folder) if self._folder else 0) or self._loaded_dimension()
 
     async def embed(self, texts: Sequence[str], kind: str = "document") -> FloatArray:
         """Embed texts; float32 `[len(texts), dimension]`."""

@@ -90,6 +90,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
         )
         if batch_size < 1 or batch_tokens < 1 or max_input_tokens < 1:
             raise ConfigurationError("batch sizes and token limits of an embedder must be at least 1")
+        self.spec = f"openai:{model}"  # Creates this embedder again; address and key come from the environment
         self._asked = dimensions
         self._dimension = dimensions or _KNOWN.get(model)
         self._batch_size = batch_size
@@ -98,11 +99,6 @@ class OpenAIEmbedder(OpenAIEndpoint):
         self._prefix = {"query": query_prefix, "document": document_prefix}
         self._options: dict[str, Any] = {"dimensions": dimensions} if dimensions else {}
         self._options["encoding_format"] = "base64"
-
-    @property
-    def spec(self) -> str:
-        """Spec that creates this embedder again; address and key come from the environment."""
-        return f"openai:{self.model}"
 
     @property
     def fingerprint(self) -> str:
