@@ -292,14 +292,9 @@ def _outermost(text: str) -> list[str]:
 
 def _closing(text: str, start: int) -> int:
     """Index after the bracket that closes the one at `start`, or -1."""
-    stack: list[str] = []
-    for at, letter in _marks(text, start, len(text)):
-        if letter in _CLOSES:
-            stack.append(letter)
-        elif letter != '"' and _CLOSES[stack.pop()] != letter:
-            return -1
+    for at, letter, stack in _nesting(text, start, len(text)):
         if not stack:
-            return at + 1
+            return at + 1 if letter else -1
     return -1
 
 
@@ -321,13 +316,11 @@ def with_one_round(text: str) -> str | None:
     start, period = loop
     stack: list[str] = []
     opened = -1  # where a string begins that has not ended
-    for at, letter in _marks(text, begin, len(text)):
+    for at, letter, stack in _nesting(text, begin, len(text)):  # noqa: B007 - the last stack counts
+        if not letter:
+            return None
         if letter == '"':
             opened = at if opened < 0 else -1
-        elif letter in _CLOSES:
-            stack.append(letter)
-        elif not stack or _CLOSES[stack.pop()] != letter:
-            return None
     if not stack or not 0 <= opened < start:
         return None
     said = text[begin : start + period].rstrip("\\")
@@ -351,14 +344,11 @@ def _finished(text: str, end: int, period: int) -> str | None:
     stack: list[str] = []
     before: tuple[int, int] | None = None  # index and depth of what was finished last, before the last round
     inside: tuple[int, int] | None = None  # and in it: what is least deep is repeated, the rest is a part of that
-    for at, letter in _marks(text, begin, end):
-        if letter == '"':
-            continue
-        if letter in _CLOSES:
-            stack.append(letter)
-            continue
-        if not stack or _CLOSES[stack.pop()] != letter:
+    for at, letter, stack in _nesting(text, begin, end):
+        if not letter:
             return None
+        if letter not in "}]":
+            continue
         if at < end - period:
             before = (at + 1, len(stack))
         elif inside is None or len(stack) <= inside[1]:
@@ -370,21 +360,30 @@ def _finished(text: str, end: int, period: int) -> str | None:
     return text[begin:kept] + "".join(_CLOSES[opened] for opened in reversed(stack[:depth])) if kept else None
 
 
-def _marks(text: str, begin: int, end: int) -> Iterator[tuple[int, str]]:
-    """Brackets outside of strings, and the quotation marks of strings."""
+def _nesting(text: str, begin: int, end: int) -> Iterator[tuple[int, str, list[str]]]:
+    """Brackets outside of strings and quotation marks of strings, each with the brackets that are open after it.
+
+    Ends at a bracket that does not close the last open one, with an empty letter and no open brackets.
+    """
+    stack: list[str] = []
     in_string = escaped = False
     for at in range(begin, end):
         letter = text[at]
         if in_string:
             in_string = escaped or letter != '"'
-            if not in_string:
-                yield at, letter
             escaped = letter == "\\" and not escaped
+            if in_string:
+                continue
         elif letter == '"':
             in_string = True
-            yield at, letter
-        elif letter in "{}[]":
-            yield at, letter
+        elif letter in _CLOSES:
+            stack.append(letter)
+        elif letter not in "}]":
+            continue
+        elif not stack or _CLOSES[stack.pop()] != letter:
+            yield at, "", []
+            return
+        yield at, letter, stack
 
 
 async def ask_checked(ask: Ask, request: ModelRequest) -> Completion:

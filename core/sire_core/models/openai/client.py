@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,7 @@ class Features:
             return {}
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
-    def step_down(self, body: dict[str, Any], message: str, status: int = 400) -> bool:
+    def step_down(self, body: dict[str, Any], message: str, status: int) -> bool:
         """Learn from the refusal of a request; whether to send it again in another form."""
         if CONTEXT_WORDS.search(message):
             return False
@@ -114,13 +115,18 @@ class Features:
         return True
 
     def _other_token_key(self, body: dict[str, Any], message: str) -> bool:
-        used = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
-        other = "max_tokens" if used == "max_completion_tokens" else "max_completion_tokens"
+        used, other = "max_tokens", "max_completion_tokens"
+        if other in body:
+            used, other = other, used
         if self.token_key == other:  # another call learnt it meanwhile
             return True
-        if other not in message and not _UNKNOWN_WORDS.search(message):
-            return self._shorter(body[used], message)
-        self.token_key = other
+        if other in message or _UNKNOWN_WORDS.search(message):
+            self.token_key = other
+            return True
+        limit = _AT_MOST.search(message)
+        if limit is None or not 0 < int(limit[1]) < body[used]:
+            return False
+        self.most_tokens = int(limit[1])
         return True
 
     def confirm(self, body: dict[str, Any]) -> None:
@@ -128,14 +134,6 @@ class Features:
         used = body.get("response_format", {}).get("type")
         if used is not None:
             self.confirmed = max(self.confirmed, FORMATS.index(used))
-
-    def _shorter(self, given: int, message: str) -> bool:
-        """Learn the longest answer that the server takes, where it says so."""
-        limit = _AT_MOST.search(message)
-        if limit is None or not 0 < int(limit[1]) < given:
-            return False
-        self.most_tokens = int(limit[1])
-        return True
 
 
 class OpenAIChat(OpenAIEndpoint, CheckedModel):
@@ -220,9 +218,8 @@ class OpenAIChat(OpenAIEndpoint, CheckedModel):
 
     def metered(self, meter: UsageMeter, stage: str = "") -> OpenAIChat:
         """A copy that also counts every request on `meter`; connections and what was learnt are shared."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin._meters = (*self._meters, (meter, stage))
+        twin = copy(self)
+        twin._meters = (*self._meters, (meter, stage))  # noqa: SLF001 - a copy of ourselves
         return twin
 
     async def send(self, request: ModelRequest) -> Completion:
