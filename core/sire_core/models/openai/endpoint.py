@@ -146,8 +146,7 @@ class Connections:
         if self._credentials:  # clients refuse an address with a password beside their own header
             headers.setdefault("Authorization", f"Basic {_base64(self._credentials)}")
         if "http_client" not in options:
-            make = openai.DefaultAsyncHttpxClient
-            options["http_client"] = _fast_http_client(options["timeout"]) or make(timeout=options["timeout"])
+            options["http_client"] = _http_client(options["timeout"])
         self._bounds.apply(options["http_client"])
         options["default_headers"] = headers
         try:
@@ -189,17 +188,14 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode("ascii")
 
 
-def _fast_http_client(timeout: float) -> Any:
-    """The official aiohttp client, which the extra `openai` brings."""
+def _http_client(timeout: float) -> Any:
+    """The official aiohttp client, which the extra `openai` brings; with a proxy, or without aiohttp, that of httpx."""
     import openai
 
-    make = getattr(openai, "DefaultAioHttpClient", None)
-    if make is None or urllib.request.getproxies():
-        return None
-    try:
-        return make(timeout=timeout)
-    except RuntimeError:
-        return None
+    if not urllib.request.getproxies():
+        with contextlib.suppress(RuntimeError, AttributeError):  # without aiohttp; in older versions of the package
+            return openai.DefaultAioHttpClient(timeout=timeout)
+    return openai.DefaultAsyncHttpxClient(timeout=timeout)
 
 
 async def _closed(client: Any) -> None:
