@@ -349,7 +349,8 @@ class AdaptiveGate:
     """Bounds the requests under way, additive increase and multiplicative decrease. Belongs to one event loop.
 
     `async with gate` takes a place. `throttled` halves the number of places, once per wave of refusals: refusals of
-    requests that began before the last halving are its echo. `succeeded` grows it by about one place per round.
+    requests that began before the last halving are its echo. Places are withheld as they are given back. `succeeded`
+    gives out about one more place per round.
     """
 
     def __init__(self, maximum: int) -> None:
@@ -357,16 +358,13 @@ class AdaptiveGate:
             raise ConfigurationError(f"concurrency must be at least 1, not {maximum}")
         self._maximum = maximum
         self._width = float(maximum)
-        self._active = 0
-        self._has_place = asyncio.Event()
+        self._places = asyncio.Semaphore(maximum)
+        self._withheld = 0
         self._paused_until = 0.0
         self.wave = 0  # Number of halvings so far; a request notes it when it begins
 
     async def __aenter__(self) -> Self:
-        while self._active >= int(self._width):
-            self._has_place.clear()
-            await self._has_place.wait()
-        self._active += 1
+        await self._places.acquire()
         try:
             while (pause := self._paused_until - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110 - a clock is waited for
                 await asyncio.sleep(pause)
@@ -376,8 +374,10 @@ class AdaptiveGate:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        self._active -= 1
-        self._has_place.set()
+        if self._withheld < self._maximum - int(self._width):
+            self._withheld += 1
+        else:
+            self._places.release()
 
     def throttled(self, wave: int, pause: float) -> None:
         """The server refused a request for its rate, which began in `wave`; nothing is sent for `pause` seconds."""
@@ -389,4 +389,6 @@ class AdaptiveGate:
     def succeeded(self) -> None:
         """A request was answered."""
         self._width = min(float(self._maximum), self._width + 1.0 / self._width)
-        self._has_place.set()
+        if self._withheld > self._maximum - int(self._width):
+            self._withheld -= 1
+            self._places.release()
