@@ -77,6 +77,16 @@ def order(index, k=24, **more):
     return [hit.doc_ids[0] for hit in index.search(QUESTION, k, **more)]
 
 
+def test_oracle_M1_votes(folder):
+    """Everything that is recalled and read from a passage counts as one vote for it."""
+    index = opened(folder, vote="count", hop_decay=1.0, link=False)
+    hits = index.search(QUESTION, 24)
+    votes = [sum(step.step.startswith("vote:") for step in hit.path) for hit in hits]
+    assert [round(hit.score) for hit in hits] == votes == sorted(votes, reverse=True)
+    assert {hit.doc_ids[0]: count for hit, count in zip(hits, votes, strict=True)}["anna"] == 1
+    assert votes[0] > 2
+
+
 def chain_index(tmp_path, **settings):
     """Ada - Bo - Cy - Di - Ed, a passage for each pair, and Xu - Yo apart."""
     names = ["Ada", "Bo", "Cy", "Di", "Ed"]
