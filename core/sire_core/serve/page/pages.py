@@ -293,6 +293,66 @@ def go_to(path: str, parameters: Mapping[str, object], title: str) -> None:
     ui.run_javascript(f"sireGo({json.dumps(target)}, {json.dumps(title)})")
 
 
+class _QueryFields:
+    """The fields of a question: what is asked, how is searched, and which recipe it is compared with."""
+
+    def __init__(
+        self, explorer: Explorer, query: ExplorerQuery, other: ExplorerQuery | None, go: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._explorer = explorer
+        recipes = explorer.recipes()
+        self._question = question_field("Question", query.question, "Ask", go)
+        if not query.question:
+            self._question.props("autofocus")
+        self._recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
+        is_open = other is not None or replace(query, question="", recipe="") != ExplorerQuery("")
+        with ui.element("details").classes("sire-options sire-wide").props("open" if is_open else ""):
+            ui.html("More options", sanitize=False, tag="summary")
+            with ui.row().classes("sire-wide sire-low"):
+                self._hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
+                self._filter = ui.input("Filter", value=query.filter)
+                self._settings = ui.input("Settings, such as rounds=1", value=query.settings)
+                self._returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
+            with ui.row().classes("sire-wide sire-low"):
+                choices = [_NONE, *recipes]
+                self._compare = ui.select(choices, label="Compare with", value=other.recipe if other else _NONE)
+                self._compare.style("min-width:130px")
+                self._compare_settings = ui.input("Its settings", value=other.settings if other else "")
+            for field in (self._filter, self._settings, self._compare_settings):
+                field.style("min-width:min(100%,300px)")
+            for entry in (self._hits, self._filter, self._settings, self._compare_settings):
+                entry.on("keydown.enter", go)
+            self._listed = ui.html("", sanitize=False, tag="section").classes("sire sire-page")
+            self._recipe.on_value_change(self.describe)
+        if not is_open:
+            ui.run_javascript(_OPTIONS)
+
+    async def describe(self) -> None:
+        """Say what the filter and the settings may be."""
+        snapshot = await self._explorer.snapshot(self._recipe.value)
+        self._listed.set_content(views.settings_html(snapshot.recipe))
+        example = await asyncio.to_thread(browse.filter_example, snapshot)
+        self._filter.props["label"] = f"Filter, such as {example}" if example else "Filter"
+        self._filter.update()
+
+    def read(self) -> tuple[ExplorerQuery, ExplorerQuery | None]:
+        """The query as it is typed now, and the one that it is compared with."""
+        now = ExplorerQuery(
+            question=self._question.value or "",
+            recipe=self._recipe.value,
+            k=number_of_hits(self._hits.value)[0],
+            filter=self._filter.value or "",
+            settings=self._settings.value or "",
+            returns=self._returns.value,
+        )
+        second = "" if self._compare.value == _NONE else str(self._compare.value)
+        return now, compared_query(now, second, self._compare_settings.value or "")
+
+    def wrong_hits(self) -> str:
+        """What is wrong with the number of hits; empty if nothing."""
+        return number_of_hits(self._hits.value)[1]
+
+
 class AskPage:
     """A question, its hits and the paths to them; optionally next to those of another recipe."""
 
@@ -302,71 +362,24 @@ class AskPage:
 
     async def show(self, query: ExplorerQuery, other: ExplorerQuery | None, notes: Sequence[str]) -> None:
         """Draw the fields, what is to say about the address, and the result of its question."""
-        recipes = self._explorer.recipes()
 
         async def go() -> None:
-            now, second = current_query()
+            now, second = fields.read()
             parameters = {"q": now.question, "recipe": now.recipe, "k": now.k, "filter": now.filter}
             parameters |= {"settings": now.settings, "returns": now.returns}
             parameters |= {"compare": second.recipe, "compare_settings": second.settings} if second else {}
             go_to("/", parameters, f"{now.question or 'Ask'} - {self._explorer.title}")
-            await self._answer(result, now, second, [number_of_hits(hits.value)[1]])
+            await self._answer(result, now, second, [fields.wrong_hits()])
 
-        question = question_field("Question", query.question, "Ask", go)
-        if not query.question:
-            question.props("autofocus")
-        recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
-        is_open = other is not None or replace(query, question="", recipe="") != ExplorerQuery("")
-        with ui.element("details").classes("sire-options sire-wide").props("open" if is_open else ""):
-            ui.html("More options", sanitize=False, tag="summary")
-            with ui.row().classes("sire-wide sire-low"):
-                hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
-                filter_field = ui.input("Filter", value=query.filter)
-                settings = ui.input("Settings, such as rounds=1", value=query.settings)
-                returns = ui.select(list(RETURNS), label="Returns", value=query.returns)
-            with ui.row().classes("sire-wide sire-low"):
-                choices = [_NONE, *recipes]
-                compare = ui.select(choices, label="Compare with", value=other.recipe if other else _NONE)
-                compare.style("min-width:130px")
-                compare_settings = ui.input("Its settings", value=other.settings if other else "")
-            for field in (filter_field, settings, compare_settings):
-                field.style("min-width:min(100%,300px)")
-            for entry in (hits, filter_field, settings, compare_settings):
-                entry.on("keydown.enter", go)
-            listed = ui.html("", sanitize=False, tag="section").classes("sire sire-page")
-
-            async def describe() -> None:
-                """Say what the filter and the settings may be."""
-                snapshot = await self._explorer.snapshot(recipe.value)
-                listed.set_content(views.settings_html(snapshot.recipe))
-                example = await asyncio.to_thread(browse.filter_example, snapshot)
-                filter_field.props["label"] = f"Filter, such as {example}" if example else "Filter"
-                filter_field.update()
-
-            recipe.on_value_change(describe)
-        if not is_open:
-            ui.run_javascript(_OPTIONS)
+        fields = _QueryFields(self._explorer, query, other, go)
         result = ui.column().classes("sire-wide")
-
-        def current_query() -> tuple[ExplorerQuery, ExplorerQuery | None]:
-            now = ExplorerQuery(
-                question=question.value or "",
-                recipe=recipe.value,
-                k=number_of_hits(hits.value)[0],
-                filter=filter_field.value or "",
-                settings=settings.value or "",
-                returns=returns.value,
-            )
-            second = "" if compare.value == _NONE else str(compare.value)
-            return now, compared_query(now, second, compare_settings.value or "")
-
-        now = current_query()
+        now = fields.read()
         with result:
             for note in notes:
                 _alert(note)
             has_question = bool(query.question.strip())
             await render_with_timeout(lambda: self._show_results(*now) if has_question else self._start(now[0]))
-        await guarded(describe)
+        await guarded(fields.describe)
 
     async def _start(self, query: ExplorerQuery) -> None:
         """Show where to start: example questions and the main entities."""
