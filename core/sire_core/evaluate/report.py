@@ -173,9 +173,10 @@ def format_comparison(rows: Sequence[EvalRow]) -> str:
         reader = row.answers.get("via", "-") if row.answers else "-"
         lines.append({"method": _label(row), "source": "ours", **_figures(metrics, values), **used, "reader": reader})
     for paper, figures in published:
-        used = {"pool": paper.pool, "model": paper.model, "embedder": paper.embedder, "reader": paper.reader}
-        cost = {"cost": paper.note} if paper.note else {}
-        lines.append({"method": paper.method, "source": paper.source, **_figures(metrics, figures), **used, **cost})
+        used = {key: paper[key] for key in ("pool", "model", "embedder", "reader")}
+        cost = {"cost": paper["note"]} if "note" in paper else {}
+        names = {"method": paper["method"], "source": paper["source"]}
+        lines.append({**names, **_figures(metrics, figures), **used, **cost})
     plain = [{name: _cell(cell) for name, cell in line.items()} for line in lines]
     heading = f"{_heading(rows)}; published figures are of other pools, embedders and models, as stated"
     return "\n".join([heading, "", *markdown_table(plain, 2)])
@@ -332,35 +333,20 @@ def _rate(value: Any) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A method as its source prints it, to stand beside ours.
+@cache
+def _published() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def published_rows(dataset: str) -> list[tuple[dict[str, Any], Mapping[str, float]]]:
+    """Methods with figures (0..100) for a data set, known by the start of its name, in the order of their sources.
 
     The figures come from other question samples, pools, embedders, extracting models and readers, all of which are
     stated. Only a difference within one source is a finding; between sources it is an orientation.
     """
-
-    method: str  # Name of the method
-    source: str  # Paper or project, and the table
-    pool: str  # Questions and passages that it was measured on
-    model: str  # What a language model does at indexing or in a search, if anything
-    embedder: str  # What makes the vectors
-    reader: str  # The model that answers, and from how much
-    # By data set (`musique`, `2wiki`, `hotpotqa`, `multihoprag`), figures by metric, 0..100
-    figures: Mapping[str, Mapping[str, float]]
-    note: str = ""  # Cost, as printed
-
-
-@cache
-def _all() -> tuple[Published, ...]:
-    text = (Path(__file__).parent / "published.json").read_text(encoding="utf-8")
-    return tuple(Published(**row) for row in json.loads(text))
-
-
-def published_rows(dataset: str) -> list[tuple[Published, Mapping[str, float]]]:
-    """Methods with figures for a data set, known by the start of its name, in the order of their sources."""
     name = data_set_name(dataset)
-    return [(row, row.figures[name]) for row in _all() if name in row.figures]
+    return [(row, row["figures"][name]) for row in _published() if name in row["figures"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +368,11 @@ class _Panel:
     def y(self, value: float) -> float:
         low, high = self.y_range
         return self.top + _HEIGHT * (1.0 - (min(max(value, low), high) - low) / (high - low))
+
+    def point(self, number: int, x: float, value: Interval, note: str, width: float = 1.0) -> list[str]:
+        """A mark with its interval."""
+        line = _line((x, self.y(value.low)), (x, self.y(value.high)), _color(number), width)
+        return [line, _mark(number, x, self.y(value.difference), note)]
 
     def frame(self, x_label: str, ticks: Iterable[tuple[float, str]], y_label: str) -> list[str]:
         """Border, title, lines and numbers of both axes."""
@@ -463,10 +454,8 @@ def _scatter(
     parts = panel.frame(label, [(10.0**power, f"{10.0**power:g}") for power in powers], "R@5")
     for number, (row, mark, value) in enumerate(zip(rows, marks, costs, strict=True)):
         if value > 0:
-            x = panel.x(value)
-            parts.append(_line((x, panel.y(mark.low)), (x, panel.y(mark.high)), _color(number), 1.5))
             note = f"{_name(row)}: {mark.difference:.1f} [{mark.low:.1f}, {mark.high:.1f}], {value:.3g} {label[:2]}"
-            parts.append(_mark(number, x, panel.y(mark.difference), note))
+            parts += panel.point(number, panel.x(value), mark, note, 1.5)
     return parts
 
 
@@ -487,11 +476,8 @@ def _curves(origin: tuple[float, float], rows: Sequence[EvalRow]) -> list[str]:
         dash = ' stroke-dasharray="5 3"' if number >= len(_COLORS) else ""
         parts.append(f'<polyline points="{path}" fill="none" stroke="{_color(number)}" stroke-width="1.5"{dash}/>')
         for at, point in enumerate(line):
-            x = panel.x(at + shift)
-            parts.append(_line((x, panel.y(point.low)), (x, panel.y(point.high)), _color(number)))
-            parts.append(
-                _mark(number, x, panel.y(point.difference), f"{_name(row)}: R@{ks[at]} {point.difference:.1f}")
-            )
+            note = f"{_name(row)}: R@{ks[at]} {point.difference:.1f}"
+            parts += panel.point(number, panel.x(at + shift), point, note)
     return parts
 
 

@@ -387,10 +387,14 @@ class Condition:
             )
         return cls(match[1], int(match[2] or 0), float(match[3]))
 
-    @property
-    def name(self) -> str:
-        """The metric with its cut-off."""
-        return f"{self.metric}@{self.k}" if self.k else self.metric
+    def failure(self, row: EvalRow) -> str:
+        """What a row does not reach; empty if it does."""
+        value = _METRICS[self.metric](row, self.k)
+        if value is not None and value >= self.least:
+            return ""
+        name = f"{self.metric}@{self.k}" if self.k else self.metric
+        shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
+        return f"{row.setup.recipe}: {name} is {shown}, below {self.least:g}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,10 +430,9 @@ class Gate:
     def failures(self, rows: Sequence[EvalRow]) -> list[str]:
         """Say what is not met; empty if all is."""
         held = [row for row in rows if row.setup.recipe not in BASELINES]
-        messages = [_unmet(row, condition) for row in held for condition in self.conditions]
-        if self.baseline:
-            messages += [message for row in held for message in self._losses(row)]
-        return [message for message in messages if message]
+        messages = [condition.failure(row) for row in held for condition in self.conditions]
+        messages += [message for row in held if self.baseline for message in self._losses(row)]
+        return list(filter(None, messages))
 
     def _losses(self, row: EvalRow) -> list[str]:
         """Recall that is below that of the row of the same recipe and settings."""
@@ -447,14 +450,6 @@ class Gate:
             for k, value in now["recall_passages"].items()
             if value is not None and value < (before["recall_passages"].get(k) or 0.0) - _ROUNDING / 2
         ]
-
-
-def _unmet(row: EvalRow, condition: Condition) -> str:
-    value = _METRICS[condition.metric](row, condition.k)
-    if value is not None and value >= condition.least:
-        return ""
-    shown = "not measured: no question has gold" if value is None else f"{value:.1f}"
-    return f"{row.setup.recipe}: {condition.name} is {shown}, below {condition.least:g}."
 
 
 def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
