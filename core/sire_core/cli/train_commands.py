@@ -177,17 +177,15 @@ class TrainingOptions:
             raise ConfigurationError(f"--scorer is one of {', '.join(_SCORERS)}, not {self.scorer!r}.")
         if (self.scorer == "encoder") != bool(self.encoder):
             raise ConfigurationError("--scorer encoder and --encoder NAME_OR_FOLDER go together; give both or none.")
-        common: dict[str, Any] = {
-            "labels": self.labels,
-            "loss": self.loss,
-            "max_hops": self.max_hops or None,
-            "seed": self.seed,
-        }
-        common |= {} if max_length is None else {"max_length": max_length}
+        given = {"max_length": max_length, "epochs": self.epochs}
+        values: dict[str, Any] = {}
         if self.encoder is not None:
             encoder = EncoderConfig(self.encoder, self.encoder_tokens)
-            common |= {"epochs": 3, "patience": 2, "batch": 8, "encoder": encoder}
-        return TrainingConfig(**common | ({} if self.epochs is None else {"epochs": self.epochs}))
+            values = {"epochs": 3, "patience": 2, "batch": 8, "encoder": encoder}
+        values |= {name: value for name, value in given.items() if value is not None}
+        return TrainingConfig(
+            labels=self.labels, loss=self.loss, max_hops=self.max_hops or None, seed=self.seed, **values
+        )
 
 
 @dataclass(frozen=True, slots=True)

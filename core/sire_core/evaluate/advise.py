@@ -217,7 +217,6 @@ class Advice:
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
-        kinds = Counter(question.kind for question in self.questions)
         return {
             "recommended": self.recommended.recipe,
             "settings": dict(self.recommended.settings),
@@ -225,21 +224,15 @@ class Advice:
             "reasons": list(self.reasons),
             "passages": self.look.passages,
             "sampled_documents": self.sampled,
-            "titled": round(self.look.titled, 3),
-            "linked": round(self.look.linked, 3),
-            "technical": round(self.look.technical, 3),
-            "duplicates": round(self.look.duplicates, 3),
-            "questions": dict(kinds),
+            **{name: round(getattr(self.look, name), 3) for name in ("titled", "linked", "technical", "duplicates")},
+            "questions": dict(Counter(question.kind for question in self.questions)),
             "k": self.k,
             "rows": [
                 {
                     "recipe": measure.candidate.recipe,
                     "settings": dict(measure.candidate.settings),
-                    "recall": round(measure.recall, 1),
-                    "both": round(measure.both, 1),
+                    **{name: round(getattr(measure, name), 1) for name in ("recall", "both", "build_s", "query_ms")},
                     "units": measure.units,
-                    "build_s": round(measure.build_s, 1),
-                    "query_ms": round(measure.query_ms, 1),
                     "model_calls_per_1000": measure.candidate.calls,
                 }
                 for measure in self.measures

@@ -291,12 +291,9 @@ def answer_scores(answered: Sequence[AnsweredQuestion]) -> dict[str, Any]:
     timed = [a.seconds for a in answered if a.asked and a.tokens]  # what was answered before took no time
     if timed:
         scores["TPQ"] = round(fmean(timed), 3)
-    cited = [a.findings for a in answered if a.findings is not None]
-    if cited:
-        scores["findings"] = round(100 * fmean(cited), 1)
-    covered = [a.perspectives for a in answered if a.perspectives is not None]
-    if covered:
-        scores["perspectives"] = round(100 * fmean(covered), 1)
+    for name in ("findings", "perspectives"):
+        if known := [share for a in answered if (share := getattr(a, name)) is not None]:
+            scores[name] = round(100 * fmean(known), 1)
     intervals = {name: mean_interval([getattr(a, rates[name]) for a in answered]).as_json() for name in ("EM", "F1")}
     scores["interval"] = {name: [interval["low"], interval["high"]] for name, interval in intervals.items()}
     types = sorted({a.question.type for a in answered})

@@ -294,6 +294,8 @@ class EvalRow:
 
     def as_json(self) -> dict[str, Any]:
         """The row as `sire eval --json` writes it: rates 0..100, rounded to one decimal."""
+        rates = {"recall": self.recall, "recall_passages": self.recall_passages, "recall_literal": self.recall_literal}
+        rates |= {"all": self.all_at, "ndcg": self.ndcg}
         optional = {name: getattr(self, name) for name in ("answers", "analysis", "repeats", "same_as")}
         of_setup = ("paper", "calls", "storage", "perspectives", "settings", "note")
         optional |= {name: getattr(self.setup, name) for name in of_setup}
@@ -304,12 +306,9 @@ class EvalRow:
             "questions": len(self.results),
             "passages": self.passages,
             "pool": self.setup.pool,
-            "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
-            "recall_passages": {str(k): _rounded(self.recall_passages(k)) for k in self.ks},
-            "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
+            **{name: {str(k): _rounded(metric(k)) for k in self.ks} for name, metric in rates.items()},
             "returns": self.returns,
             "interval": None if self.interval is None else dict(self.interval),
-            "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
             "mrr": _rounded(self.mrr()),
             "recall_at_budget": _rounded(self.recall_at_budget()),
             "answer_in_context": _rounded(self.answer_in_context()),
@@ -317,13 +316,13 @@ class EvalRow:
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
-            "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
             "documents": self.documents,
             **{name: value for name, value in optional.items() if value},
             **({} if self.evidence_match is None else {"evidence_match": round(self.evidence_match, 1)}),
-            "by_hops": {name: _rounded(value) for name, value in self.by_hops().items()},
-            "by_type": {name: _rounded(value) for name, value in self.by_type().items()},
-            "by_documents": {name: _rounded(value) for name, value in self.by_documents().items()},
+            **{
+                name: {group: _rounded(value) for group, value in getattr(self, name)().items()}
+                for name in ("by_hops", "by_type", "by_documents")
+            },
             **({"unmet": self.unmet} if self.unmet else {}),
             "by_kind": {
                 name: {key: round(value, 2) for key, value in counts.items()} for name, counts in self.by_kind().items()
