@@ -250,14 +250,10 @@ def _note_embedder(semantic: bool) -> None:
     """After a first build, where a model is on this machine: which embedder was taken, and why."""
     from sire_core.models.onnx_embedder import semantic_choice
 
-    choice = semantic_choice()
-    if choice is None:
-        return
-    spec, why = choice
-    if semantic:
-        note(f"Embedder {spec}: {why}.")
-    else:
-        note(f"Embedder lexical, the default. --embedder semantic takes {spec}: {why}.")
+    if choice := semantic_choice():
+        spec, why = choice
+        default = "" if semantic else "lexical, the default. --embedder semantic takes "
+        note(f"Embedder {default}{spec}: {why}.")
 
 
 def _seconds(report: BuildReport) -> str:

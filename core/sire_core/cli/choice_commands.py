@@ -13,7 +13,7 @@ from sire_core.algorithms.pluralize import count
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.change_commands import read_sources, with_documents
-from sire_core.cli.models import ModelOptions, find_price
+from sire_core.cli.models import ModelOptions
 from sire_core.cli.options import IndexOptions, RecipeOptions, is_index, manifest_of, open_index, setting_lines
 from sire_core.cli.output import bar, check_writable, note, output_width, reporting, say, say_json, write_text
 from sire_core.errors import CorpusError
@@ -257,17 +257,18 @@ def estimate(
     number for each; "price" is null when it is unknown.
     "superseded": passages that another model or prompt extracted and that are extracted again, by its name.
     """
+    asking = ModelOptions(llm, base_url, prices=prices)
     options = IndexOptions(
         folder=to,
         extractions=extractions,
         media=media,
-        language_model=ModelOptions(llm, base_url).model(is_used=False),
+        language_model=asking.model(is_used=False),
         native=native,
         writes=True,
         is_estimate=True,
         **built.as_given(),
     )
-    price = find_price(llm, prices)
+    price = asking.price()
     with open_index(options) as index:
         expected = index.estimate(with_documents(index, read_sources(sources, options).documents), price)
     if as_json:

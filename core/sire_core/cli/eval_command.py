@@ -152,8 +152,14 @@ def eval_(
         answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)
     builds = not (answering.reader_only or compared.clusters or asking.file is not None)
-    kept = {"to": compared.to, "answers": answering.answers}
-    with eval_models(calls, answering.judge, **kept, builds=builds, reader_only=answering.reader_only) as models:
+    with eval_models(
+        calls,
+        answering.judge,
+        to=compared.to,
+        answers=answering.answers,
+        builds=builds,
+        reader_only=answering.reader_only,
+    ) as models:
         config = gate.widen(measuring.config(asking, answering, models.asked, calls.workers))
         results = Results(report, ablations=compared.ablations)
         with results.shown_on_failure(), reporting() as progress:

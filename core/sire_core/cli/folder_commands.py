@@ -217,26 +217,17 @@ def stats(folder: arguments.Folder, recipe: arguments.HeldRecipe = None, as_json
     rows |= _tree_rows(statistics)
     for name, value in rows.items():
         say(f"{name:<16} {value}", hang=17)
-    for line in _bars(statistics):
-        say(line)
+    sizes = statistics["kinds"]
+    if len(sizes) > 1:
+        say()
+        for kind, number in sorted(sizes.items(), key=lambda item: -item[1]):
+            say(f"{kind_name(kind):<16} {bar(number / max(1, *sizes.values()))} {number:,}")
 
 
 def _passages(statistics: Mapping[str, Any]) -> str:
     """How many passages the documents have, and how many of them differ, if some repeat others."""
     total, distinct = statistics["chunks"], statistics["kinds"].get(UnitKind.CHUNK, 0)
     return f"{total:,}, {distinct:,} distinct" if 0 < distinct < total else f"{total:,}"
-
-
-def _bars(statistics: Mapping[str, Any]) -> list[str]:
-    """Units by kind as bars; nothing where there is but one kind."""
-    sizes = statistics["kinds"]
-    maximum = max(sizes.values(), default=0)
-    lines = [
-        f"{kind_name(kind):<16} {bar(number / maximum)} {number:,}"
-        for kind, number in sorted(sizes.items(), key=lambda item: -item[1])
-        if len(sizes) > 1
-    ]
-    return ["", *lines] if lines else []
 
 
 def _tree_rows(statistics: Mapping[str, Any]) -> dict[str, str]:

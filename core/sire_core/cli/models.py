@@ -52,8 +52,15 @@ class ModelOptions:
     prices: arguments.Prices = None
 
     def price(self) -> Price | None:
-        """See `find_price`; None without a model."""
-        return None if self.llm is None else find_price(self.llm, self.prices)
+        """The model's price in the user's table, which must have it, or in the packaged one."""
+        if self.llm is None:
+            return None
+        from sire_core.models.usage import load_prices, price_of
+
+        price = price_of(self.llm, load_prices(self.prices))
+        if price is None and self.prices is not None:
+            raise ConfigurationError(f"{self.prices} has no price of {self.llm}.")
+        return price
 
     def model(self, *, is_used: bool = True) -> OpenAIChat | None:
         """The model; None without `--llm`. The limits hold for all that it is asked."""
@@ -170,16 +177,6 @@ def _key(base_url: str | None, name: str) -> str | None:
             "the address of a server of your own with --base-url."
         )
     return None
-
-
-def find_price(llm: str, prices: Path | None) -> Price | None:
-    """The model's price in the user's table, which must have it, or in the packaged one."""
-    from sire_core.models.usage import load_prices, price_of
-
-    price = price_of(llm, load_prices(prices))
-    if price is None and prices is not None:
-        raise ConfigurationError(f"{prices} has no price of {llm}.")
-    return price
 
 
 def approve_cost(index: Index, documents: Sequence[Document], price: Price | None, *, yes: bool) -> bool:
