@@ -492,31 +492,11 @@ def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> Explorer
 
 def register(explorer: Explorer) -> None:
     """Register the pages of an index."""
+    _register_questions(explorer)
 
     @app.exception_handler(404)
     async def not_found(request: Request, _error: Exception) -> HTMLResponse:
         return HTMLResponse(views.not_found_html(_header(explorer), _STYLE, request.url.path), 404)
-
-    @page_of("/")
-    async def ask_page(
-        q: str = "",
-        recipe: str = "",
-        compare: str = "",
-        compare_settings: str = "",
-        k: str = "5",
-        filter: str = "",
-        settings: str = "",
-        returns: str = "passages",
-    ) -> None:
-        frame(explorer, "Ask", "/", q)
-        recipes = explorer.recipes()
-        recipe, *notes = known_or_first(recipe, recipes, "recipe")
-        returns, wrong_returns = known_or_first(returns, list(RETURNS), "kind of results")
-        other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
-        hits, wrong_hits = number_of_hits(k)
-        query = ExplorerQuery(q, recipe, hits, filter, settings, returns)
-        notes = [note for note in (*notes, wrong_returns, wrong_other, wrong_hits) if note]
-        await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
 
     @page_of("/browse")
     async def browse_page(
@@ -547,6 +527,31 @@ def register(explorer: Explorer) -> None:
     async def entity_page(id: str = "", recipe: str = "", start: int = 0) -> None:  # noqa: A002 - as above
         frame(explorer, "Entity", "/browse")
         await render_with_timeout(lambda: _entity(explorer, id, recipe, max(0, start)))
+
+
+def _register_questions(explorer: Explorer) -> None:
+    """Register the pages that take a question."""
+
+    @page_of("/")
+    async def ask_page(
+        q: str = "",
+        recipe: str = "",
+        compare: str = "",
+        compare_settings: str = "",
+        k: str = "5",
+        filter: str = "",
+        settings: str = "",
+        returns: str = "passages",
+    ) -> None:
+        frame(explorer, "Ask", "/", q)
+        recipes = explorer.recipes()
+        recipe, *notes = known_or_first(recipe, recipes, "recipe")
+        returns, wrong_returns = known_or_first(returns, list(RETURNS), "kind of results")
+        other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
+        hits, wrong_hits = number_of_hits(k)
+        query = ExplorerQuery(q, recipe, hits, filter, settings, returns)
+        notes = [note for note in (*notes, wrong_returns, wrong_other, wrong_hits) if note]
+        await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
 
     @page_of("/reason")
     async def reason_page(q: str = "", strategy: str = "") -> None:
