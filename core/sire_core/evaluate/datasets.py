@@ -155,8 +155,8 @@ def load_dataset(path: str | Path, chunks: str | None = None) -> DataSet:
         raise CorpusError(f"Not found: {path}. {_WANTED}")
     name = path.resolve().name if path.is_dir() else path.stem
     official = paper_set(path)
-    dataset = _own_format(path) if official is None else DataSet("", *official)
-    folder = None if official is not None else _folder_of(path)
+    folder = _folder_of(path) if official is None else None
+    dataset = _own_format(path, folder) if official is None else DataSet("", *official)
     if chunks in ("langchain", "llama-index"):
         documents, unread = split_corpus(folder or dataset.documents, chunks)
         dataset = replace(dataset, documents=documents, unread=unread, whole=False)
@@ -173,10 +173,10 @@ def _folder_of(path: Path) -> Path | None:
     return next((path / name for name in ("docs", "corpus") if (path / name).is_dir()), None)
 
 
-def _own_format(path: Path) -> DataSet:
-    corpus, files = (path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))) if path.is_dir() else (path, [path])
-    folder = _folder_of(path)
-    corpus = folder or corpus
+def _own_format(path: Path, folder: Path | None) -> DataSet:
+    corpus, files = path, [path]
+    if path.is_dir():
+        corpus, files = folder or path / "corpus.jsonl", sorted(path.glob("questions*.jsonl"))
     missing = [] if corpus.exists() else ["corpus.jsonl"]
     missing += [] if files else ["questions*.jsonl"]
     if missing:

@@ -46,13 +46,11 @@ def provenance_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str
 
 def passage_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
     """Document ids (or what `ids` returns) of passages, one slot each; None for one that brings no new id."""
-    slots: list[str | None] = []
-    seen: set[str] = set()
-    for hit in hits:
-        fresh = [name for name in distinct(ids(hit)) if name not in seen]
-        slots.extend(fresh or [None])
-        seen.update(fresh)
-    return slots
+    slots: dict[str | int, str | None] = {}
+    for slot, hit in enumerate(hits):
+        fresh: dict[str | int, str | None] = {name: name for name in ids(hit) if name not in slots}
+        slots.update(fresh or {slot: None})
+    return list(slots.values())
 
 
 def literal_ranking(hits: Iterable[Hit], ids: IdsOf = _documents) -> list[str | None]:
@@ -109,17 +107,10 @@ def _needs(gold: Gold) -> list[frozenset[str]]:
 
 def _first(ranking: Sequence[str | None], k: int) -> list[str | None]:
     """The first `k` slots; a repeated passage takes one slot only, an empty slot (None) counts every time."""
-    slots: list[str | None] = []
-    seen: set[str] = set()
-    for item in ranking:
-        if len(slots) == k:
-            break
-        if item is None:
-            slots.append(None)
-        elif item not in seen:
-            seen.add(item)
-            slots.append(item)
-    return slots
+    slots: dict[str | int, str | None] = {}
+    for slot, item in enumerate(ranking):
+        slots.setdefault(slot if item is None else item, item)
+    return list(slots.values())[:k]
 
 
 @runtime_checkable
