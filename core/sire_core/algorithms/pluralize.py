@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _PASSAGE = "chunk"  # The kind of unit that people read as a passage
 
@@ -29,6 +29,12 @@ def count_units(units: Mapping[str, int], passages: int = 0) -> str:
             else count(distinct, "passage")
         )
     return f"{count(sum(units.values()), 'unit')} ({', '.join(parts)})"
+
+
+def some(items: Sequence[str], n: int = 5) -> str:
+    """The first items of a list and how many more there are."""
+    more = f", and {len(items) - n:,} more" if len(items) > n else ""
+    return ", ".join(items[:n]) + more
 
 
 def shorten(text: str, length: int) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, shorten
+from sire_core.algorithms.pluralize import count, count_units, shorten, some
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.known_files import KNOWN_FILES, KnownFiles, ids_of, is_inside, left_out_sources, stored_hashes
@@ -29,7 +29,7 @@ from sire_core.cli.options import (
     manifest_of,
     open_index,
 )
-from sire_core.cli.output import note, reporting, say, say_json, some
+from sire_core.cli.output import note, reporting, say, say_json
 from sire_core.corpus.files import GENERATED
 from sire_core.corpus.readers import UNSUPPORTED
 from sire_core.errors import ConfigurationError, CorpusError, IndexMissingError

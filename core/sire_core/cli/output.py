@@ -101,12 +101,6 @@ def bar(share: float, width: int = 24) -> str:
     return "\u2588" * full + "\u2591" * (width - full)
 
 
-def some(items: Sequence[str], n: int = 5) -> str:
-    """The first items of a list and how many more there are."""
-    more = f", and {len(items) - n:,} more" if len(items) > n else ""
-    return ", ".join(items[:n]) + more
-
-
 def check_writable(option: str, path: Path) -> None:
     """Find out now, not after an hour's work, that a file can be neither made nor replaced here."""
     folder = path.absolute().parent

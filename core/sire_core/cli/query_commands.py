@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from sire_core.algorithms.pluralize import count, count_units, excerpt, kind_name, shorten
+from sire_core.algorithms.pluralize import count, count_units, excerpt, kind_name, shorten, some
 from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
 from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
-from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part, some
+from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
 from sire_core.recipes.registry import DEFAULT_RECIPE
 from sire_core.search.validity import superseded_mark
 

@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, some
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.answer_eval import CLOSED_BOOK
 from sire_core.evaluate.bootstrap import Interval, mean_interval
@@ -64,7 +64,6 @@ _RULES = {
     "hotpot": "F1: as in the official scripts of HotpotQA and 2WikiMultiHopQA; a wrong yes or no counts 0.",
     "words": "F1: words in common with the accepted answer.",
 }
-_NAMED = 5  # Unmet needs that are named
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a6761d", "#56b4e9", "#e69f00", "#555555")
 """Okabe and Ito's, which people who see colours differently can tell apart."""
 _WIDTH, _HEIGHT = 330, 210
@@ -226,10 +225,9 @@ def _foot(rows: Sequence[EvalRow]) -> list[str]:
             for number, (passages, document) in enumerate(zip(result.needs, result.gold, strict=False), 1)
             if not passages
         ]
-        named = ", ".join(which[:_NAMED]) + (f" and {len(which) - _NAMED} more" if len(which) > _NAMED else "")
         lines.append(
-            f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed: {named}. "
-            "Check the document's id and the quote (`sire documents INDEX ID` shows its text)."
+            f"{unmet:,} of {count(needs, 'need')} are met by no passage of the index and count as missed: "
+            f"{some(which)}. Check the document's id and the quote (`sire documents INDEX ID` shows its text)."
         )
     return ["", *lines] if lines else []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, some
 from sire_core.errors import ConfigurationError
 from sire_core.evaluate.retrieval import all_at_k, first_met, ndcg_at_k, recall_at_k, reciprocal_rank
 from sire_core.types import UnitKind
@@ -365,7 +365,6 @@ _METRICS: Mapping[str, Callable[[EvalRow, int], float | None]] = {
     "mrr": lambda row, _: row.mrr(),
 }
 _ROUNDING = 0.1  # Rates in files are rounded to one decimal
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,5 +454,4 @@ def _lost(before: Mapping[str, Any], now: Mapping[str, Any], k: str) -> str:
     """Questions that found more before."""
     known = {result["id"]: result["recall"].get(k) for result in before.get("results", ())}
     worse = [result["id"] for result in now["results"] if (known.get(result["id"]) or 0.0) > result["recall"][k]]
-    more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
-    return f"; worse: {', '.join(worse[:_NAMED])}{more}" if worse else ""
+    return f"; worse: {some(worse)}" if worse else ""
