@@ -294,8 +294,6 @@ class EvalRow:
 
     def as_json(self) -> dict[str, Any]:
         """The row as `sire eval --json` writes it: rates 0..100, rounded to one decimal."""
-        rates = {"recall": self.recall, "recall_passages": self.recall_passages, "recall_literal": self.recall_literal}
-        rates |= {"all": self.all_at, "ndcg": self.ndcg}
         optional = {name: getattr(self, name) for name in ("answers", "analysis", "repeats", "same_as")}
         of_setup = ("paper", "calls", "storage", "perspectives", "settings", "note")
         optional |= {name: getattr(self.setup, name) for name in of_setup}
@@ -306,9 +304,12 @@ class EvalRow:
             "questions": len(self.results),
             "passages": self.passages,
             "pool": self.setup.pool,
-            **{name: {str(k): _rounded(metric(k)) for k in self.ks} for name, metric in rates.items()},
+            "recall": {str(k): _rounded(self.recall(k)) for k in self.ks},
+            "recall_passages": {str(k): _rounded(self.recall_passages(k)) for k in self.ks},
+            "recall_literal": {str(k): _rounded(self.recall_literal(k)) for k in self.ks},
             "returns": self.returns,
             "interval": None if self.interval is None else dict(self.interval),
+            "all": {str(k): _rounded(self.all_at(k)) for k in self.ks},
             "mrr": _rounded(self.mrr()),
             "recall_at_budget": _rounded(self.recall_at_budget()),
             "answer_in_context": _rounded(self.answer_in_context()),
@@ -316,6 +317,7 @@ class EvalRow:
             "query_p50_ms": round(self.query_p50_ms(), 2),
             "dataset": self.dataset,
             "budget": self.budget,
+            "ndcg": {str(k): _rounded(self.ndcg(k)) for k in self.ks},
             "documents": self.documents,
             **{name: value for name, value in optional.items() if value},
             **({} if self.evidence_match is None else {"evidence_match": round(self.evidence_match, 1)}),
