@@ -64,6 +64,7 @@ def run_change(
     from sire_core.corpus.readers import LoadedDocuments
 
     reading: dict[str, float] = {}
+    gone: list[str] = []
     before, known = manifest_of(options.folder), _known_files(sources, options)
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
@@ -80,7 +81,9 @@ def run_change(
             from sire_core.storage.folder import Folder
 
             Folder(options.folder).note_sources(corpus.folders)
-            known.note(corpus.whole, stored_hashes(options.folder))
+            stored = stored_hashes(options.folder)
+            known.note(corpus.whole, stored)
+            gone = known.gone(sources, stored.keys() - corpus.ids)
     except KeyboardInterrupt:  # here, when the bars have gone
         note(
             f"Interrupted. {options.folder} is unchanged, and the finished part of the work is stored. "
@@ -96,6 +99,13 @@ def run_change(
             say(also)
         if not before.embedder and options.embedder in (None, "semantic"):
             _note_embedder(options.embedder is not None)
+    if gone:
+        are = "document is" if len(gone) == 1 else "documents are"
+        note(
+            f"{len(gone):,} {are} no longer in {some([str(path) for path in sources or ()])} "
+            f"({some(gone, _NAMED)}); `sire sync` removes {'it' if len(gone) == 1 else 'them'}.",
+            "yellow",
+        )
     say_usage(report)
     _list_failures(
         report.failures,

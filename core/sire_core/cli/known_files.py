@@ -94,6 +94,15 @@ class KnownFiles:
         with suppress(OSError):  # then all are read again
             write_checked(self._file, {"rules": self._rules, "files": files})
 
+    def gone(self, sources: Iterable[Path], unread: Collection[str]) -> list[str]:
+        """Those of some documents whose files in these folders no longer exist."""
+        roots = [os.path.realpath(source) for source in sources]
+        return sorted(
+            known.doc_id
+            for path, known in self._files.items()
+            if known.doc_id in unread and any(map(PurePath(path).is_relative_to, roots)) and not os.path.lexists(path)
+        )
+
 
 def _status(path: str) -> tuple[int, ...]:
     status = os.stat(path)  # noqa: PTH116 - of a text

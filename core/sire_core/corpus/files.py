@@ -117,10 +117,12 @@ class SourceFile(NamedTuple):
     Attributes:
         path: Where it is.
         name: Its path below the folder that was given, with forward slashes; document ids start with it.
+        is_given: Whether it was named itself, and not only its folder.
     """
 
     path: Path
     name: str
+    is_given: bool = False
 
 
 class FoundFiles(NamedTuple):
@@ -148,7 +150,7 @@ class JsonLine(NamedTuple):
 def find_files(
     sources: Sequence[str | Path],
     roots: Mapping[str, str] | Sequence[str | Path] = (),
-    is_document: Callable[[Path], bool] = bool,
+    is_document: Callable[[SourceFile], bool] = bool,
 ) -> FoundFiles:
     """List the files of the given files and folders.
 
@@ -169,14 +171,15 @@ def find_files(
     fresh = {os.path.realpath(path) for path in paths if path.is_dir()} - prefixes.keys()
     folders = sorted({*prefixes, *fresh}, key=len)
     for path in paths:
-        files_found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name))]
+        files_found = _walk(path, unread) if path.is_dir() else [SourceFile(path, clean_text(path.name), is_given=True)]
         if not files_found:
             unread.append((SourceFile(path, path.name), "the folder holds no files (hidden ones are skipped)"))
         files.extend(files_found)
-    unique = {os.path.realpath(file.path): file for file in reversed(files)}
+    given = [file for file in reversed(files) if file.is_given]  # counts also where its folder is given, too
+    unique = {os.path.realpath(file.path): file for file in (*reversed(files), *given)}
     files = [file for file in files if unique[os.path.realpath(file.path)] is file]
     places = {file: _place(file, folders) for file in (*files, *(file for file, _ in unread))}
-    names = Counter(places[file][1] for file in files if is_document(file.path))
+    names = Counter(places[file][1] for file in files if is_document(file))
     is_shared = any(folder in fresh and names[name] > 1 for folder, name in places.values())
     prefixes |= {folder: _label(folder, folders) if is_shared else "" for folder in fresh}
     named = {
@@ -338,6 +341,17 @@ def parse_json(text: str) -> Any:
         raise CorpusError(f"not usable JSON ({error})") from error
 
 
+def holds_text(path: Path) -> bool:
+    """Whether a file begins like text, whatever its name."""
+    with suppress(OSError), path.open("rb") as content:
+        return not _is_binary(content.read(_LOOKED_AT))
+    return False
+
+
+def _is_binary(looked: bytes) -> bool:
+    return b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked)
+
+
 def _decode(raw: bytes, offset: int, declared: str = "") -> str:
     """Decode a part of a file that starts at byte `offset`; `declared` is named in the error."""
     if offset == 0 and raw.startswith((*_UTF16_BOMS, *_UTF32_BOMS)):
@@ -347,8 +361,7 @@ def _decode(raw: bytes, offset: int, declared: str = "") -> str:
     try:
         return raw[skipped:].decode("utf-8")
     except UnicodeDecodeError as error:
-        looked = raw[:_LOOKED_AT]
-        if b"\0" in looked or 50 * (len(looked) - len(looked.translate(None, _CONTROLS))) > len(looked):
+        if _is_binary(raw[:_LOOKED_AT]):
             raise CorpusError(
                 "the file is not text, despite its name; leave it out, or convert it (UTF-16 to UTF-8, too)"
             ) from error

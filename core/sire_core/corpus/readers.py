@@ -22,6 +22,7 @@ from sire_core.corpus.files import (
     SourceFile,
     check_readable,
     find_files,
+    holds_text,
     is_dangling,
     json_lines,
     parse_json,
@@ -94,6 +95,11 @@ _VERBATIM = (
 )
 _SUFFIXES = (".txt", *_MARKDOWN, *_HTML, *_RECORDS, *_RST, *NOTATIONS, *SOURCES, *_VERBATIM)
 _READ = frozenset((*_SUFFIXES, *_VALUES, *CONVERTED, ".eml"))
+_PLAIN = re.compile(
+    "(?!install)(?i:readme|changes|changelog|history|news|release_?notes|install|faq|hacking|contributing|contributors|"
+    "authors|maintainers|credits|thanks|copying|copyright|licen[cs]e|notice|security|todo|bugs)"
+)
+"""Names of texts that have no suffix; `install` in small letters is a program."""
 _SAYS = re.compile(r"[^\W\d_]")
 _LISTED = 100
 _SHOWN = 10
@@ -299,7 +305,8 @@ def read_documents(
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files must be UTF-8, or HTML that declares its encoding. What cannot be used is listed in `failures` and
     the rest is read. Scripts, search indexes and sources of pages that a site generator left in a folder are skipped
-    and listed in `failures`; a file that is named itself is read.
+    and listed in `failures`; a file that is named itself is read, and whatever its suffix where it is text. Of files
+    without a suffix, folders give those that have a well-known name (`README`, `LICENSE`).
 
     Args:
         sources: Files and folders.
@@ -339,9 +346,11 @@ def read_documents(
     return LoadedDocuments(documents, tuple(failures), pool.duplicates, *read, folders)
 
 
-def _is_document(path: Path) -> bool:
+def _is_document(file: SourceFile) -> bool:
     """Whether a file may be read, by its name."""
-    return path.suffix.lower() in _READ or MAN_PAGE.fullmatch(path.name) is not None
+    name = file.path.name
+    patterns = (MAN_PAGE, _PLAIN)
+    return file.is_given or file.path.suffix.lower() in _READ or any(pattern.fullmatch(name) for pattern in patterns)
 
 
 def _add_file(file: SourceFile, max_bytes: int, pool: DocumentPool) -> tuple[list[Failure], list[str]]:
@@ -393,7 +402,7 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         yield from _read_records(file, _lines(file, max_bytes))
     elif suffix == ".json":
         yield from _read_records(file, _items(file, max_bytes))
-    elif suffix in _SUFFIXES:
+    elif suffix in _SUFFIXES or _PLAIN.fullmatch(file.path.name):
         yield _read_prose(file, max_bytes)
     elif suffix in (".eml", ".msg"):
         yield from _read_mail(file, max_bytes)
@@ -407,8 +416,11 @@ def _file_items(file: SourceFile, max_bytes: int) -> Iterator[_Item]:
         yield _with_title(file, clean_text(text), clean_text(title))
     elif not file.path.is_file():
         yield Failure(_location(file), DANGLING if is_dangling(file.path) else "not a regular file")
+    elif file.is_given and holds_text(file.path):
+        yield _read_prose(file, max_bytes)
     else:
         reason = f"{UNSUPPORTED} '{suffix}'" if suffix else f"{UNSUPPORTED} (no suffix)"
+        reason = f"of {reason}" if file.is_given else reason  # whoever names a file expects it to be read
         yield Failure(_location(file), f"{reason}; convert it to text, Markdown, HTML, PDF, CSV, JSON or JSON Lines")
 
 

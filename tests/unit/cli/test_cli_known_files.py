@@ -56,6 +56,19 @@ def test_what_did_not_change_is_not_read(source, folder):
     assert "Read 1 document." in run("update", folder, source / "ada.md").stderr
 
 
+def test_files_that_are_gone_are_named_until_a_sync_removes_their_documents(source, folder):
+    (source / "ada.md").rename(source / "lake.md")
+    (source / "otto.md").unlink()
+    for command in (("index", source, "--to", folder), ("update", folder, source)):
+        said = " ".join(run(*command).stderr.split())
+        assert f"2 documents are no longer in {source} (ada.md, otto.md); `sire sync` removes them." in said
+    run("delete", folder, "otto.md")
+    assert "1 document is no longer in" in run("index", source, "--to", folder).stderr
+    assert "no longer in" not in run("index", source / "lake.md", "--to", folder).stderr
+    sync(source, folder)
+    assert "no longer in" not in run("index", source, "--to", folder).stderr
+
+
 def test_another_text_of_the_same_size_and_time_is_read(source, folder):
     file = source / "ada.md"
     age(file)

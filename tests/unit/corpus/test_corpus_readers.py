@@ -57,6 +57,18 @@ def test_hidden_files_are_skipped_and_unknown_types_listed(tmp_path):
     assert all("unsupported type" in reason and "Markdown" in reason for reason in reasons(corpus).values())
 
 
+def test_texts_without_a_suffix_are_read_by_a_known_name_or_where_they_are_named(tmp_path):
+    for name in ("README", "COPYING", "Changes", "install", "Makefile"):
+        (tmp_path / name).write_text(f"Words of {name}.")
+    (tmp_path / "notes.2024").write_text("Otto sold the mill.")
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\r\n\0\0")
+    corpus = read_documents(tmp_path)
+    assert [(d.id, d.title) for d in corpus.documents] == [(n, n) for n in ("COPYING", "Changes", "README")]
+    named = read_documents([tmp_path, *(tmp_path / name for name in ("Makefile", "notes.2024", "logo.png"))])
+    assert {d.id for d in named.documents} == {d.id for d in corpus.documents} | {"Makefile", "notes.2024"}
+    assert "of unsupported type '.png'" in reasons(named)["logo.png"]
+
+
 def test_installed_packages_are_no_documents_of_a_folder(tmp_path):
     for folder in ("web/node_modules/left", "env/lib", "docs"):
         (tmp_path / folder).mkdir(parents=True)
