@@ -52,7 +52,8 @@ def _tree(hit: Hit, titles: _Titles) -> list[str]:
             to = step.ids[-1:] if step.ids[-1:] != (hit.unit.id,) else ()
             after = chain[depth + 1].note if depth + 1 < len(chain) else ""
             reached = "".join(f" \u2192 {name}" for name in map(titles.of, to) if name and name not in after)
-            lines.append(f"{before}{branch}{step.step.split(':')[0]}: {' '.join(step.note.split())}{reached}")
+            kind = "" if step.step.startswith("vector:") else f"{step.step.split(':')[0]}: "
+            lines.append(f"{before}{branch}{kind}{' '.join(step.note.split())}{reached}")
     return lines
 
 

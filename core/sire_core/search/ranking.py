@@ -42,10 +42,10 @@ def best_first(scores: FloatArray, n: int) -> IntArray:
     return np.asarray(candidates[order], dtype=np.int64)
 
 
-def cosine_step(view: View, position: int, cosine: float, more: str = "") -> PathStep:
+def cosine_step(view: View, position: int, cosine: float, before: str = "") -> PathStep:
     """The step of a path that says how similar a unit is to the question."""
     kind, name = view.kind_names[view.kinds[position]], str(view.ids[position].decode())
-    return PathStep(f"vector:{kind}", (name,), f"cosine {cosine:.3f} with the question{more}")
+    return PathStep(f"vector:{kind}", (name,), f"{before}cosine {cosine:.3f} with the question")
 
 
 def _at_least(scores: FloatArray, n: int) -> IntArray:

@@ -360,6 +360,16 @@ def seen(index: Index) -> tuple[list[int], list[tuple[str, float]]]:
     return EvidenceIndex.of(index.view()).source.tolist(), [(hit.doc_ids[0], hit.score) for hit in hits]
 
 
+def test_a_step_from_a_passage_that_is_called_like_the_name_says_so() -> None:
+    with Index(recipe="sire") as index:
+        index.build([*PAGES, Document("bees", "Bees were kept in Kirkwall by Orla Venn.", title="Orla Venn")])
+        hits = {hit.doc_ids[0]: hit for hit in index.search("Which painter of harbours married in 1931?", 3)}
+        said = index.explain("Which painter of harbours married in 1931?", 1)
+    step = hits["bees"].path[0]
+    assert step.note == f"Orla Venn is the title of another passage: {step.sentence}"
+    assert "\u2514\u2500 shares the words painter, harbours, married, 1931; cosine" in said
+
+
 def test_passages_of_one_source_know_each_other() -> None:
     """By a document's own passages, or by what a splitter says."""
     texts = [f"Part {i} of the lamp manual." for i in range(4)]

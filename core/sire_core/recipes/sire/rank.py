@@ -61,7 +61,7 @@ class EvidenceReasons:
         chunks = self._index.chunks
         passage = int(np.searchsorted(chunks, position))
         inside = passage < len(chunks) and chunks[passage] == position
-        shared = f"; {self._shared(passage)}" if inside else ""
+        shared = f"{self._shared(passage)}; " if inside else ""
         own = cosine_step(self._view, position, self._cosines.at(np.array([position]))[0], shared)
         return (*self._steps(passage), own) if inside else (own,)
 
@@ -85,7 +85,7 @@ class EvidenceReasons:
         own_words = find_words(f"{unit.title}\n{unit.text}".lower())
         words = [word for word in self._evidence.texts.words_in(passage) if has_form(word, own_words)]
         if not words:
-            return "shares no word with it"
+            return "shares no word"
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
@@ -107,7 +107,10 @@ class EvidenceReasons:
             name = self._name(entity, source, target) or "it"
             parts = readable_sentences(self._sentence(source, number))
             sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
-            steps.append(PathStep("entity", ids, f"{self._title(source)!r} names {name}: {sentence}", sentence))
+            title = self._title(source)
+            is_same = title.casefold() == name.casefold()
+            way_by = f"{name} is the title of another passage" if is_same else f"{title!r} names {name}"
+            steps.append(PathStep("entity", ids, f"{way_by}: {sentence}", sentence))
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
