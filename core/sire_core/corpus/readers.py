@@ -40,14 +40,14 @@ from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
 from sire_core.corpus.sections import first_heading, is_contents, naming_heading, sections_of_markdown
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
-from sire_core.corpus.titles import first_title, header_title, without_site_name
+from sire_core.corpus.titles import first_title, header_title, opening_title, without_site_name
 from sire_core.corpus.validation import DocumentPool
 from sire_core.errors import CorpusError, SireError
 from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-8"
+READING = "files-9"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
@@ -292,8 +292,9 @@ def read_documents(
 
     A file of prose is one document: the id is its path below the folder that was given (or one of `roots`), with the
     name of the folder in front where several are given that have files of the same path. The title is that of its page,
-    else the first heading or the file's name; `metadata["source"]` is the id again, for filters (a field `source` in
-    the front matter of a page becomes `page_source`).
+    else the first heading, in text files a first line that stands alone as one, else the file's name;
+    `metadata["source"]` is the id again, for filters (a field `source` in the front matter of a page becomes
+    `page_source`).
     In text files words that a hyphen cuts at the end of a line are put together again. Manual pages in troff (`.1`,
     `.8.gz`, ...) are read with their sections. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
@@ -446,7 +447,7 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in _VERBATIM:
         return _with_title(file, text, file.path.name, headings=False)
     else:
-        return _with_title(file, without_hyphenation(text), header_title(text), headings=False)
+        return _with_title(file, without_hyphenation(text), header_title(text) or opening_title(text), headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():

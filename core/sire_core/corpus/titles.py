@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sire_core.corpus.markdown_cleaning import front_matter
 from sire_core.corpus.markdown_writing import undo_inline
-from sire_core.corpus.sections import title_of
+from sire_core.corpus.sections import is_contents, title_line, title_of
 from sire_core.errors import IndexMissingError
 
 if TYPE_CHECKING:
@@ -27,7 +27,15 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 """Titles that programs write by default."""
-_SITE_NAME = re.compile(r"\s+(?:[-|:\u00b7\u00bb\u2013\u2014]|::)\s+\S")
+_SEPARATOR = r"(?:[-|:\u00b7\u00bb\u2013\u2014]|::)"
+_SITE_NAME = re.compile(rf"\s+{_SEPARATOR}\s+\S")
+_NAMELESS = re.compile(rf"{_SEPARATOR}\s+|\s+{_SEPARATOR}\Z")
+"""Where a template left out the name of a page: `Site - `, `- Site`."""
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+_NO_OPENING = re.compile(r"(?:dear|hi|hello|to whom|copyright)\b|\d{1,4}[-/:.]\d|.*[=<>{}\[\]*@\\]", re.IGNORECASE)
+"""First lines that are no title: greetings, notices, times, code."""
+_FEWEST_WORDS = 3
+"""Of a first line that is a title; a file's name says more than `Meeting notes`."""
 FILE_KEYS = ("source", "file_path")
 """Metadata keys that name the file of a document, the first that has a text counts."""
 
@@ -39,7 +47,9 @@ def first_title(*candidates: object) -> str:
 
 
 def without_site_name(title: str, heading: str) -> str:
-    """The title of a page without the name of its site, if the rest is the heading of the page."""
+    """The title of a page without the name of its site, if the rest is the heading of the page or empty."""
+    if nameless := _NAMELESS.match(title) or _NAMELESS.search(title[-4:]):
+        return heading or title.strip(nameless[0])
     rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
     return heading if _SITE_NAME.match(rest) else title
 
@@ -59,6 +69,15 @@ def header_title(text: str) -> str:
     if text.startswith(("---", "+++")):
         return undo_inline(str(front_matter(text).get("title", "")))
     return split_header(text)[0]
+
+
+def opening_title(text: str) -> str:
+    """The title that a plain text opens with, above a blank line and a paragraph; empty if there is none."""
+    head, paragraph, *_ = [*_BLANK_LINES.split(text.strip(), 2), "", ""]
+    if "\n" in head or any(_NO_OPENING.match(part) for part in (head, paragraph.partition("\n")[0])):
+        return ""
+    title, _ = title_line(f"{head}\n{' '.join(paragraph.split())}")
+    return title if len(title.split()) >= _FEWEST_WORDS and not is_contents(title) else ""
 
 
 def file_of(metadata: Mapping[str, Any]) -> str:

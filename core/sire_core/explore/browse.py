@@ -207,7 +207,8 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     graph = names.graph
     seen = names.seen()
     wanted = text.strip().lower()
-    numbers = np.unique(graph.entities[seen])
+    named = seen & np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
+    numbers = np.unique(graph.entities[named])
     if wanted:
         lists = graph.names.lists
         fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
@@ -231,7 +232,10 @@ def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
 
 
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
-    """The most mentioned names without code and captions, unless too few are left, and what they are called."""
+    """The names of most passages without code and captions, unless too few are left, and what they are called.
+
+    Names above `KnowledgeGraph.max_df` have no mentions in the graph: they cannot be counted here.
+    """
     rows: list[TableRow] = []
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
@@ -240,8 +244,9 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
         if len(rows) >= PAGE or len(page) < PAGE:
             break
     if len(rows) < _FEW:
-        return "Mentioned most", entities(snapshot).rows
-    return "Mentioned most, without code, captions and words in small letters", _with_kinds(snapshot, rows[:PAGE])
+        return "Names that connect most passages", entities(snapshot).rows
+    left_out = "those of a large share of all passages, code, captions and words in small letters"
+    return f"Names that connect most passages, without {left_out}", _with_kinds(snapshot, rows[:PAGE])
 
 
 def _is_name(label: str) -> bool:

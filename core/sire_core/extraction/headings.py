@@ -48,11 +48,11 @@ _STEP = re.compile(
     r"[ .:]*(?:\d|[ivx]+\b|$)",
     re.IGNORECASE,
 )
-_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}[.)]?|[A-Z]\.)\s+")
+_NUMBERING = re.compile(r"\A(?:\d{1,3}(?:\.\d{1,3}){0,4}[.)]?|[A-Z]\.)\s+")
 WORD = re.compile(r"[^\W_][\w'\u2019-]*")
 STOP_WORDS = FUNCTION_WORDS | OPENERS | VAGUE_WORDS
 _CALL = re.compile(r"([A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){0,6})\(")
-_KIND = re.compile(r"(?:class|module|function|method|event|property|command|interface|type):? (?=\S)", re.IGNORECASE)
+_KIND = re.compile(r"\A(?:class|module|function|method|event|property|command|interface|type):? (?=\S)", re.IGNORECASE)
 _MARKS = re.compile(r"[=<>{}|;]")
 _ENDINGS = FUNCTION_WORDS | frozenset("include includes contain contains provide provides".split())
 _DATES = WEEKDAYS | frozenset(MONTHS)

@@ -171,6 +171,10 @@ _IDENTIFIER = re.compile(
     r"|(?<![\w./-])(?P<code>[A-Z]{2,8}(?:-\d{2,8}){1,3}|[A-Z]{3,8}\d{3,6}[A-Z]?)(?![\w-])"
     r"|(?<![\w./-])(?P<version>v\d{1,4}(?:\.\d{1,5}){1,3}|\d{1,4}\.\d{1,5}\.\d{1,5}[_-]\w{1,12})(?![\w.]\w)"
 )
+# An option in prose: dashes behind a word, a mark or a closing quotation mark are punctuation.
+_OPTION = re.compile(
+    r"(?<![^\s(\[{<>|/=,\"'\u201c\u2018])(?<![^\s(\[{=][\"'\u201c\u2018])(?<!(?<!-\w),)--(?:[a-z]|[A-Z]\w*[a-z][A-Z])"
+)
 # Most sentences hold no identifier. Every one has a mark that takes a fraction of the work to look for, or letters and
 # digits in an order that prose has not.
 _MARKS = ("_", "@", "--", "://", "www.")
@@ -218,9 +222,12 @@ def find_identifiers(sentence: str, ticked: list[tuple[int, int]]) -> tuple[list
         start, end = match.span()
         if any(start < other and before < end for before, other in ranges):
             continue
+        inside = any(before <= start and end <= other for before, other in ticked)
         if match.lastgroup == "address":
             addresses.append((start, end))
-        elif name := _name(match, inside=any(before <= start and end <= other for before, other in ticked)):
+        elif match["flag"] and not (inside or _OPTION.match(sentence, start)):
+            continue
+        elif name := _name(match, inside=inside):
             by_start[start] = TextSpan(
                 start, start + len(name) if sentence.startswith(name, start) else end, name, CODE
             )

@@ -77,6 +77,9 @@ _SPAN = (
 )
 _EDITION = re.compile(r"(?:\b(?:1[5-9]|20)\d\d|\b\d{1,3}(?:st|nd|rd|th)) $")
 _CAPITAL_START = re.compile(rf"[{UPPER}\d¿¡#]")
+_SPOKEN_END = re.compile(r"(?:[,.!?;:]|--|[\u2013\u2014])['\u2019]?\Z")
+_LEADS_TO_TITLE = re.compile(r"[\w)\]'\u2019] \Z")  # speech stands at the start of a sentence or behind a mark
+_LISTED = re.compile(r"[\s,;/&]+(?:and |or )?")
 _ROMAN = re.compile(r"(?:I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XV|XVI{1,3}|V)\Z")
 _INITIAL = re.compile(rf"[{UPPER}]\.")
 _TIGHT_BRACKET = re.compile(r"(?<=[\w\"])\((?=\w)")
@@ -179,7 +182,11 @@ def find_spans(sentence: str) -> list[TextSpan]:
                 continue
             span = _name_span(sentence, match.start(), match.group())
         elif kind == "work":
-            span = _work_span(match) if match.start() != closing else None
+            if match.start() == closing:  # the last quotation mark of speech
+                position = closing + 1
+                continue
+            follows = spans and spans[-1].type == "Work" and _LISTED.fullmatch(sentence, spans[-1].end, match.start())
+            span = _work_span(match, listed=bool(follows))
             if span is None:
                 position = match.start() + 1  # ordinary speech: look for names inside,
                 closing = match.end() - 1  # and do not take its last quotation mark for a first one
@@ -200,17 +207,21 @@ def _opening(name: str, *, at_start: bool) -> int:
     return len(first) if lower in FUNCTION_WORDS or (at_start and rest and lower in OPENERS) else 0
 
 
-def _work_span(match: re.Match[str]) -> TextSpan | None:
-    name = match.group()[1:-1].strip(" ,.;:'\u2019`")
+def _work_span(match: re.Match[str], *, listed: bool) -> TextSpan | None:
+    """A quoted title; none if it reads as speech. `listed`: it follows another title."""
+    quoted = match.group()[1:-1]
+    name = quoted.strip(" ,.;:'\u2019`")
     words = name.split()
     if not words or len(words) > 12 or not _CAPITAL_START.match(name):
         return None
-    if len(words) == 1 and words[0].lower() in FUNCTION_WORDS:
-        return None
-    capitals = sum(not word[0].islower() or word in FUNCTION_WORDS for word in words)
-    if capitals * 2 < len(words):
+    content = [word for word in words if word.lower().strip(",.;:!?") not in FUNCTION_WORDS]
+    capitals = sum(not word[0].islower() for word in content or words)
+    if capitals * 2 < len(content or words) or (len(words) == 1 and not content):
         return None
     before = match.string[max(0, match.start() - 11) : match.start()]
+    certain = len(content) > 2 and capitals == len(content) and not quoted.endswith(",")
+    if _SPOKEN_END.search(quoted) and not (certain or listed or _LEADS_TO_TITLE.search(before)):
+        return None
     kind = "Name" if before.endswith((" as ", "nicknamed ", "called ", "(", "named ")) else "Work"
     return TextSpan(match.start(), match.end(), name, kind)
 

@@ -398,6 +398,8 @@ def test_a_link_to_a_file_that_does_not_exist_is_named_as_such(tmp_path, name):
         ("mod_lock - Queue Server", "Module mod_lock", "mod_lock - Queue Server"),
         ("Locks-free queues", "Locks", "Locks-free queues"),
         ("Locks", "Locks", "Locks"),
+        ("Queue Manager - ", "Locks", "Locks"),
+        ("| Queue Manager", "Locks", "Locks"),
     ],
 )
 def test_titles_of_pages_have_no_name_of_their_site(tmp_path, title, heading, named):
@@ -408,3 +410,23 @@ def test_titles_of_pages_have_no_name_of_their_site(tmp_path, title, heading, na
     assert document.title == named
     long = replace(document, text=document.text.replace("One.", "One word. " * 300))
     assert not any(chunk.title.startswith("5. DNSSEC > 5. DNSSEC") for chunk in chunk_document(long, SentenceChunker()))
+
+
+@pytest.mark.parametrize(
+    ("opening", "title"),
+    [
+        ("The Mill, chapter 2\n\n\n\n", "The Mill, chapter 2"),
+        ("The Mill, chapter 2\n", "notes"),  # the first line of a paragraph
+        ("The mill was sold in May.\n\n", "notes"),
+        ("Meeting notes\n\n", "notes"),  # the name of the file says more
+        ("Dear Sir or Madam\n\n", "notes"),
+        ("Karn, 12 May 1920\n\nDear Anna,\n", "notes"),
+        ("2024-05-01 12:00:03 Server started\n\n", "notes"),
+        ("X = read(the_mill, 3)\n\n", "notes"),
+    ],
+)
+def test_a_first_line_that_stands_alone_is_the_title_of_a_text_file(tmp_path, opening, title):
+    text = f"{opening}Ole Brandt bought the mill at Karn from Hedda Sorrel,\nand sold it in the next year to the town."
+    (tmp_path / "notes.txt").write_text(text)
+    (document,) = read_documents(tmp_path).documents
+    assert (document.id, document.title, document.text) == ("notes.txt", title, text)

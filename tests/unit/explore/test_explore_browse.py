@@ -142,7 +142,7 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     snapshot = index.snapshot()
     caption, rows = browse.main_names(snapshot)
     main = {row.label for row in rows}
-    assert caption == "Mentioned most, without code, captions and words in small letters"
+    assert caption.startswith("Names that connect most passages, without those of a large share of all passages, code")
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert browse.entities(snapshot, "piers lanyon").total == 1
     assert not main & {"Piers Lanyon", "--dry-run", "console.log", "null or Boolean", "From"}
@@ -258,6 +258,7 @@ def test_only_what_the_question_says_is_called_its_words(tmp_path):
         "nfs": "The Network File System (NFS) exports a directory. The Network File System needs rpcbind.",
         "key": "The key-signing key (KSK) signs the zone keys. KSKs are rolled once a year.",
         "port": "The option Listen-On takes the addresses of Ole Brandt.",
+        "gpu": "The launcher takes --gpus with a number of cards.",
     }
     texts |= {f"other{number}": f"Mill {number} grinds rye for Port Amber." for number in range(9)}
     index = Index(tmp_path, recipe="sire")
@@ -267,10 +268,14 @@ def test_only_what_the_question_says_is_called_its_words(tmp_path):
         ("Who can read what NFS exports?", "NFS (Network File System)"),
         ("How is the KSK of a zone rolled?", "KSK (key-signing key)"),
         ("What does Listen on take?", "Listen on"),
+        ("Which launcher takes GPUs?", "GPUs (a word of --gpus)"),
+        ("Which launcher takes --gpus?", "--gpus"),
     ):
         hit = asyncio.run(snapshot.asearch(question, 1))[0]
         notes = [step.note for step in hit.path if step.step == "question"]
         assert notes == [f"the question names {said}"]
+        if "gpus" in said:
+            continue
         reasons = dict(asyncio.run(why_not(snapshot, question, hit.unit.id)).reasons)
         named = said.partition(" (")[0]
         assert reasons["names of the question"] == f"The question mentions {named}; the passage mentions {named}."
@@ -746,3 +751,20 @@ def test_reasons_and_pictures_are_free_of_what_is_left_of_links_and_options_keep
     said += [reason.note for hit in shown.hits for reason in hit.reasons]
     assert any("wrote lamp the Orr Book [in haste]" in text for text in said), said
     assert not [text for text in said if "![" in text or "[the Orr Book]" in text]
+
+
+def test_a_line_that_goes_on_is_no_heading():
+    line, rest = "Karn's mill is nothing to it--nothing at all. I am so", "glad of it, said Ole Brandt,\nand went away."
+    for text, shown in ((f"{line}\n{rest}", False), ("The mill of Karn\n\nOle Brandt went away.", True)):
+        index = Index(recipe="sire")
+        index.build([Document("a.txt", text, "Note"), Document("b.txt", "Rye is ground.", "Rye")])
+        (hit, *_) = index.search("Who knows the mill of Karn?", 1)
+        assert ("also in the heading" in " ".join(step.note for step in hit.path)) == shown
+
+
+def test_lists_of_names_leave_out_what_no_passage_spells():
+    index = Index(recipe="sire")
+    index.build([Document("a.md", "Read `policy.<name>.csv` and ask Ole Brandt.", "Note"), Document("b.md", "Rye.")])
+    labels = [row.label for row in browse.entities(index.snapshot()).rows]
+    assert "Ole Brandt" in labels
+    assert "(no name)" not in labels

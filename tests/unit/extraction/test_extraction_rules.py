@@ -524,3 +524,47 @@ def test_triples_and_short_facts():
     ]
     facts = parse_answer(json.dumps([{"facts": ["Ann met Bob.", None, {"sentence": "Bob left."}]}]), ShortFactsAnswer)
     assert [fact.text for fact in facts.whole()] == ["Ann met Bob.", "Bob left."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "works"),
+    [
+        ('"My dear Emma," said Ole, "You Are Quite Right."', []),
+        ('He came. "Emma, you have been no friend to Harriet Smith," cried Ole.', []),
+        ('"Indeed!" said Ole; "Miss Sorrel?"', []),
+        ('Ole read "The Long Night," a novel, and heard "Heroes" by Hedda Sorrel.', ["The Long Night", "Heroes"]),
+        (
+            'He is in "City Lights", "When Ole Met Sally...", and "Good Evening, Karn".',
+            ["City Lights", "When Ole Met Sally...", "Good Evening, Karn"],
+        ),
+        ('"Who\'s Afraid of Virginia Woolf?" is a play of 1962.', ["Who's Afraid of Virginia Woolf?"]),
+    ],
+)
+def test_speech_is_no_work(sentence, works):
+    found = [entity.name for entity in extract(sentence).entities if entity.type == "Work"]
+    assert [name.rstrip(".") for name in found] == [name.rstrip(".") for name in works]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "options"),
+    [
+        ("He came--and went; Ole saw it.--How odd!--He left.", []),
+        ('"Well,"--and here Ole stopped,--"I know."--Oh, the mill!', []),
+        ("Ole asked whether it was so? --How could it be, said Karn.", []),
+        (
+            "Start it with --dry-run, (--enable-X11) or -h,--help and '--config' always.",
+            ["--dry-run", "--enable-X11", "--help", "--config"],
+        ),
+        ("The service takes --StartMode and `--Jvm` from the line.", ["--StartMode", "--Jvm"]),
+    ],
+)
+def test_dashes_between_words_are_no_options(sentence, options):
+    assert {entity.name for entity in extract(sentence).entities if entity.name.startswith("-")} == set(options)
+
+
+@pytest.mark.parametrize(
+    "heading", ["State in 60 Seconds", "Control Group v2 plugin", "Content-type: application/json"]
+)
+def test_names_of_headings_stand_in_the_text(heading):
+    record = extract(f"## {heading}\n\nOle Brandt explains the mill at Karn to Hedda Sorrel.")
+    assert heading in names_of(record)

@@ -18,7 +18,7 @@ from sire_core.algorithms.grouping import positions_in
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.lists import Lists, Ragged, word_keys
 from sire_core.algorithms.text import find_words, without_link_targets
-from sire_core.corpus.sections import SEPARATOR, plain_heading
+from sire_core.corpus.sections import SEPARATOR, plain_heading, title_line
 from sire_core.extraction.headings import base_title
 from sire_core.models.lexical_embedder import split_words
 from sire_core.protocols import CarriedFiles
@@ -57,7 +57,8 @@ def passage_headings(title: str, text: str) -> list[str]:
         bare = line[marked.end() :] if marked else line
         if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
             continue
-        alone = not position or ((not lines[position - 1]) and (position + 1 == len(lines) or not lines[position + 1]))
+        alone = not any(lines[max(0, position - 1) : position]) and not any(lines[position + 1 : position + 2])
+        alone = alone or (not position and bool(title_line(text)[0]))
         if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
             headings.append(plain)
     return list(dict.fromkeys(headings))
@@ -169,7 +170,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-4", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-5", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod

@@ -217,7 +217,7 @@ def linked_entities(question: str, index: EvidenceIndex) -> dict[int, tuple[floa
 
 def _spans(question: str) -> list[tuple[int, int]]:
     """Where the words of a question stand in it; nothing in a script without spaces."""
-    matches = re.finditer(f"&|{word_pattern().pattern}", question)
+    matches = re.finditer(rf"&|(?:(?<!\S)[-/$.@]{{1,2}})?{word_pattern().pattern}(?:\(\))?", question)
     parts = [(match.span(), name_words(match.group())) for match in matches]
     return [] if any(len(words) > 1 for _, words in parts) else [span for span, words in parts for _ in words]
 

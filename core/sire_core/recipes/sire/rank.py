@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _LONGEST_SENTENCE, _LONGEST_TITLE = 240, 60
 _SURE = 0.5
 """How surely a name of the question has to be that of a passage's subject."""
+_MARKED = re.compile(r"\A[-/$.@]|\(\)\Z")
+"""Of identifiers that are more than their words: `--gpus`, `$HOME`, `open()`."""
 
 
 def unit_sentences(unit: Unit) -> list[str]:
@@ -144,17 +147,22 @@ class EvidenceReasons:
     def _named(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names in the passage, if anything."""
         inside = set(self._index.entities.of(passage).tolist())
-        labels: dict[str, str] = {}
+        labels, codes = dict[str, str](), dict[str, str]()
         ids = []
         for entity, asked_name in self._evidence.named.items():
             if entity in inside and (name := self._name(entity, passage)):
                 ids.append(self._index.entity_id(entity))
+                if asked_name and _MARKED.search(name) and asked_name.lower() != name.lower():
+                    codes[asked_name] = f"a word of {name}"
+                    continue
                 # Another spelling explains a name only if they share no word.
                 is_other = asked_name.lower() not in name.lower() and stems(asked_name).isdisjoint(stems(name))
                 labels[asked_name or name] = labels.get(asked_name) or (name if is_other else "")
         if not ids:
             return ()
-        names = ", ".join(f"{asked_name} ({name})" if name else asked_name for asked_name, name in labels.items())
+        names = ", ".join(
+            f"{asked_name} ({name})" if name else asked_name for asked_name, name in (codes | labels).items()
+        )
         return (PathStep("question", (*ids, self._passage_id(passage)), f"the question names {names}"),)
 
     def _name(self, entity: int, *passages: int) -> str:
