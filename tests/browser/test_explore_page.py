@@ -391,7 +391,7 @@ def test_a_picture_is_zoomed_dragged_and_grows(page, address, violations, shot):
     page.wait_for_function("document.activeElement.dataset.expand")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Show neighbours of SS Northern Wren"
     assert button.bounding_box()["y"] == pytest.approx(before["y"], abs=2), "what was clicked stays at its height"
-    assert region.evaluate(is_whole) or picture.evaluate(scale) == pytest.approx(0.9, abs=0.01)
+    assert region.evaluate(is_whole) or picture.evaluate(scale) == pytest.approx(1, abs=0.01)
     assert violations(page) == []
     shot(page, "grown")
     with page.expect_download() as saved:

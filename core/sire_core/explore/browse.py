@@ -43,6 +43,8 @@ _SHORT = 30
 _SENTENCE = 200
 """Letters of a sentence in a list."""
 
+_ADDRESSING = frozenset("dear dearest my oh poor".split())
+"""Words before a name by which somebody is spoken to: `Dear Fanny`."""
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
 PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
@@ -263,6 +265,8 @@ def is_readable(name: str) -> bool:
     words = name.split()
     return (
         1 < len(words) <= 5
+        and words[0].lower() not in _ADDRESSING
+        and "," not in name
         and not (words[0].endswith("ing") and acts(words[0].lower()))
         and words[-1].lower() not in VAGUE_NOUNS
         and name[0].isupper()

@@ -21,7 +21,9 @@ from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, V
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.snippets import stem
 from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
+from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
+from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind, digest
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 1
+_VERSION = 2
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -42,10 +44,14 @@ _FEW = 8
 _PER_TOPIC, _TOPICS = 15, 24
 _READ = 60
 """Documents of a topic that are read for its label."""
+_LETTERS = 3000
+"""Letters of a first passage that are read for a label."""
 _PHRASES, _LONGEST, _SHORTEST = 2, 3, 3
 """Phrases of a label, words of a phrase, and letters of a word in small letters that is one alone."""
 _SHARE, _FEW_TITLES = 0.2, 3
 """Part of the titles of a topic that have a phrase of its label, and how many of them at least."""
+_NAMES = 2
+"""How much more a name in prose says of a topic than other words."""
 _SHORT = 30
 """Letters of a title on the map."""
 _WORD = re.compile(r"[^\W\d_][\w'-]*|\S")
@@ -179,7 +185,7 @@ def _made(snapshot: SearchSnapshot) -> CorpusMap:
         passages=positions[first],
         points=points,
         topics=topics,
-        labels=tuple(_labels(snapshot, points, topics, (documents, chunks[first]))),
+        labels=tuple(_labels(snapshot, points, topics, (documents, chunks[first], positions[first]))),
         colours=dict(_colours(snapshot, documents, chunks[first])),
     )
 
@@ -192,6 +198,7 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         return (0.5 + 0.4 * np.stack((np.cos(angles), np.sin(angles)), 1)).astype(np.float32), np.zeros(n, np.int64)
     from sklearn.cluster import KMeans
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     random = np.random.default_rng(0)
     chosen = np.sort(random.choice(n, min(n, _LANDMARKS), replace=False))
@@ -199,7 +206,9 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
     # Rows of noise so small that nothing moves: equal vectors have no principal axes to begin with.
     noise = random.normal(scale=1e-4, size=landmarks.shape).astype(np.float32)
     perplexity = min(30.0, (len(chosen) - 1) / 3)
-    placed = TSNE(init="pca", random_state=0, max_iter=500, perplexity=perplexity).fit_transform(landmarks + noise)
+    # The threads of OpenMP wait for each other by spinning: on a busy machine several take ten times as long as one.
+    with threadpool_limits(1, user_api="openmp"):
+        placed = TSNE(init="pca", random_state=0, max_iter=500, perplexity=perplexity).fit_transform(landmarks + noise)
     points = np.empty((n, 2), dtype=np.float32)
     spread = 0.5 * np.ptp(placed, axis=0) / np.sqrt(len(chosen))
     for start in range(0, n, _BLOCK):
@@ -211,14 +220,21 @@ def _layout(vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         points[start : start + _BLOCK] = means + spread * random.normal(size=means.shape)
     points[chosen] = placed
     points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-9)
-    groups = KMeans(min(_TOPICS, max(2, n // _PER_TOPIC)), random_state=0, n_init=4).fit(points[chosen])
-    return points.astype(np.float32), groups.predict(points).astype(np.int64)
+    with threadpool_limits(1, user_api="openmp"):
+        groups = KMeans(min(_TOPICS, max(2, n // _PER_TOPIC)), random_state=0, n_init=4).fit(points[chosen])
+        return points.astype(np.float32), groups.predict(points).astype(np.int64)
 
 
 def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends: Sequence[IntArray]) -> list[str]:
-    """Labels of topics; one without phrases is called by the titles in its middle."""
-    documents, chunks = ends
+    """Labels of topics: phrases of their titles, else of their first passages, else the titles in its middle."""
+    documents, chunks, passages = ends
     labels = topic_labels(lambda at: document_label(snapshot, int(documents[at]), int(chunks[at])), topics)
+    if not all(labels):
+        texts = snapshot.view.units
+        of_texts = topic_labels(
+            lambda at: plain_text(text_below_title(texts([passages[at]])[0])[:_LETTERS]), topics, prose=True
+        )
+        labels = [label or other for label, other in zip(labels, of_texts, strict=True)]
     for topic in [topic for topic, label in enumerate(labels) if not label]:
         members = np.flatnonzero(topics == topic)
         distances = np.linalg.norm(points[members] - points[members].mean(axis=0), axis=1)
@@ -228,8 +244,11 @@ def _labels(snapshot: SearchSnapshot, points: FloatArray, topics: IntArray, ends
     return labels
 
 
-def topic_labels(title_of: Callable[[int], str], topics: IntArray) -> list[str]:
-    """Phrases that many titles of a topic have and few others, each for one topic; empty where there are none."""
+def topic_labels(title_of: Callable[[int], str], topics: IntArray, *, prose: bool = False) -> list[str]:
+    """Phrases that many titles of a topic have and few others, each for one topic; empty where there are none.
+
+    In prose, where all words occur, a phrase counts in topics that often have it, and names come before other words.
+    """
     random = np.random.default_rng(0)
     counts: list[Counter[tuple[str, ...]]] = []
     spelled: dict[tuple[str, ...], Counter[str]] = {}
@@ -239,25 +258,34 @@ def topic_labels(title_of: Callable[[int], str], topics: IntArray) -> list[str]:
         counts.append(Counter())
         for title in map(title_of, np.sort(read).tolist()):
             for key, phrase in _phrases(title).items():
+                if prose and any(map(_is_weak, phrase.split())):
+                    continue
                 counts[-1][key] += 1
                 spelled.setdefault(key, Counter())[phrase] += 1
     if len(counts) == 1:
         return ["all documents"]
     sizes = np.minimum(np.bincount(topics), _READ).tolist()
     everywhere = sum(counts, Counter[tuple[str, ...]]())
-    topics_with = Counter(key for found in counts for key in found)
+    least = [max(min(_FEW_TITLES, size), size * _SHARE) for size in sizes]
+    topics_with = Counter(
+        key for found, few in zip(counts, least, strict=True) for key, n in found.items() if n >= few or not prose
+    )
     rates = {
         (topic, key): n / sizes[topic] * np.log(n / sizes[topic] / (everywhere[key] / sum(sizes))) * (1 + len(key) / 2)
         for topic, found in enumerate(counts)
         for key, n in found.items()
-        if n >= max(min(_FEW_TITLES, sizes[topic]), sizes[topic] * _SHARE)
-        and topics_with[key] <= max(1, len(counts) // _SPREAD)
+        if n >= least[topic] and topics_with[key] <= max(1, len(counts) // _SPREAD)
     }
     labels: list[list[str]] = [[] for _ in counts]
     used: set[str] = set()
+    spelling = {key: spelled[key].most_common(1)[0][0] for _, key in rates}
+    if prose:
+        rates = {
+            (topic, key): rate * (_NAMES if spelling[key].istitle() else 1) for (topic, key), rate in rates.items()
+        }
     for topic, key in sorted(rates, key=lambda found: (-rates[found], found)):
         if len(labels[topic]) < _PHRASES and used.isdisjoint(key):
-            labels[topic].append(spelled[key].most_common(1)[0][0])
+            labels[topic].append(spelling[key])
             used |= set(key)
     return [", ".join(phrases) for phrases in labels]
 

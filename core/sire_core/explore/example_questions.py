@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
@@ -25,11 +26,17 @@ _READ = 3_000
 """Passages that are read for what they ask, drawn at random."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
+_TRIED = 60
+"""Names that are tried for each question about two that they connect."""
 _SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
 """Words and letters of a question."""
 _OPENS = re.compile(r"(?:How|What|Which|Why|When|Where|Who|Can|Could|Do|Does|Is|Are|Should)\b \w")
 _HOW_TO = re.compile(r"How to (\w.*)", re.IGNORECASE)
 _GERUND = re.compile(r"([A-Z][a-z]+)ing ((?:the |a |an )?\w.*)")
+_OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
+"""How the object of a gerund begins where no adjective can be meant: `Scheduling Configuration` is no task."""
+_CAPITALS = re.compile(r"(?:[^\Wa-z]\S*| (?=\w)|of |the |de )+$")
+"""A name whose words all begin with a capital, but for a few."""
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
 _NUMBERING = re.compile(r"^[\d.]+\)?\s+")
 _UNCLEAR = frozenset(
@@ -50,8 +57,12 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
         for questions, question in zip(found, _questions(snapshot, unit), strict=True):
             if question and document not in questions.values():
                 questions.setdefault(question, document)
-    mixed = chain.from_iterable(zip_longest(*found, _connections(snapshot, n // 2)))
-    distinct = {question.lower(): question for question in chain(mixed, _about(snapshot, n)) if question}
+    pairs = _connections(snapshot, n // 2)
+    mixed = chain.from_iterable(zip_longest(*found, pairs))
+    distinct = {question.lower(): question for question in mixed if question}
+    if len(distinct) < n:
+        others = chain(_bridges(snapshot, n // 2 - len(pairs)), _about(snapshot, n))
+        distinct |= {question.lower(): question for question in others}
     return list(distinct.values())[:n]
 
 
@@ -76,7 +87,8 @@ def _questions(snapshot: SearchSnapshot, unit: Unit) -> tuple[str, str, str]:
     use = _how_to(purpose[2]) if purpose and purpose[2].partition(" ")[0].lower() in ACTIONS else ""
     task, gerund = "", _GERUND.fullmatch(heading)
     if gerund and (verb := _verb(gerund[1].lower())) and not re.search(r"[,:!.]| (?:and|or) |ing\b", gerund[2]):
-        task = _how_to(f"{verb} {gerund[2]}")
+        what = gerund[2] if _OBJECT.match(gerund[2]) else _object_in(unit.text, verb, gerund[2])
+        task = _how_to(f"{verb} {what}") if what else ""
     return _if_clear(asked), _if_clear(use), _if_clear(task)
 
 
@@ -88,6 +100,12 @@ def _how_to(task: str) -> str:
 def _verb(stem: str) -> str:
     """The verb of a gerund without its ending: `creat` and `runn` are of `create` and `run`."""
     return next((verb for verb in (stem, f"{stem}e", stem[:-1]) if verb in ACTIONS and not verb.endswith("s")), "")
+
+
+def _object_in(text: str, verb: str, name: str) -> str:
+    """A name as a text spells it that tells to do something with it; empty where its gerund may be an adjective."""
+    found = re.search(rf"\b{verb} (?:\w+ )?({re.escape(name)})\b", text, re.IGNORECASE)
+    return found[1] if found else ""
 
 
 def _if_clear(question: str) -> str:
@@ -120,6 +138,35 @@ def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
         if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
             found.append(f"How are {spelled[0]} and {spelled[1]} connected?")
             used.update(ends)
+    return found
+
+
+def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
+    """How two names of different documents are connected: each stands beside a third name that both documents have."""
+    names = Names.of(snapshot)
+    graph, pool, seen = names.graph, snapshot.view.pool, np.flatnonzero(names.seen())
+    first_chunks = pool.indices[pool.indptr[graph.chunk_positions]]
+    documents = pool.chunk_documents[first_chunks]
+    frequency = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
+    by_passage, by_entity = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for passage, entity in zip(graph.passages[seen].tolist(), graph.entities[seen].tolist(), strict=True):
+        by_passage[passage].append(entity)
+        by_entity[entity].append(passage)
+    homes = {entity: {int(documents[passage]) for passage in passages} for entity, passages in by_entity.items()}
+    found: list[str] = []
+    used: set[int] = set()
+    middles = np.flatnonzero((frequency > 1) & (frequency <= _COMMON))
+    for middle in np.random.default_rng(0).permutation(middles)[: _TRIED * n].tolist():
+        ends: dict[int, tuple[int, str]] = {}
+        for passage in by_entity[middle]:
+            for entity in by_passage[passage]:
+                spelled = names.entity(graph.entity_ids[entity]) if homes[entity] == {documents[passage]} else ""
+                if entity not in used and frequency[entity] > 1 and is_readable(spelled) and _CAPITALS.match(spelled):
+                    ends.setdefault(int(documents[passage]), (entity, spelled))
+        if len(found) < n and len(ends) > 1:
+            (one, first), (other, second), *_ = ends.values()
+            used |= {middle, one, other}
+            found.append(f"How are {first} and {second} connected?")
     return found
 
 

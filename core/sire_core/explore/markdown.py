@@ -25,6 +25,8 @@ _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _DELIMITER = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?\s*)?\|?\s*")
 _CELL_END = re.compile(r"(?<!\\)\|")
+_TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'
+"""A wide table scrolls, also by keys."""
 _MARKS = {"": "{}", "word": "<mark>{}</mark>", "name": '<mark class="name">{}</mark>'}
 _KIND_MARK = '<mark class="name is-{kind}" title="{words}">{}</mark>'
 
@@ -113,6 +115,7 @@ def _parser() -> Any:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table").disable(["code", "html_block"])
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005 - _link_open decides
     rules = {"text": _text, "image": _image, "link_open": _link_open, "link_close": _link_close}
+    rules |= {"table_open": lambda *_: _TABLE, "table_close": lambda *_: "</table></div>\n", "th_open": _cell_open}
     for name, rule in {**rules, "html_inline": _tag, "softbreak": _softbreak}.items():
         parser.add_render_rule(name, rule)
     parser.add_render_rule("heading_open", _heading)
@@ -127,6 +130,13 @@ def _heading(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any,
         env["outline"].append(entry)
         anchor = f' id="{entry.id}"'
     return f'<p class="heading h{level}"{anchor}>'
+
+
+def _cell_open(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """The cell of a head; one without words is no heading of its column."""
+    if not tokens[index + 1].content.strip():
+        tokens[index].tag = tokens[index + 2].tag = "td"
+    return str(renderer.renderToken(tokens, index, options, env))
 
 
 def _text(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:

@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, shorten
+from sire_core.algorithms.snippets import snippet
 from sire_core.explore.highlight import escaped
 from sire_core.explore.markdown import highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 
 _WIDTHS = {"question": 190, "entity": 154, WAYPOINT: 190}
 _WIDTH = 210
-_GAP = 32
+_SIZES = ((1.0, 1.0, 32), (1.0, 0.75, 26), (1.0, 0.55, 22), (0.88, 0.5, 20), (0.78, 0.45, 18))
+"""Scales of boxes and of the texts of links, and gaps between columns; the first that fits a window is taken."""
+_ROOM, _FILLED, _WIDEST = 1180, 880, 2.0
+"""Width of a picture that fits a usual window; that up to which boxes are made wider; and how much at most."""
 _BETWEEN = 18
 _MARGIN = 12
 _LINE = 15
 _PADDING = 9
-_SIZE, _SMALL, _SMALL_LINE = 12, 11, 13
+_SIZE, _SMALL_LINE = 12, 14
 _BOLD = 1.1
 """How much wider bold letters are."""
 _LETTERS = {"ijl .,:;'|!`": 0.4, 'frtI()[]{}/\\"-': 0.48, "mwMW@%&": 1.0}
@@ -41,7 +45,7 @@ _MARK = 14
 _ABOVE = 6
 """Space between the text of a link and its line."""
 _LABEL_LINES, _TEXT_LINES = 2, 4
-_LEAST, _MOST = 0.9, 1.4
+_LEAST, _MOST = 1.0, 1.4
 """Scales of a picture in a small window, where it scrolls so that its letters can be read, and in a wide one."""
 
 _KINDS = {
@@ -86,7 +90,7 @@ color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
 @media (prefers-color-scheme: dark){{.sire{{{_DARK};{_kind_colours(2)}}}}}
 svg.sire text{{fill:var(--ink);font:12px system-ui,sans-serif}}
 svg.sire .label{{font-weight:600}}
-svg.sire .small{{fill:var(--soft);font-size:11px;paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
+svg.sire .small{{fill:var(--soft);paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
 svg.sire path{{fill:none;stroke:var(--line);stroke-width:1.3}}
 svg.sire .head{{fill:var(--line);stroke:none}}
 svg.sire rect{{fill:var(--box);stroke:var(--edge)}}
@@ -112,8 +116,17 @@ PAGE_STYLE = f"""{STYLE}
 .sire-page h2,.sire-page h3{{font-weight:600;letter-spacing:0}}
 .sire-page .meta{{color:var(--soft);margin:0 0 10px;font-size:13px}}
 .sire-page .scroll{{overflow-x:auto;border:1px solid var(--edge);border-radius:8px;margin:12px 0}}
-.sire-page .scroll>svg{{display:block;width:100%;height:auto;max-height:78vh}}
-.sire-page .picture .scroll{{max-height:80vh;overflow:auto}}
+.sire-page .scroll>svg{{display:block;background:none;width:100%;height:auto;max-height:78vh}}
+.sire-page .picture .scroll{{max-height:80vh;overflow:auto;background:
+linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/56px 100%,
+linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/56px 100%,
+linear-gradient(var(--ground) 40%,transparent) 0 0/100% 56px,
+linear-gradient(0deg,var(--ground) 40%,transparent) 0 100%/100% 56px,
+linear-gradient(90deg,var(--line),transparent) 0 0/16px 100%,
+linear-gradient(270deg,var(--line),transparent) 100% 0/16px 100%,
+linear-gradient(var(--line),transparent) 0 0/100% 16px,
+linear-gradient(0deg,var(--line),transparent) 0 100%/100% 16px;
+background-repeat:no-repeat;background-attachment:local,local,local,local,scroll,scroll,scroll,scroll}}
 .sire-page .picture button{{font:inherit;min-width:34px;min-height:28px;margin-right:6px;color:var(--ink);
 background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page ol.hits{{list-style:none;padding:0;margin:0}}
@@ -124,7 +137,10 @@ background:var(--box);border:1px solid var(--line);border-radius:6px}}
 .sire-page .text p,.sire-page .text ul,.sire-page .text ol{{margin:0 0 8px}}
 .sire-page .text p.heading{{font-weight:600}}
 .sire-page .text ul,.sire-page .text ol{{padding-left:22px}} .sire-page .text pre{{background:var(--box);padding:8px}}
-.sire-page .text table{{border-collapse:collapse;display:block;overflow-x:auto}}
+.sire-page .text .wide{{overflow-x:auto;margin:0 0 8px}} .sire-page .text table{{border-collapse:collapse;min-width:0}}
+.sire-page .fold:has(details[open])>.short,.sire-page .fold .aside{{display:none}}
+.sire-page .fold summary{{cursor:pointer;color:var(--accent);font-size:13px;width:fit-content}}
+.sire-page .short p{{margin:0}}
 .sire-page .text td,.sire-page .text th{{border:1px solid var(--edge);padding:2px 8px;text-align:left}}
 .sire-page ul.why{{margin:4px 0 0;padding-left:20px;font-size:13px}}
 .sire-page mark{{background:var(--mark);color:inherit;padding:0 1px;border-radius:2px}}
@@ -153,12 +169,16 @@ _BODY = "body{margin:0;background:#fff}@media (prefers-color-scheme: dark){body{
 
 
 _WIDTH_OF = re.compile(r'width="(\d+)"')
+_SNIPPET, _SHORT_HIT = 360, 480
+"""Letters of a hit that is folded, and of one that is not."""
 _WIDE = 900
 """Width from which the letters of a picture that fits 700 pixels are too small."""
+HEADING = 300
+"""Letters of a question that are its heading."""
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
-_PART = re.compile(r"[^\x2d/_.:]+[\x2d/_.:]*|[\x2d/_.:]+")
-"""Part of a long word, such as a path, after which a line may end."""
+_ENDS = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
+"""Where a long word, such as a path, may go on in the next line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +204,7 @@ def drawing(
     style: bool = False,
     name: str = "p",
     expands: bool = False,
+    fills: bool = True,
 ) -> str:
     """A picture as an SVG element.
 
@@ -193,8 +214,9 @@ def drawing(
         style: Whether its style is part of it, for a file of its own.
         name: Prefix of its ids, unique on a page.
         expands: Whether every node has a button that asks for its neighbours (`data-expand`).
+        fills: Whether the boxes of few columns take the width of a window.
     """
-    columns, routes = _boxes(picture)
+    columns, routes = _boxes(picture, fills=fills)
     boxes = {box.node.id: box for column in columns for box in column}
     width = max((box.x + box.width for box in boxes.values()), default=0) + _MARGIN
     height = max((box.y + box.height for box in boxes.values()), default=0) + _MARGIN
@@ -215,9 +237,16 @@ def drawing(
     )
 
 
-def _boxes(picture: Picture) -> tuple[list[list[_Box]], list[tuple[Link, list[str]]]]:
+def _boxes(picture: Picture, *, fills: bool) -> tuple[list[list[_Box]], list[tuple[Link, list[str]]]]:
     """Boxes in columns, each near the height of those that lead to it, and what every link passes."""
     layers, routes = layout(picture)
+    layers = [layer for layer in layers if layer]
+    for boxes, texts, gap in _SIZES:
+        width = _total_width(layers, boxes, texts, gap)
+        if width <= _ROOM:
+            break
+    own = _total_width(layers, 1, 0, 0)
+    boxes *= max(1.0, min(_WIDEST, 1 + (_FILLED - width) / max(own, 1))) if fills else 1
     leading: dict[str, list[str]] = {}
     for _, stops in routes:
         for stop, other in pairwise(stops):
@@ -226,9 +255,9 @@ def _boxes(picture: Picture) -> tuple[list[list[_Box]], list[tuple[Link, list[st
     middles: dict[str, float] = {}
     columns: list[list[_Box]] = []
     x = float(_MARGIN)
-    for layer in filter(None, layers):
+    for layer in layers:
         column, wanted, y = list[_Box](), list[float](), 0.0
-        for box in map(_sized, layer):
+        for box in (_sized(node, boxes, texts) for node in layer):
             column.append(replace(box, x=x, y=y))
             known = [middles[name] for name in leading.get(box.node.id, ()) if name in middles]
             wanted += [sum(known) / len(known) - box.height / 2 - y] if known else []
@@ -236,17 +265,26 @@ def _boxes(picture: Picture) -> tuple[list[list[_Box]], list[tuple[Link, list[st
         shift = sum(wanted) / len(wanted) if wanted else -y / 2
         columns.append([replace(box, y=box.y + shift) for box in column])
         middles |= {box.node.id: box.y + box.height / 2 for box in columns[-1]}
-        x += max(box.width for box in column) + _GAP
+        x += max(box.width for box in column) + gap
     top = min((box.y for column in columns for box in column), default=0.0) - _MARGIN
     return [[replace(box, y=box.y - top) for box in column] for column in columns], routes
 
 
-def _sized(node: Node) -> _Box:
+def _total_width(layers: Sequence[Sequence[Node]], boxes: float, texts: float, gap: float) -> float:
+    """Width of columns of boxes and texts of these scales, with gaps between them."""
+    widths = (max(_sized(node, boxes, texts).width for node in layer) for layer in layers)
+    return sum(widths) + gap * (len(layers) - 1) + 2 * _MARGIN
+
+
+def _sized(node: Node, boxes: float, texts: float) -> _Box:
     if node.kind == WAYPOINT:
-        text = _lines(node.label, _WIDTHS[WAYPOINT] / _SMALL, _TEXT_LINES)
-        width = max(map(_width, text), default=0) * _SMALL
+        text = _lines(node.label, texts * _WIDTHS[WAYPOINT] / _SIZE, _TEXT_LINES) if texts else ()
+        width = max(map(_width, text), default=0) * _SIZE
         return _Box(node, 0, 0, width, len(text) * _SMALL_LINE + _ABOVE, (), text)
-    width = _WIDTHS.get(node.kind, _WIDTH)
+    width = _WIDTHS.get(node.kind, _WIDTH) * boxes
+    if node.kind == "entity":  # a long name is not broken where there is room beside it
+        longest = max(map(_width, node.label.split()), default=0) * _SIZE * _BOLD + 2 * _PADDING + _MARK + 2
+        width = max(width, min(longest, _WIDTH))
     room = (width - 2 * _PADDING - (_MARK if node.name_kind else 0)) / _SIZE
     label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, room / _BOLD, _LABEL_LINES)
     text = _lines(node.text, room, _TEXT_LINES) if node.text and node.text != node.label else ()
@@ -274,7 +312,7 @@ def _lines(text: str, room: float, max_lines: int) -> tuple[str, ...]:
 
 def _parts(word: str, room: float) -> Iterator[str]:
     """Parts of a word that fit on a line; a word that fits is one."""
-    for part in [word] if _width(word) <= room else _PART.findall(word):
+    for part in [word] if _width(word) <= room else _ENDS.split(word):
         rest = part
         while _width(rest) > room:  # a text without spaces
             head = _fitting(rest, room)
@@ -368,19 +406,17 @@ def _line(link: Link, stops: Sequence[_Box], edges: Mapping[str, float]) -> str:
 
 def page(*results: QueryResult) -> str:
     """A whole page of one question; of two results with their ranks side by side."""
+    title = escaped(shorten(results[0].question, HEADING))
     if len(results) == 1:
         content = parts(results[0])
     else:
         sides = "".join(parts(result, heading=result.search) for result in results)
-        content = (
-            f'<div class="sire sire-page"><h1>{escaped(results[0].question)}</h1>{comparison_html(*results[:2])}</div>'
-            f"{sides}"
-        )
+        content = f'<div class="sire sire-page"><h1>{title}</h1>{comparison_html(*results[:2])}</div>{sides}'
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" '
-        f'content="light dark"><title>{escaped(results[0].question)}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
+        f'content="light dark"><title>{title}</title><style>{_BODY}\n{PAGE_STYLE}</style></head>'
         f"<body><main>{content}</main></body></html>\n"
     )
 
@@ -443,7 +479,8 @@ def parts(
         others = [node for node in result.picture.nodes if node.kind != "question" and node.id not in links]
         links |= {node.id: address(node.kind, node.id) for node in others}
     label = f"The paths to the hits of {result.search}"
-    drawn = region(result.picture, label, links, name, moves=address is not None) if result.hits else ""
+    moves = address is not None
+    drawn = region(result.picture, label, links, name, moves=moves, fills=not heading) if result.hits else ""
     drawn += left_out_html(result.picture, address, f"#{name}-1")
     notes = [
         count(len(result.hits), "hit"),
@@ -453,7 +490,7 @@ def parts(
         count(result.tokens, "token"),
     ]
     return (
-        f'<section class="sire sire-page"><h2>{escaped(heading or result.question)}</h2>'
+        f'<section class="sire sire-page"><h2>{escaped(heading or shorten(result.question, HEADING))}</h2>'
         f'<p class="meta">{escaped("; ".join(notes))}</p>'
         f"{f'<p><b>{escaped(result.note)}</b></p>' if result.note else ''}{_extracts(result, name)}"
         f"{drawn}"
@@ -466,9 +503,11 @@ def _prefix(result: QueryResult) -> str:
     return f"sire-{digest(result.question, result.search, result.filter, *(hit.id for hit in result.hits), size=4)}"
 
 
-def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *, moves: bool) -> str:
+def region(
+    picture: Picture, label: str, links: Mapping[str, str], name: str, *, moves: bool, fills: bool = True
+) -> str:
     """A picture in a region that scrolls, with buttons for the page's script if it moves; a list if it is narrow."""
-    svg = drawing(picture, links=links, name=name, expands=moves)
+    svg = drawing(picture, links=links, name=name, expands=moves, fills=fills)
     buttons = "".join(
         f'<button type="button" data-zoom="{factor}" aria-label="{text}">{sign}</button>'
         for factor, sign, text in (
@@ -478,10 +517,12 @@ def region(picture: Picture, label: str, links: Mapping[str, str], name: str, *,
         )
     )
     size = _WIDTH_OF.search(svg)
-    is_wide = size is not None and int(size[1]) > _WIDE
+    width = int(size[1]) if size else 0
+    if moves and width > _ROOM:
+        buttons += '<span class="meta">It goes on to the right: scroll, or press All.</span>'
     listed = "".join(_branch(branch, links, expands=moves) for branch in branches(picture))
     return (
-        f'<div class="picture{" moves" if moves else ""}{" wide" if is_wide else ""}">{buttons if moves else ""}'
+        f'<div class="picture{" moves" if moves else ""}{" wide" if width > _WIDE else ""}">{buttons if moves else ""}'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div>'
         f'<ul class="outline" aria-label="{escaped(label)}">{listed}</ul></div>'
         f"{legend(node.name_kind for node in picture.nodes)}"
@@ -509,6 +550,8 @@ def left_out_html(picture: Picture, address: Callable[[str, str], str] | None, r
 def legend(kinds: Iterable[str]) -> str:
     """What the marks and colours of some kinds of names mean; nothing for none."""
     known = set(kinds)
+    if known <= {"", "name"}:  # one sign for names of which nothing is known says nothing
+        return ""
     items = "".join(f"<li>{mark(kind, says=False)}{words}</li>" for kind, words in NAME_KINDS.items() if kind in known)
     return f'<ul class="legend" aria-label="Kinds of names">{items}</ul>' if items else ""
 
@@ -592,7 +635,19 @@ def _hit(
     names = {name: over.get(name, "") for name in hit.names}
     return (
         f'<li id="{name}-{hit.rank}"><h3>[{hit.rank}] {title}</h3><p class="meta">{escaped(about)}</p>'
-        f'{markdown_html(hit.text, question, names, of_document)}<ul class="why">{why}</ul></li>'
+        f'{_folded(hit, question, names, of_document)}<ul class="why">{why}</ul></li>'
+    )
+
+
+def _folded(hit: ResultHit, question: str, names: Mapping[str, str], target: Callable[[str], str] | None) -> str:
+    """The sentences of a hit that answer, and all of it behind a button; a short hit as a whole."""
+    whole = markdown_html(hit.text, question, names, target)
+    if len(hit.text) <= _SHORT_HIT:
+        return whole
+    sentences = snippet(hit.text, question, _SNIPPET, hit.led_by)
+    return (
+        f'<div class="fold"><div class="text short"><p>{highlighted(sentences, question, names)}</p></div>'
+        f'<details><summary>Show all<span class="aside"> of hit {hit.rank}</span></summary>{whole}</details></div>'
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sire_core.types import Hit, PathStep, Unit
 
 _LABEL, _TITLE = 80, 40
-_TEXT = 200
+_TEXT, _QUESTION = 200, 300
 _READ = 2000
 """Letters of a passage that are read for the text in its box."""
 _BRACKETS = re.compile(r"(!?)\[([^\[\]]+)\]")
@@ -184,7 +184,7 @@ def reasons(snapshot: SearchSnapshot, hit: Hit) -> list[Reason]:
 def path_picture(snapshot: SearchSnapshot, question: str, hits: Sequence[Hit]) -> Picture:
     """Draw the paths from a question to its hits over entities, passages and derived units."""
     drawing = _Drawing(Names.of(snapshot), PictureBuilder(), question)
-    drawing.builder.add(Node(QUESTION, "question", "Question", question))
+    drawing.builder.add(Node(QUESTION, "question", "Question", shorten(question, _QUESTION)))
     for rank, hit in enumerate(hits, 1):
         drawing.hit(rank, hit, shared_words(question, f"{hit.unit.title}\n{hit.unit.text}"))
     titles = "; ".join(

@@ -196,7 +196,7 @@ def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[st
     """Nodes and waypoints of links in layers from left to right, and the ids that every link passes.
 
     Nodes are in every second layer. A link has a waypoint in every layer between its ends, so that it is drawn behind
-    no node, and the first of these holds its text. A link within a layer has one in the next layer.
+    no node, and the first and the last of these hold its text. A link within a layer has one in the next layer.
     """
     if not picture.nodes:
         return [], []
@@ -208,15 +208,15 @@ def layout(picture: Picture) -> tuple[list[list[Node]], list[tuple[Link, list[st
     layers: list[list[Node]] = [[] for _ in range(max(places.values()) + 2)]
     for node in picture.nodes:
         layers[places[node.id]].append(node)
-    routes, shown = [], set[str]()
+    routes = []
     before: dict[str, list[str]] = {}
     after: dict[str, list[str]] = {}
     for number, link in enumerate(picture.links):
         first, last = sorted((link.source, link.target), key=places.__getitem__)
         stops = range(places[first] + 1, max(places[last], places[first] + 2))
-        text = link.label or ("" if link.reason in shown else link.reason)
-        shown.add(text)
-        waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, "" if i else text) for i, stop in enumerate(stops)]
+        text = link.label or link.reason
+        said = {stops[0]: text, stops[-1]: text}
+        waypoints = [Node(f"waypoint {number} {stop}", WAYPOINT, said.get(stop, "")) for stop in stops]
         for stop, waypoint in zip(stops, waypoints, strict=True):
             layers[stop].append(waypoint)
         chain = [first, *(waypoint.id for waypoint in waypoints), last]

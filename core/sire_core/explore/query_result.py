@@ -38,6 +38,7 @@ class ResultHit:
         names: Names on the path to it, which pages highlight.
         reasons: The path from the question to it.
         page: Page of a PDF that it begins on; None elsewhere.
+        led_by: The sentence that led to it; may be empty.
     """
 
     rank: int
@@ -50,6 +51,7 @@ class ResultHit:
     names: tuple[str, ...]
     reasons: tuple[Reason, ...]
     page: int | None = None
+    led_by: str = ""
 
     @property
     def name(self) -> str:
@@ -169,4 +171,5 @@ def _hit(snapshot: SearchSnapshot, rank: int, hit: Hit) -> ResultHit:
         names=tuple(names),
         reasons=tuple(path),
         page=hit.page,
+        led_by=hit.led_by,
     )

@@ -4,6 +4,7 @@ import pytest
 
 from sire_core import Document, Index
 from sire_core.data import demo_documents
+from sire_core.explore.browse import is_readable
 from sire_core.explore.example_questions import example_questions
 
 
@@ -13,7 +14,7 @@ def asked(*documents, **options):
     return example_questions(index.snapshot(), 9)
 
 
-def page(title, *headings, text="It burns all night."):
+def page(title, *headings, text="It burns all night. Fill the oil lamps at noon. "):
     return Document(title, "".join(f"## {heading}\n\n{text * 30}\n\n" for heading in headings), title)
 
 
@@ -31,6 +32,8 @@ def page(title, *headings, text="It burns all night."):
         ("Putting the lamps together, and lighting them", ""),
         ("Wrapping Up", ""),
         ("Evening Standard Readers", ""),
+        ("Creating Configuration of a lamp", ""),
+        ("Filling Oil Lamps", "How do I fill oil lamps?"),
     ],
 )
 def test_headings_become_questions_where_they_are_clear_without_their_document(heading, question):
@@ -57,6 +60,17 @@ def test_kinds_of_questions_take_turns_and_no_document_asks_two_of_a_kind():
     assert len([question for question in found if question.startswith("How are ")]) == 4
     assert len([question for question in found if question.startswith("How do I ")]) == 1
     assert any(question.startswith("What do we know about ") for question in found)
+
+
+def test_names_of_two_documents_are_connected_by_a_third_and_nobody_is_spoken_to():
+    one = "Dear Fanny Price saw John Yates. John Yates met Lord Ravenshaw at Ecclesford Hall. "
+    other = "Anne Elliot wrote to Lord Ravenshaw. Anne Elliot left Uppercross Cottage. "
+    texts = [text + "It rained all day. " * 300 + text for text in (one, other)]
+    found = asked(*(Document(f"{n}", text, f"chapter-{n}") for n, text in enumerate(texts)))
+    assert found == ["How are John Yates and Anne Elliot connected?", "What do we know about Lord Ravenshaw?"]
+    assert is_readable("Fanny Price")
+    assert not is_readable("Dear Fanny")
+    assert not is_readable("Yes, Mary")
 
 
 def test_questions_are_of_what_may_be_seen():

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,12 +16,12 @@ from sire_core import Document, Index
 from sire_core.algorithms.snippets import has_form
 from sire_core.algorithms.text import find_words
 from sire_core.data import demo_documents
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
-from sire_core.explore.page import compared, comparison_html, document
+from sire_core.explore.page import compared, comparison_html, document, drawing
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.serve.page import pages, views
@@ -577,12 +578,68 @@ def test_boxes_hold_plain_text_in_lines_that_fit_and_end_after_words():
     picture = index.show("npm folder", k=1).picture
     assert picture.nodes[1].text.startswith("Run npm ci in every folder with a package-lock.json. ")
     assert not set(picture.nodes[1].text) & set("#*`|[(")
-    root = ET.fromstring(document(picture).encode())
+    root = ET.fromstring(drawing(picture, fills=False).encode())
     [label] = [group for group in root.iter(f"{SVG}g") if group.get("class") == "chunk hit"]
     lines = [text.text for text in label.iter(f"{SVG}text")]
     assert lines[:2] == ["[1] bin/a-very-long-name-", "of-a-file/t ... > Setup"]
     words = set(picture.nodes[1].text.split())
     assert all(set(line.rstrip("\u2026").split()) <= words for line in lines[2:])
+
+
+def widths(markup):
+    root = ET.fromstring(markup.encode())
+    return float(root.get("width")), [float(box.get("width")) for box in root.iter(f"{SVG}rect")]
+
+
+def test_a_picture_takes_the_width_of_a_window_and_breaks_no_name_that_has_room():
+    index = Index(recipe="flat")
+    index.build([Document(str(n), f"The lamp number {n}.", f"Lamp {n}") for n in range(3)])
+    fan = index.show("lamp", k=3).picture
+    wide, boxes = widths(drawing(fan))
+    assert 800 < wide < 960
+    assert max(boxes) > 300 > max(widths(drawing(fan, fills=False))[1])
+    names = ("AssocGrpCpuLimit", "burst_buffer_with_lua")
+    chain = [Node("q", "question", "Question"), *(Node(f"{n}", "entity", names[n % 2]) for n in range(3))]
+    links = [Link(one.id, other.id, "the passage mentions it") for one, other in pairwise(chain)]
+    markup = drawing(Picture("Chain", tuple(chain), tuple(links)))
+    assert widths(markup)[0] <= 1180
+    assert ">AssocGrpCpuLimit</text>" in markup
+    back = replace(links[0], target="2")  # passes a column: its text stands at both ends
+    assert drawing(Picture("Chain", tuple(chain), (*links, back))).count(">the passage") == len(links) + 2
+
+
+def test_a_long_hit_is_folded_to_the_sentences_that_answer_and_whole_behind_a_button():
+    text = "The vault is closed. " * 30 + "The lamp of Karn burns at night. " + "Nobody reads the book. " * 30
+    index = Index(recipe="flat")
+    index.build([Document("a", text, "Vault"), Document("b", "A lamp.", "Lamp")])
+    html = index.show("Which lamp burns in Karn?", k=2).html()
+    short, whole = html.split('<div class="text short">')[1].split("<details>")
+    assert "<mark>lamp</mark> of <mark>Karn</mark> <mark>burns</mark> at night." in short
+    assert short.count("vault") < 10 < whole.split("</details>")[0].count("vault")
+    assert html.count("<details>") == 1, "a short hit is shown as a whole"
+    long = index.show("lamp " * 5000, k=1).html()
+    assert "lamp lamp ...</h2>" in long
+    assert len(long) < 40_000
+
+
+def test_wide_tables_can_be_scrolled_by_keys_and_empty_heads_are_cells():
+    html = markdown_html("|  | b |\n|---|---|\n| one | two |")
+    assert '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>' in html
+    assert html.index("<td></td>") < html.index("<th>b</th>")
+    assert html.endswith("</table></div>\n</div>")
+
+
+def test_an_index_that_was_moved_is_no_longer_there_until_it_is_back(tmp_path):
+    Index(tmp_path / "index", recipe="flat").build(demo_documents())
+    explorer = Explorer(lambda *_: Index(tmp_path / "index"))
+    assert explorer.recipes() == ["flat"]
+    (tmp_path / "index").rename(tmp_path / "away")
+    with pytest.raises(IndexMissingError, match="is no longer there"):
+        explorer.recipes()
+    with pytest.raises(IndexMissingError, match="is no longer there"):
+        asyncio.run(explorer.ask(ExplorerQuery("lamp")))
+    (tmp_path / "away").rename(tmp_path / "index")
+    assert asyncio.run(explorer.ask(ExplorerQuery("Who was Hedda Sorrel?"))).hits
 
 
 @pytest.mark.parametrize("recipe", ["sirerag", "msrag", "iier", "pagerank", "indexrag", "smart"])

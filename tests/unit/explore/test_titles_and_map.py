@@ -104,6 +104,17 @@ def test_topics_of_the_map_are_called_by_phrases_of_their_titles():
     assert topic_labels([f"mod_{name}_file" for name in "abcdefgh"].__getitem__, np.repeat([0, 1], 4)) == ["", ""]
 
 
+def test_topics_without_words_in_their_titles_are_called_by_names_of_their_texts():
+    names = ("Frank Churchill", "Fanny Price")
+    texts = [f"It was said of {names[n // 20]} that evening, number {n}." for n in range(40)]
+    assert topic_labels(texts.__getitem__, np.repeat([0, 1], 20), prose=True) == list(names)
+    index = Index(recipe="flat")
+    index.build(Document(f"{n}", text, f"{n:03}") for n, text in enumerate(texts))
+    labels = CorpusMap.of(index.snapshot()).labels
+    assert all(labels)
+    assert any(name in label for name in names for label in labels)
+
+
 def test_the_map_is_made_once_and_again_where_the_index_changed_or_its_file_is_damaged(tmp_path):
     def same(one, other):
         arrays = ("documents", "passages", "points", "topics")

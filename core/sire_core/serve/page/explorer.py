@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sire_core.errors import ConfigurationError
+from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore.query_result import QueryResult, query_result
 from sire_core.explore.why_not import find_passages, why_not
 
@@ -32,6 +32,14 @@ class ExplorerQuery:
     filter: str = ""  # A filter; empty for none
     settings: str = ""  # Settings of the search as `key=value` words
     returns: str = "passages"  # As in `Index.search`
+
+
+def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
+    """The same query with another recipe, other settings or both; None if it is compared with nothing."""
+    if not recipe and not settings.strip():
+        return None
+    other = replace(query, recipe=recipe or query.recipe, settings=settings)
+    return None if other == query else other
 
 
 def check_words(settings: str) -> None:
@@ -77,14 +85,27 @@ class Explorer:
 
     def recipes(self) -> list[str]:
         """Names of the recipes in the index, the default first."""
-        names: list[str] = self.index().stats()["recipes"]
+        index = self.index()
+        try:
+            names: list[str] = index.stats()["recipes"]
+        except IndexMissingError as error:
+            raise self._gone(index) or error from None
         return names
+
+    def _gone(self, index: Index) -> IndexMissingError | None:
+        """The error of an index whose folder was moved or deleted while its pages were open."""
+        if index.path is None or index.path.exists():
+            return None
+        return IndexMissingError(f"{index.path} is no longer there. Put it back and load this page again.")
 
     async def snapshot(self, recipe: str = "", filter: str = "", settings: str = "") -> SearchSnapshot:
         """A snapshot of the latest generation, with a filter."""
         # Opening one imports what its embedder needs, which takes long: not on the event loop.
         index = await asyncio.to_thread(self.index, recipe, settings)
-        return await index.asnapshot(filter=filter or None)
+        try:
+            return await index.asnapshot(filter=filter or None)
+        except IndexMissingError as error:
+            raise self._gone(index) or error from None
 
     async def ask(self, query: ExplorerQuery) -> QueryResult:
         """Search, and explain the hits."""

@@ -12,9 +12,10 @@ window.sireMap = (() => {
   const CELL = 8;  // pixels of the grid in which points are counted, so that labels cover few of them
   const view = {x: 0.5, y: 0.5, zoom: 1};
   const EXACT = 400, TITLES = 100, ROOM = 4000;  // points that labels may not touch, that have titles; pixels for a title
+  const CLOSE = 2, WIDE = 170, HIGH = 44;  // zoom from which points have titles, one in a cell of these sides if they are many
   const titles = new Map();
   let root, canvas, pen, data, points, colour, labels = [], found = {hits: [], passed: [], steps: []}, waiting, near = -1, asked = 0;
-  let radius = 1, visible = [];
+  let radius = 1, visible = [], apart = [];
   const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const style = name => getComputedStyle(root).getPropertyValue(name).trim();
   const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
@@ -41,6 +42,7 @@ window.sireMap = (() => {
     const across = Math.ceil(width / CELL), grid = new Uint16Array(across * Math.ceil(height / CELL));
     const pixels = names.map((_, value) => searched ? pixel(style('--edge')) : pixel(tint(value)));
     const [ax, ay] = [width, height].map(side => view.zoom * side / 65535), [bx, by] = onScreen(0, 0);
+    const firsts = new Map(), [wide, high] = [WIDE, HIGH].map(side => side * ratio());
     visible = [];
     for (let point = 0; point < values.length; point++) {
       const x = points[2 * point] * ax + bx | 0, y = points[2 * point + 1] * ay + by | 0;
@@ -49,7 +51,10 @@ window.sireMap = (() => {
       for (const offset of shape[values[point]]) cells[centre + offset] = value;
       grid[(y / CELL | 0) * across + (x / CELL | 0)]++;
       if (visible.length <= EXACT) visible.push(point);
+      const cell = 4096 * Math.floor((y - by) / high) + Math.floor((x - bx) / wide);  // moves with the points
+      if (!firsts.has(cell)) firsts.set(cell, point);
     }
+    apart = [...firsts.values()].slice(0, TITLES);
     pen.putImageData(image, 0, 0);
     if (visible.length <= EXACT) {
       const places = visible.map(place);
@@ -94,21 +99,23 @@ window.sireMap = (() => {
       const first = label.split(', ')[0], ink = tint(value);
       const spots = (wide, high) => AROUND.map(([rows, columns]) => [x + columns * wide, y + 2 * rows * high]);
       const most = visible.length > EXACT ? Infinity : 0;  // among few points none is covered; the topics are listed, too
-      [[label, 0], [first, 0], [first, most]].some(([text, most]) => write(text, 13, spots, {taken, covered, most, ink}));
+      [[label, 0], [first, 0], [first, most], [first, 3], [first, Infinity]].some(([text, most]) =>
+        write(text, 13, spots, {taken, covered, most, ink}));
     });
   }
 
   // Titles beside the points, where so few are seen that there is room for them.
   function writeTitles(taken, covered) {
     const few = visible.length <= Math.min(TITLES, canvas.width * canvas.height / (ROOM * ratio() ** 2));
-    const shown = few ? visible.filter(point => titles.has(point) && ![...found.hits, ...found.passed].some(one => one.point === point)) : [];
-    if (few && visible.some(point => !titles.has(point))) askTitles();
+    const wanted = few ? visible : view.zoom >= CLOSE ? apart : [], most = visible.length > EXACT ? Infinity : 0;
+    const shown = wanted.filter(point => titles.has(point) && ![...found.hits, ...found.passed].some(one => one.point === point));
+    if (wanted.some(point => !titles.has(point))) askTitles(wanted);
     const written = shown.filter(point => {
       const [x, y] = place(point), gap = radius + 2 * ratio();
       return write(titles.get(point).short, 12, (wide, high) => [[x + gap + wide, y], [x - gap - wide, y],
         [x, y - gap - high], [x, y + gap + high], [x + wide, y - gap - high], [x + wide, y + gap + high],
         [x - wide, y - gap - high], [x - wide, y + gap + high]].filter(([at]) => at >= wide && at <= canvas.width - wide),
-      {taken, covered, most: 0, weight: 400});
+      {taken, covered, most, weight: 400});
     });
     canvas.dataset.titles = written.map(point => titles.get(point).short).join('; ');
   }
@@ -120,11 +127,11 @@ window.sireMap = (() => {
   }
 
   let asking = false;
-  async function askTitles() {
+  async function askTitles(wanted) {
     if (asking) return;
     asking = true;
     await new Promise(done => setTimeout(done, 150));  // not for all that a zoom passes
-    await read(visible.slice(0, TITLES)).finally(() => { asking = false; });
+    await read(wanted).finally(() => { asking = false; });
     redraw();
   }
 
@@ -140,21 +147,23 @@ window.sireMap = (() => {
     for (const [from, to] of found.steps) {
       pen.beginPath(); pen.moveTo(...place(from)); pen.lineTo(...place(to)); pen.stroke();
     }
-    const spots = [];  // of hits that would cover each other, best first
-    for (const {point, ranks, title} of found.hits) {
-      const [x, y] = place(point), spot = spots.find(one => Math.hypot(one.x - x, one.y - y) < 22 * ratio());
-      if (spot) spot.ranks.push(...ranks); else spots.push({x, y, title, ranks: [...ranks]});
-    }
     pen.font = `600 ${12 * ratio()}px system-ui, sans-serif`;
-    for (const spot of [...spots].reverse()) {
-      const label = spot.ranks.sort((a, b) => a - b).join(', ');
-      const wide = Math.max(10 * ratio(), pen.measureText(label).width / 2 + 6 * ratio()), high = 10 * ratio();
-      pen.beginPath(); pen.roundRect(spot.x - wide, spot.y - high, 2 * wide, 2 * high, high);
-      pen.fillStyle = style('--accent'); pen.fill(); pen.strokeStyle = style('--ground'); pen.stroke();
-      pen.fillStyle = style('--ground'); pen.fillText(label, spot.x, spot.y);
-      taken.push([spot.x, spot.y, wide, high]);
+    const spots = [], high = 10 * ratio();  // signs of hits, best first: one that would cover another stands beside its point
+    for (const {point, ranks, title} of found.hits) {
+      const [x, y] = place(point), label = ranks.join(', '), wide = Math.max(high, pen.measureText(label).width / 2 + 6 * ratio());
+      const free = ([at, row]) => !taken.some(box => Math.abs(box[0] - at) < box[2] + wide && Math.abs(box[1] - row) < box[3] + high);
+      const spot = AROUND.map(([rows, columns]) => [x + 3 * columns * wide, y + 2.2 * rows * high]).find(free) ?? [x, y];
+      spots.push({x: spot[0], y: spot[1], wide, title, label, point});
+      taken.push([...spot, wide + ratio(), high + ratio()]);
     }
-    canvas.dataset.ranks = spots.map(spot => spot.ranks.join(', ')).join('; ');
+    for (const {x, y, wide, label, point} of [...spots].reverse()) {
+      pen.strokeStyle = style('--accent'); pen.beginPath(); pen.moveTo(...place(point)); pen.lineTo(x, y); pen.stroke();
+      pen.beginPath(); pen.roundRect(x - wide, y - high, 2 * wide, 2 * high, high);
+      pen.fillStyle = style('--accent'); pen.fill(); pen.strokeStyle = style('--ground'); pen.stroke();
+      pen.fillStyle = style('--ground'); pen.fillText(label, x, y);
+    }
+    canvas.dataset.ranks = spots.map(spot => spot.label).join('; ');
+    canvas.dataset.signs = JSON.stringify(spots.map(({x, y, wide}) => [x, y, wide, high]));
     for (const {x, y, title} of spots)
       write(title, 12, (wide, high) => [24, -24].map(rows => [x, y + rows * ratio()]), {taken});
     for (const {point, title} of found.passed) {
@@ -294,5 +303,12 @@ window.sireMap = (() => {
     paint(choice.value);
   }
 
-  return {start, find: result => { found = result; if (root) redraw(); }};
+  function find(result) {
+    found = result;
+    if (!root) return;
+    near = -1; asked++; root.querySelector('[role=tooltip]').hidden = true;
+    redraw();
+  }
+
+  return {start, find};
 })();

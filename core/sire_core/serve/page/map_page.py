@@ -38,6 +38,7 @@ border-radius:6px;padding:2px 12px;min-height:32px}
 .sire-map ul{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:0;padding:0;font-size:13px}
 .sire-map i,[data-topic]{display:inline-block;width:10px;height:10px;margin-right:5px} .sire-map i{border-radius:50%}
 [data-topic][hidden]{display:none}
+.sire-map p{margin:0 0 6px;font-size:13px;color:var(--soft)}
 .sire-map [role=tooltip]{position:absolute;max-width:220px;background:var(--box);border:1px solid var(--line);
 border-radius:6px;padding:3px 8px;font-size:13px;pointer-events:none}"""
 _KEYS = "Arrow keys move it, plus and minus zoom, 0 shows all of it. Its topics and their documents are listed below."
@@ -133,6 +134,7 @@ def _map_html(documents: int, recipe: str) -> str:
     return (
         f'<div class="sire sire-map" data-points="/map/data?{here}" data-documents="/map/documents?{here}">'
         f'<div role="group" aria-label="Map">{buttons}<label>Colour by <select></select></label><ul></ul></div>'
+        "<p>A point is a document; near: similar text; colour and mark: topic, or what is chosen above.</p>"
         f'<canvas tabindex="0" role="application" aria-label="{escaped(name)}"></canvas>'
         '<div role="tooltip" hidden></div></div>'
     )

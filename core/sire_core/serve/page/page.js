@@ -2,9 +2,9 @@
 (() => {
   const address = () => location.pathname + location.search;
   let shown = address();
-  window.sireGo = (target, title) => {
+  window.sireGo = (target, title, again) => {  // again: in place of the address before
     const {pathname, search} = new URL(target, location);
-    if (pathname + search !== shown) history.pushState(history.state, '', target);
+    if (pathname + search !== shown) history[again ? 'replaceState' : 'pushState'](history.state, '', target);
     shown = pathname + search; document.title = title;
   };
   window.addEventListener('popstate', () => { if (address() !== shown) location.reload(); });  // not for a mere #hit
@@ -28,7 +28,7 @@ window.sirePng = async style => {
   const image = new Image(), canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
   image.src = `data:image/svg+xml,${encodeURIComponent(drawn)}`; await image.decode();
   canvas.width = 2 * width; canvas.height = 2 * height;
-  pen.fillStyle = getComputedStyle(shown).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.fillStyle = getComputedStyle(shown.closest('.sire-page')).backgroundColor; pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
   const file = document.createElement('a');
   file.href = canvas.toDataURL('image/png'); file.download = 'question.png'; file.click();
@@ -89,7 +89,7 @@ document.addEventListener('toggle', event => {
       grown.disconnect();
       if (again.ownerSVGElement) {
         const drawn = again.ownerSVGElement;
-        resize(drawn, isWhole ? Math.max(Math.min(scale, fitting(drawn)), 0.9) : scale);
+        resize(drawn, isWhole ? Math.max(Math.min(scale, fitting(drawn)), 1) : scale);
         const after = again.getBoundingClientRect();
         drawn.parentElement.scrollBy(after.x - before.x, after.y - before.y);
         window.scrollBy(0, again.getBoundingClientRect().y - before.y);

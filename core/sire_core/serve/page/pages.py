@@ -16,14 +16,14 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from nicegui import app, ui
 
-from sire_core.algorithms.pluralize import count
+from sire_core.algorithms.pluralize import count, shorten
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.errors import ConfigurationError, SireError
 from sire_core.explore import browse, neighbours
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped
-from sire_core.explore.page import PAGE_STYLE, comparison_html, parts
+from sire_core.explore.page import HEADING, PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
@@ -34,7 +34,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Explorer, ExplorerQuery
+from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared_query
 from sire_core.serve.page.views import address, link
 from sire_core.types import UnitKind
 
@@ -287,10 +287,10 @@ def question_field(
     return field
 
 
-def go_to(path: str, parameters: Mapping[str, object], title: str) -> None:
-    """Make the address and the title of the browser's tab those of a question, without loading a page."""
+def go_to(path: str, parameters: Mapping[str, object], title: str, *, again: bool = False) -> None:
+    """Make the address and the title of the browser's tab those of a question; `again`: in place of the last one."""
     target = f"{path}?{urlencode(parameters, errors='replace')}"
-    ui.run_javascript(f"sireGo({json.dumps(target)}, {json.dumps(title)})")
+    ui.run_javascript(f"sireGo({json.dumps(target)}, {json.dumps(shorten(title, HEADING))}, {json.dumps(again)})")
 
 
 class _QueryFields:
@@ -304,11 +304,11 @@ class _QueryFields:
         self._question = question_field("Question", query.question, "Ask", go)
         if not query.question:
             self._question.props("autofocus")
-        self._recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
         is_open = other is not None or replace(query, question="", recipe="") != ExplorerQuery("")
         with ui.element("details").classes("sire-options sire-wide").props("open" if is_open else ""):
-            ui.html("More options", sanitize=False, tag="summary")
+            ui.html("Recipe and more options", sanitize=False, tag="summary")
             with ui.row().classes("sire-wide sire-low"):
+                self._recipe = ui.select(recipes, label="Recipe", value=query.recipe).style("min-width:130px")
                 self._hits = ui.number("Hits", value=query.k, min=1, max=_MOST_HITS, precision=0).style("width:80px")
                 self._filter = ui.input("Filter", value=query.filter)
                 self._settings = ui.input("Settings, such as rounds=1", value=query.settings)
@@ -414,17 +414,17 @@ class AskPage:
         results = [await self._explorer.ask(each) for each in queries]
         if self._latest is not queries:  # another question was asked meanwhile
             return
-        with ui.row():
-            ui.button("Save picture as SVG", on_click=lambda: ui.download.content(results[0].svg(), "question.svg"))
-            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
-            ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         if other:
-            show_html(f"<h2>{escaped(query.question)}</h2>{comparison_html(*results)}")
+            show_html(f"<h2>{escaped(shorten(query.question, HEADING))}</h2>{comparison_html(*results)}")
         with ui.element("div").classes("sire-two"):
             for number, each in enumerate(queries):
                 self._show_result(
                     results, number, await self._explorer.snapshot(each.recipe, each.filter, each.settings)
                 )
+        with ui.row():
+            ui.button("Save picture as SVG", on_click=lambda: ui.download.content(results[0].svg(), "question.svg"))
+            ui.button("Save picture as PNG", on_click=lambda: ui.run_javascript(f"sirePng({json.dumps(PAGE_STYLE)})"))
+            ui.button("Save page", on_click=lambda: ui.download.content(page_of_results(*results), "question.html"))
         self._why_not(query)
 
     def _show_result(self, results: list[QueryResult], number: int, snapshot: SearchSnapshot) -> None:
@@ -482,14 +482,6 @@ def _alert(text: str) -> None:
     ui.label(text).props("role=alert").classes("text-negative")
 
 
-def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> ExplorerQuery | None:
-    """The same query with another recipe, other settings or both; None if it is compared with nothing."""
-    if not recipe and not settings.strip():
-        return None
-    other = replace(query, recipe=recipe or query.recipe, settings=settings)
-    return None if other == query else other
-
-
 def register(explorer: Explorer) -> None:
     """Register the pages of an index."""
     _register_questions(explorer)
@@ -544,14 +536,18 @@ def _register_questions(explorer: Explorer) -> None:
         returns: str = "passages",
     ) -> None:
         frame(explorer, "Ask", "/", q)
-        recipes = explorer.recipes()
-        recipe, *notes = known_or_first(recipe, recipes, "recipe")
-        returns, wrong_returns = known_or_first(returns, list(RETURNS), "kind of results")
-        other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
-        hits, wrong_hits = number_of_hits(k)
-        query = ExplorerQuery(q, recipe, hits, filter, settings, returns)
-        notes = [note for note in (*notes, wrong_returns, wrong_other, wrong_hits) if note]
-        await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
+
+        async def show() -> None:
+            recipes = explorer.recipes()
+            known, *notes = known_or_first(recipe, recipes, "recipe")
+            kind, wrong_kind = known_or_first(returns, list(RETURNS), "kind of results")
+            other, wrong_other = known_or_first(compare, recipes, "recipe") if compare else ("", "")
+            hits, wrong_hits = number_of_hits(k)
+            query = ExplorerQuery(q, known, hits, filter, settings, kind)
+            notes = [note for note in (*notes, wrong_kind, wrong_other, wrong_hits) if note]
+            await AskPage(explorer).show(query, compared_query(query, other, compare_settings), notes)
+
+        await guarded(show)
 
     @page_of("/reason")
     async def reason_page(q: str = "", strategy: str = "") -> None:
@@ -565,7 +561,7 @@ def _register_questions(explorer: Explorer) -> None:
 def frame(explorer: Explorer, title: str, path: str, subject: str = "", *, heading: bool = True) -> None:
     """Draw what all pages share: title (in the tab the subject, if there is one), language, colours, navigation."""
     ui.colors(primary="#1d4f9e")
-    ui.page_title(f"{subject or title} - {explorer.title}")
+    ui.page_title(f"{shorten(subject, HEADING) or title} - {explorer.title}")
     script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
     script = f"document.documentElement.lang = 'en';{_WAITING}{script}"
     ui.add_head_html(f"<style>{_STYLE}</style><script>{script}</script>")
@@ -605,11 +601,21 @@ async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> No
         )
         + "</p>"
     )  # fmt: skip
+
+    async def filter_names() -> None:
+        text = search.value or ""
+        named = {**here, "text": text}
+        content = await asyncio.to_thread(_lists, explorer, snapshot, named, 0)
+        if text == (search.value or ""):  # nothing was typed meanwhile
+            listed.set_content(content)
+            go_to("/browse", named, f"Browse - {explorer.title}", again=True)
+
     if kind in ("document", "entity"):
-        search = ui.input("Filter by name", value=here["text"]).style("min-width:min(100%,320px)")
-        search.on("keydown.enter", lambda: ui.navigate.to(f"/browse?{urlencode({**here, 'text': search.value or ''})}"))
+        search = ui.input("Filter by name", value=here["text"], on_change=filter_names)
+        search.style("min-width:min(100%,320px)").props("debounce=250")
     # Lists read much of a large index: not on the event loop.
-    show_html(await asyncio.to_thread(_lists, explorer, snapshot, here, start))
+    content = await asyncio.to_thread(_lists, explorer, snapshot, here, start)
+    listed = ui.html(content, sanitize=False, tag="section").classes("sire sire-page")
 
 
 def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str], start: int) -> str:
