@@ -281,6 +281,57 @@ def test_names_have_a_mark_and_a_legend(page, address, violations, shot):
     assert page.get_by_role("table").get_by_role("img").first.bounding_box()["width"] < 16
 
 
+def test_names_are_filtered_while_they_are_typed(page, address, violations):
+    page.goto(f"{address}/browse?kind=entity")
+    page.get_by_role("table", name="Entity: 1 to 25 of").wait_for()
+    page.get_by_label("Filter by name").press_sequentially("hedda")
+    page.get_by_role("table", name="Entity: 1 to 1 of 1").get_by_role("link", name="Hedda Sorrel").wait_for()
+    page.wait_for_url("**text=hedda**")
+    assert violations(page) == []
+
+
+def test_a_long_hit_is_unfolded_by_keys_and_keeps_its_address(page, tmp_path, explored, violations):
+    wide = "| " + " | ".join(["a long cell of it"] * 9) + " |\n"
+    table = f"{wide}|{'---|' * 9}\n{wide}\n".replace("a long cell of it", " ", 1)
+    text = f"{table}{'The vault is closed. ' * 30}The lamp of Karn burns at night. {'Nobody reads it. ' * 9}"
+    Index(tmp_path, recipe="flat").build([Document("a", text, "Vault"), Document("b", "No lamp.", "No lamp")])
+    with explored(tmp_path) as address:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto(f"{address}/?q={quote('Which lamp burns in Karn?')}")
+        hit = page.locator("ol.hits > li", has_text="[1] Vault")
+        hit.get_by_text("burns at night").first.wait_for()
+        assert not hit.get_by_role("table").is_visible()
+        hit.get_by_text("Show all").press("Enter")
+        hit.get_by_role("table").wait_for()
+        assert not hit.locator(".short").is_visible()
+        assert violations(page) == []
+        page.goto(f"{page.url}#{hit.get_attribute('id')}")
+        page.wait_for_function("document.querySelector(':target h3')?.textContent === '[1] Vault'")
+        page.requested = [url for url in page.requested if not url.startswith(address)]  # another page than usual
+
+
+def test_on_the_map_of_a_phone_no_hit_covers_another_and_finding_closes_the_title(page, address):
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto(f"{address}/map")
+    canvas = page.locator("canvas[data-milliseconds]")
+    canvas.wait_for(timeout=60_000)
+    data = page.evaluate("fetch('/map/data').then(answer => answer.json())")
+    x, y = np.frombuffer(base64.b64decode(data["points"]), "<u2").reshape(-1, 2)[0] / 65535
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(
+        *(box[at] + ((v - 0.5) * 0.92 + 0.5) * box[side] for at, v, side in (("x", x, "width"), ("y", y, "height")))
+    )
+    page.get_by_role("tooltip").wait_for()
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    page.get_by_role("textbox", name="Question").press("Enter")
+    page.wait_for_function("document.querySelector('canvas').dataset.ranks")
+    assert not page.get_by_role("tooltip").is_visible()
+    signs = json.loads(canvas.get_attribute("data-signs"))
+    for number, (x, y, wide, high) in enumerate(signs):
+        assert all(abs(x - a) >= wide + w or abs(y - b) >= high + h for a, b, w, h in signs[:number])
+
+
 def test_a_question_shows_at_once_that_it_is_being_searched(page, address):
     page.goto(address)
     page.get_by_role("heading", name="Questions to begin with").wait_for()

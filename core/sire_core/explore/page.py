@@ -29,8 +29,9 @@ _WIDTHS = {"question": 190, "entity": 154, WAYPOINT: 190}
 _WIDTH = 210
 _SIZES = ((1.0, 1.0, 32), (1.0, 0.75, 26), (1.0, 0.55, 22), (0.88, 0.5, 20), (0.78, 0.45, 18))
 """Scales of boxes and of the texts of links, and gaps between columns; the first that fits a window is taken."""
-_ROOM, _FILLED, _WIDEST = 1180, 880, 2.0
-"""Width of a picture that fits a usual window; that up to which boxes are made wider; and how much at most."""
+_ROOM, _HALF, _FILLED, _WIDEST = 1200, 572, 880, 2.0
+"""Width of a picture that fits a window of 1,280 pixels, or half of it; that up to which boxes are made wider; and how
+much at most."""
 _BETWEEN = 18
 _MARGIN = 12
 _LINE = 15
@@ -161,6 +162,8 @@ padding:6px 10px;display:flex;gap:8px;align-items:start}} .sire-page .outline .n
 @container (max-width:520px){{.sire-page .picture>.scroll,.sire-page .picture>[data-zoom]{{display:none}}
 .sire-page .outline{{display:block}}}} @container (max-width:700px){{.sire-page .wide>.scroll,
 .sire-page .wide>[data-zoom]{{display:none}} .sire-page .wide>.outline{{display:block}}}}
+.sire-page .further{{display:none}}
+@container (min-width:701px) and (max-width:1250px){{.sire-page .further{{display:inline}}}}
 .sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
 """Styles inside an element of the classes `sire sire-page`."""
 # Nothing may be loaded and nothing may run, even if something were not escaped.
@@ -214,7 +217,7 @@ def drawing(
         style: Whether its style is part of it, for a file of its own.
         name: Prefix of its ids, unique on a page.
         expands: Whether every node has a button that asks for its neighbours (`data-expand`).
-        fills: Whether the boxes of few columns take the width of a window.
+        fills: Whether it takes the width of a window; else of half of one.
     """
     columns, routes = _boxes(picture, fills=fills)
     boxes = {box.node.id: box for column in columns for box in column}
@@ -243,7 +246,7 @@ def _boxes(picture: Picture, *, fills: bool) -> tuple[list[list[_Box]], list[tup
     layers = [layer for layer in layers if layer]
     for boxes, texts, gap in _SIZES:
         width = _total_width(layers, boxes, texts, gap)
-        if width <= _ROOM:
+        if width <= (_ROOM if fills else _HALF):
             break
     own = _total_width(layers, 1, 0, 0)
     boxes *= max(1.0, min(_WIDEST, 1 + (_FILLED - width) / max(own, 1))) if fills else 1
@@ -286,7 +289,8 @@ def _sized(node: Node, boxes: float, texts: float) -> _Box:
         longest = max(map(_width, node.label.split()), default=0) * _SIZE * _BOLD + 2 * _PADDING + _MARK + 2
         width = max(width, min(longest, _WIDTH))
     room = (width - 2 * _PADDING - (_MARK if node.name_kind else 0)) / _SIZE
-    label = _lines(f"[{node.rank}] {node.label}" if node.rank else node.label, room / _BOLD, _LABEL_LINES)
+    named = f"[{node.rank}] {node.label}" if node.rank else node.label
+    label = _lines(named, room / _BOLD, _LABEL_LINES + (boxes < 1))
     text = _lines(node.text, room, _TEXT_LINES) if node.text and node.text != node.label else ()
     return _Box(node, 0, 0, width, (len(label) + len(text)) * _LINE + 2 * _PADDING - 2, label, text)
 
@@ -519,7 +523,7 @@ def region(
     size = _WIDTH_OF.search(svg)
     width = int(size[1]) if size else 0
     if moves and width > _ROOM:
-        buttons += '<span class="meta">It goes on to the right: scroll, or press All.</span>'
+        buttons += '<span class="meta further">It goes on to the right: scroll, or press All.</span>'
     listed = "".join(_branch(branch, links, expands=moves) for branch in branches(picture))
     return (
         f'<div class="picture{" moves" if moves else ""}{" wide" if width > _WIDE else ""}">{buttons if moves else ""}'
