@@ -42,6 +42,13 @@ def compared_query(query: ExplorerQuery, recipe: str, settings: str) -> Explorer
     return None if other == query else other
 
 
+def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, str]:
+    """A value if it is known, else the first known one with a note; none for an empty value."""
+    if not value or value in known:
+        return value or known[0], ""
+    return known[0], f"There is no {what} {value!r} here; {known[0]!r} is used. There are: {', '.join(known)}."
+
+
 def check_words(settings: str) -> None:
     """Refuse settings that are not written as `name=value` words, each once."""
     names = Counter(word.partition("=")[0] if "=" in word[1:] else "" for word in settings.split())

@@ -34,7 +34,7 @@ from sire_core.search.explanation import text_below_title
 from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
-from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared_query
+from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared_query, known_or_first
 from sire_core.serve.page.views import address, link
 from sire_core.types import UnitKind
 
@@ -469,13 +469,6 @@ def number_of_hits(value: object) -> tuple[int, str]:
         return int(text), ""
     default = ExplorerQuery("").k
     return default, f"Hits are a whole number from 1 to {_MOST_HITS}, not {text or 'empty'}; {default} are shown."
-
-
-def known_or_first(value: str, known: Sequence[str], what: str) -> tuple[str, str]:
-    """A value if it is known, else the first known one with a note; none for an empty value."""
-    if not value or value in known:
-        return value or known[0], ""
-    return known[0], f"There is no {what} {value!r} here; {known[0]!r} is used. There are: {', '.join(known)}."
 
 
 def _alert(text: str) -> None:
