@@ -522,11 +522,12 @@ def region(
     )
     size = _WIDTH_OF.search(svg)
     width = int(size[1]) if size else 0
+    is_wide = width > (_WIDE if fills else _HALF)
     if moves and width > _ROOM:
         buttons += '<span class="meta further">It goes on to the right: scroll, or press All.</span>'
     listed = "".join(_branch(branch, links, expands=moves) for branch in branches(picture))
     return (
-        f'<div class="picture{" moves" if moves else ""}{" wide" if width > _WIDE else ""}">{buttons if moves else ""}'
+        f'<div class="picture{" moves" if moves else ""}{" wide" if is_wide else ""}">{buttons if moves else ""}'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(label)}">{svg}</div>'
         f'<ul class="outline" aria-label="{escaped(label)}">{listed}</ul></div>'
         f"{legend(node.name_kind for node in picture.nodes)}"
