@@ -67,7 +67,11 @@ def test_names_of_two_documents_are_connected_by_a_third_and_nobody_is_spoken_to
     other = "Anne Elliot wrote to Lord Ravenshaw. Anne Elliot left Uppercross Cottage. "
     texts = [text + "It rained all day. " * 300 + text for text in (one, other)]
     found = asked(*(Document(f"{n}", text, f"chapter-{n}") for n, text in enumerate(texts)))
-    assert found == ["How are John Yates and Anne Elliot connected?", "What do we know about Lord Ravenshaw?"]
+    first, second = found[0].removeprefix("How are ").removesuffix(" connected?").split(" and ")
+    assert first in one
+    assert second in other
+    assert first != "Lord Ravenshaw" != second
+    assert not any("Dear" in question for question in found)
     assert is_readable("Fanny Price")
     assert not is_readable("Dear Fanny")
     assert not is_readable("Yes, Mary")
