@@ -812,7 +812,14 @@ def test_reasons_and_pictures_are_free_of_what_is_left_of_links_and_options_keep
 
 def test_a_line_that_goes_on_is_no_heading():
     line, rest = "Karn's mill is nothing to it--nothing at all. I am so", "glad of it, said Ole Brandt,\nand went away."
-    for text, shown in ((f"{line}\n{rest}", False), ("The mill of Karn\n\nOle Brandt went away.", True)):
+    cut = f"The mill is such\n{line}, {rest}"  # a passage that begins within a line
+    said = 'Who knows the mill of Karn better."\n\nOle Brandt went away.'
+    for text, shown in (
+        (f"{line}\n{rest}", False),
+        (cut, False),
+        (said, False),
+        ("The mill of Karn\n\nOle Brandt went away.", True),
+    ):
         index = Index(recipe="sire")
         index.build([Document("a.txt", text, "Note"), Document("b.txt", "Rye is ground.", "Rye")])
         (hit, *_) = index.search("Who knows the mill of Karn?", 1)

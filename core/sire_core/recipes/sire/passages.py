@@ -58,7 +58,7 @@ def passage_headings(title: str, text: str) -> list[str]:
         if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
             continue
         alone = not any(lines[max(0, position - 1) : position]) and not any(lines[position + 1 : position + 2])
-        alone = alone or (not position and bool(title_line(text)[0]))
+        alone = alone or (not title and not position and bool(title_line(text)[0]))
         if (marked or (alone and _could_be_heading(bare))) and (plain := plain_heading(bare)):
             headings.append(plain)
     return list(dict.fromkeys(headings))
@@ -66,7 +66,8 @@ def passage_headings(title: str, text: str) -> list[str]:
 
 def _could_be_heading(line: str) -> bool:
     numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
-    apart = line[0] not in _NO_HEADING and line[-1] not in _HEADING_END
+    end = line.rstrip("\"'\u201d\u2019")
+    apart = line[0] not in _NO_HEADING and end[-1:] not in _HEADING_END and not end.endswith("--")
     return apart and not numbered and len(line.split()) <= _HEADING_WORDS
 
 
@@ -170,7 +171,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-5", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-6", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
