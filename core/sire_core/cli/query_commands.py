@@ -13,7 +13,7 @@ from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
-from sire_core.cli.models import DEFAULT_KEY, AnswerOptions, LimitOptions
+from sire_core.cli.models import AnswerOptions, LimitOptions
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
 from sire_core.recipes.registry import DEFAULT_RECIPE
@@ -314,10 +314,7 @@ def _has_failed(answer: Answer) -> bool:
 def _no_model(index: Index) -> str:
     """A hint how to get an answer."""
     built_by = str(index.stats()["language_model"]).removeprefix("openai:")
-    return (
-        f"No language model was given: these are sentences of the documents. For an answer in words of its own add "
-        f"--llm {built_by or 'MODEL'}, with the key in {DEFAULT_KEY} or, for a server of your own, --base-url URL."
-    )
+    return f"Quoted from the documents; --llm {built_by or 'MODEL'} answers in words of its own."
 
 
 def say_step(step: ReasoningStep) -> None:
@@ -377,12 +374,15 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     from sire_core.explore.highlight import marked
     from sire_core.search.extracts import extract_sentences
 
-    found = "\nThe nearest sentences:" if say_unanswered(question, answer.hits) else "\nExtracted, word for word:"
-    say(found if answer.text else "\nNo sentence of the evidence shares a word with the question.", "bold")
+    if not answer.text:
+        say("\nNo sentence of the evidence shares a word with the question.", "bold")
+        return
+    is_near = say_unanswered(question, answer.hits)
+    say("\nThe nearest sentences:" if is_near else "\nExtracted, word for word:", "bold")
     for sentence in extract_sentences(question, answer.hits):
         say_marked(marked(f"{sentence.text} [{sentence.hit}]", question), indent=2)
     say()
-    for number in answer.citations or range(1, len(answer.hits) + 1):
+    for number in answer.citations:
         hit = answer.hits[number - 1]
         mark = superseded_mark(step.note for step in hit.path)
         title = hit.unit.title or shorten(hit.unit.text, 60)

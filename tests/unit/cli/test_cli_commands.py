@@ -94,9 +94,13 @@ def test_query_for_people(index):
 
 
 def test_a_question_about_something_else_is_told_so(index):
-    for command in ("query", "ask"):
-        warned = run(command, index, "xyzzy qwfp")
-        assert "No hit shares a word with the question; these are only the nearest." in warned.stderr
+    warned = run("query", index, "xyzzy qwfp")
+    assert "No hit shares a word with the question; these are only the nearest." in warned.stderr
+    asked = run("ask", index, "xyzzy qwfp")
+    assert asked.stdout.strip() == "No sentence of the evidence shares a word with the question."
+    assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
+        "Quoted from the documents; --llm MODEL answers in words of its own."
+    )
 
 
 def test_explain_gives_reasons(index):
