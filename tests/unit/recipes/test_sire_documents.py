@@ -52,6 +52,24 @@ def test_a_menu_is_listed_with_its_document_and_searched_where_a_setting_says_so
     assert "forum" in hits["ferry"].path[-1].note
 
 
+def test_facts_that_several_pages_state_alike_are_searched_and_their_menu_is_not() -> None:
+    menu = "\n".join(f"- Volcano {word} pages" for word in ("boiler", "pressure", "news", "forum", "museum"))
+
+    def module(n: int) -> Document:
+        author = "Orla Venn" if n < 3 else f"Writer {n}"
+        table = f"| type | default |\n| --- | --- |\n| {'binary' if n < 3 else f'number {n}'} | off |"
+        text = f"Module {n} reads log {n}.\n\n| Author: | {author} |\n\nIt has one option.\n\n## speed{n}\n\n{table}"
+        return Document(f"m{n}", f"# Module {n}\n\n{menu if n % 2 else ''}\n\n{text}\n\nIt is set in file {n}.")
+
+    with Index(recipe="sire") as index:
+        index.build([module(n) for n in range(12)])
+        for question, words in (("Which author is Orla Venn?", "author, orla, venn"), ("binary", "binary")):
+            hits = index.search(question, 3)
+            assert {hit.doc_ids[0] for hit in hits} == {"m0", "m1", "m2"}
+            assert all(words in hit.path[-1].note for hit in hits)
+        assert all("shares no word" in hit.path[-1].note for hit in index.search("volcano museum forum", 12))
+
+
 def test_a_title_that_other_pages_repeat_is_not_called_unsearched(tmp_path: Path) -> None:
     pages = [
         Document(f"d{n}", f"# borg compact\n\n## Use {n}\n\nIt frees {n} segments.", "borg compact") for n in range(4)

@@ -33,17 +33,18 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int32]
     Ends = NDArray[np.unsignedinteger[Any]]
 
-_NAME = "evidence-12"
+_NAME = "evidence-13"
 _FILE = "arrays.bin"
 _K1, _B = 1.5, 0.75
 _LARGEST = 2**63 - 1
 """As many letters as `start_index` may say: the largest number of an array."""
 _AT_ONCE = 1 << 16
-_RECURS = 3
-"""Documents in which a short line is boilerplate."""
+_RECURS, _RUN, _WORD = 3, 5, 10
+"""A short line recurs in so many documents; so many such lines in a row are a menu; a word alone recurs in so many."""
 _PROSE, _MANY, _SHARE = 8, 20, 0.1
 """A sentence of so many words, or a line of code, is boilerplate only in so many documents and such a share of all."""
 _HALF = 0.5
+"""Share of documents in which a line alone is boilerplate; and of words of a sentence that hide its names."""
 _ALIKE, _MOST_ALIKE = 0.5, 15
 """Least cosine of words that are alike in meaning, and how many of them count for a word of a question."""
 _PATH_KEYS = ("source", "file_path", "url", "file_name")
@@ -285,23 +286,38 @@ def _numbers(keys: Sequence[Keys], words: Keys) -> Lists:
 
 
 def _recurring(passages: PassageWords, source: Ints) -> NDArray[np.bool_]:
-    """Which fragments recur in several documents: menus, footers, licences; titles never, `[fragments]`."""
+    """Which fragments are boilerplate: menus, footers, licences; titles never, `[fragments]`.
+
+    A short line is where it stands in half of the documents, or recurs in `_RECURS` and is one of `_RUN` lines that do
+    and follow one another. Facts that several documents state alike (a row of a table, an author, a default, a heading)
+    stand between lines that only their document has, and are searched; a single word (`bash`, a number of a list) only
+    if fewer than `_WORD` documents have it as a line.
+    """
     fragments = passages.parts["fragments"]
     owners = source[fragments.groups()]
     width = int(owners.max(initial=0)) + 1
     hashes, first, key = np.unique(fragments["hashes"], return_index=True, return_inverse=True)
-    is_prose = (fragments["lengths"][first] >= _PROSE) | (fragments["code"][first] > 0)
+    key = key.ravel()
+    is_prose = ((fragments["lengths"][first] >= _PROSE) | (fragments["code"][first] > 0))[key]
     is_text = np.ones(len(owners), dtype=bool)
     is_text[fragments.starts()] = False
-    keys, holders = np.divmod(np.unique((key.ravel() * width + owners)[is_text]), width)
+    keys, holders = np.divmod(np.unique((key * width + owners)[is_text]), width)
     # Documents with the same fragments are copies of one, and count once.
     sums = np.zeros(width, dtype=np.uint64)
     np.add.at(sums, holders, hashes[keys])  # modulo 2^64: a hash of the set
     _, copied, original = np.unique(sums, return_index=True, return_inverse=True)
     holders = np.where(sums == 0, np.arange(width), copied[original.ravel()])[holders]
-    counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))
-    recurring = counts[key.ravel()] >= np.where(is_prose[key.ravel()], max(_MANY, _SHARE * width), _RECURS)
-    return np.asarray(recurring & is_text)
+    counts = np.bincount(np.unique(keys * width + holders) // width, minlength=len(hashes))[key]
+    recurring = is_text & (counts >= np.where(is_prose, max(_MANY, _SHARE * width), _RECURS))
+    lines = np.flatnonzero(is_text & (fragments["lengths"] > 0))
+    same, document = recurring[lines], owners[lines]
+    begins = np.ones(len(lines), dtype=bool)
+    begins[1:] = (same[1:] != same[:-1]) | (document[1:] != document[:-1])
+    run = np.cumsum(begins) - 1
+    alone = lines[np.bincount(run)[run] < _RUN]
+    often = np.minimum(_HALF * width, np.where(fragments["lengths"] == 1, _WORD, np.inf))
+    recurring[alone] &= (is_prose | (counts >= often))[alone]
+    return np.asarray(recurring)
 
 
 def _copied(fragments: Ragged) -> Ints:

@@ -213,8 +213,9 @@ class EvidencePaths:
         pool: Number of candidates by vectors, and as many by words.
         read_steps: Number of best links for which the question and the sentence of the link are embedded together and
             compared with the linked passage. Takes one more embedder call per question; 0 turns it off.
-        boilerplate: Whether text that recurs in many documents (menus, footers, licences) is searched, too: short
-            lines in three or more, sentences of eight words in 20 or more and a tenth of all.
+        boilerplate: Whether text that recurs in many documents (menus, footers, licences) is searched, too: runs of
+            five short lines that each stand in three or more, single ones in half of all, and sentences of eight words
+            in 20 or more and a tenth of all.
     """
 
     rounds: int = setting(2, low=0)
