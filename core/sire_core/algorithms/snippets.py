@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 from typing import Any
@@ -32,6 +33,13 @@ ELEMENTS = (
 _OPEN_TAG = rf"</?(?:{ELEMENTS})(?:[\s/][^<>]{{0,300}})?>"
 _TAG = re.compile(rf"{_CODE}|<!--.{{0,2000}}?-->|{_OPEN_TAG}|\{{[:#][^{{}}\n]{{0,100}}\}}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
+_TERM = re.compile(
+    r"((?:[^\s:.!?\u2013\u2014]|[.!?](?=\S)){1,60}(?: [^\s:.!?\u2013\u2014]{1,40}){0,4})(?::| [\u2013\u2014]) \S"
+)
+"""What an item or a paragraph is about: `SuspendTime: Nodes are ...`."""
+_IDENTIFIER = re.compile(
+    r"(?<![\w.-])--?[a-zA-Z][\w-]*|(?<![\w.-])(?=\w*[a-z0-9](?:[A-Z]|[._]\w\w)|[A-Z]+_[A-Z])[A-Za-z]\w*(?:\.\w{2,})*"
+)
 _FINAL = (".", "!", "?", ":")
 _ENDS = '.!?:;,…{([<\\"”'
 _NUMBER_ONLY = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])?(?:\.\d{1,3})*\W*$")
@@ -48,24 +56,46 @@ _PAST_FORMS = {"found": "find", "fell": "fall", "felt": "feel", "saw": "see", "b
 _ALSO_SHOWN = 0.5  # Of the best sentence's rate: what else is shown before its neighbours are
 
 
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a text as people read it, on one line and without marks of Markdown.
+
+    Attributes:
+        text: The sentence; of a table a row, of code a line.
+        kind: `prose`, `heading`, `code`, `head` (of a table) or `row`.
+        label: What it is said of: the term that opens its paragraph or item, or the heading above; may be empty.
+        head: Number of the sentence that is the head of its table; -1 for others.
+    """
+
+    text: str
+    kind: str
+    label: str
+    head: int = -1
+
+
 def readable_sentences(text: str) -> list[str]:
     """The sentences of a text on one line each, without marks of Markdown; each row of a table is one."""
-    return _sentences(text)[0]
+    return [sentence.text for sentence in read_sentences(text)]
 
 
-def _sentences(text: str) -> tuple[list[str], dict[int, int]]:
-    """The sentences of a text, and for each that is a row of a table the number of the table's head."""
-    found: list[str] = []
-    heads: dict[int, int] = {}
+def read_sentences(text: str, label: str = "") -> list[Sentence]:
+    """The sentences of a text, and what each is said of; `label` is the heading that the text stands under."""
+    found: list[Sentence] = []
     head = -1
     for block, kind in _blocks(text):
         has_words = any(map(str.isalnum, block))
         if kind != "row":
             head = len(found) if kind == "head" and has_words else -1
-        elif head >= 0 and has_words:
-            heads[len(found)] = head
-        found += _cut(block) if kind == "prose" else [block] * has_words
-    return found, heads
+        if kind == "heading":
+            label = block.rstrip(":")
+        if kind == "prose":
+            term = match[1] if (match := _TERM.match(block)) else ""
+            if identifiers(label) and not identifiers(term):  # `Default: 4.` under `worker_pool` is said of that
+                term = ""
+            found += [Sentence(part, kind, term or label) for part in _cut(block)]
+        elif has_words:
+            found.append(Sentence(block, kind, label, head if kind == "row" else -1))
+    return found
 
 
 def _cut(block: str) -> list[str]:
@@ -87,7 +117,7 @@ def _goes_on(parts: Sequence[str]) -> bool:
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:
-    """Blocks of a text in order, each with its kind: `prose`, `line` (headings, code), `head` or `row` of a table."""
+    """Blocks of a text in order, each with its kind."""
     blocks: list[tuple[str, str]] = []
     lines: list[str] = []
 
@@ -103,7 +133,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
             flush()
             in_code = not in_code
         elif in_code:
-            blocks.append((" ".join(line.split()), "line"))
+            blocks.append((" ".join(line.split()), "code"))
         elif not line.strip() or _RULE.match(line):
             flush()
         elif line.lstrip().startswith("|"):
@@ -113,7 +143,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
         elif heading := _HEADING.match(line):
             flush()
             words = _plain(line[heading.end() :].strip("# \t"))
-            blocks.append((words if words.endswith(_FINAL) else f"{words}:", "line"))
+            blocks.append((words if words.endswith(_FINAL) else f"{words}:", "heading"))
         else:
             if _STARTS_BLOCK.match(line):
                 flush()
@@ -140,10 +170,15 @@ def _plain(text: str) -> str:
     return text.replace("`", "")
 
 
-def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:
-    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common."""
-    asked = stems(question)
-    shared = [stems(sentence) & asked for sentence in sentences]
+def rate_sentences(sentences: Sequence[Sentence], question: str) -> list[float]:
+    """How well each sentence of a text answers a question; larger is better, 0 for nothing in common.
+
+    A sentence takes up what its neighbours say, and what it is said of counts as its own if the question names that.
+    """
+    asked, names = stems(question), identifiers(question)
+    shared = [
+        stems(f"{one.label} {one.text}" if names & identifiers(one.label) else one.text) & asked for one in sentences
+    ]
     counts = Counter(stem for stems_of_one in shared for stem in stems_of_one)
     weights = {stem: log(1 + len(sentences) / number) for stem, number in counts.items()}
     none: frozenset[str] = frozenset()
@@ -152,15 +187,20 @@ def rate_sentences(sentences: Sequence[str], question: str) -> list[float]:
         rate = sum(weights[stem] for stem in own)
         rate += _BEFORE_WEIGHT * sum(weights[stem] for stem in before - own)
         rate += _AFTER_WEIGHT * sum(weights[stem] for stem in after - own)
-        words = max(len(sentence.split()), 1)
+        words = max(len(sentence.text.split()), 1)
         rates.append(rate * min(1.0, words / _FULL_WORDS) ** 0.3 / max(1.0, words / _TYPICAL_WORDS) ** 0.5)
     return rates
 
 
+def identifiers(text: str) -> frozenset[str]:
+    """Names of options, settings and functions in a text, in lower case: `--all`, `worker_pool`, `SuspendTime`."""
+    return frozenset(match.lower() for match in _IDENTIFIER.findall(text))
+
+
 def stems(text: str) -> frozenset[str]:
-    """Stems of the content words of a text."""
+    """Stems of the content words of a text, and whole identifiers."""
     words = map(str.lower, find_words(text))
-    return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS)
+    return frozenset(stem(word)[:_STEM] for word in words if word not in FUNCTION_WORDS) | identifiers(text)
 
 
 @lru_cache(1 << 14)
@@ -194,11 +234,13 @@ def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
     Of a table these are its head and the rows that answer, or that share words with `via`, the sentence that led to
     the text.
     """
-    sentences, heads = _sentences(text)
-    if not sentences:
+    read = read_sentences(text)
+    if not read:
         return ""
-    rates = rate_sentences(sentences, question)
-    for number, rate in enumerate(rate_sentences(sentences, via) if via and heads else ()):
+    sentences = [sentence.text for sentence in read]
+    heads = {number: sentence.head for number, sentence in enumerate(read) if sentence.head >= 0}
+    rates = rate_sentences(read, question)
+    for number, rate in enumerate(rate_sentences(read, via) if via and heads else ()):
         rates[number] += rate * (number in heads)
     best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
     if len(sentences[best]) > length:

@@ -380,7 +380,7 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     is_near = say_unanswered(question, answer.hits)
     say("\nThe nearest sentences:" if is_near else "\nExtracted, word for word:", "bold")
     for sentence in extract_sentences(question, answer.hits):
-        say_marked(marked(f"{sentence.text} [{sentence.hit}]", question), indent=2)
+        say_marked(marked(f"{sentence.quoted} [{sentence.hit}]", question), indent=2)
     say()
     for number in answer.citations:
         hit = answer.hits[number - 1]

@@ -229,7 +229,7 @@ def extract_answer(question: str, hits: Sequence[Hit]) -> Answer:
     """
     chosen = extract_sentences(question, hits)
     return Answer(
-        text=" ".join(f"{sentence.text} [{sentence.hit}]" for sentence in chosen),
+        text=" ".join(f"{sentence.quoted} [{sentence.hit}]" for sentence in chosen),
         stop="extracted" if hits else "empty_index",
         hits=tuple(hits),
         citations=tuple(dict.fromkeys(sentence.hit for sentence in chosen)),

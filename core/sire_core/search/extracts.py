@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.snippets import rate_sentences, readable_sentences, stems
+from sire_core.algorithms.snippets import Sentence, identifiers, rate_sentences, read_sentences, stems
 from sire_core.algorithms.text import find_words, is_plain
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
@@ -35,6 +35,7 @@ _LEAST_VALUE, _LEAST_LINKED = 0.45, 0.25
 """Of what is added once the chosen sentences have all words of the question; and of a sentence that a link explains."""
 _FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
+_LONGEST = 600  # Characters of a sentence; longer ones are tables and lists in one line
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
@@ -50,9 +51,16 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
-    r"[:?]$|^\W*\d*\W*$|^[\])}>;,\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
+    r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
+    r"|^\. |(?: \.){3}|^See (?:also )?(?:\S+(?: and |,? ?)?){1,6}\.?$|^(?:Copyright|\(c\)|\u00a9) |^\[[^\]]*\d\d:\d\d"
 )
-"""Of headings, labels, questions and signatures, which answer nothing, and of what begins within a sentence or line."""
+"""Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
+lines of a log, and what begins within a sentence or line."""
+_ASKS_CODE = re.compile(
+    r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
+)
+_DEPENDS = re.compile(r"(?:It|They|This|These|Those|(?:The |By )?[Dd]efaults?)\b")
+"""Opens a sentence that is about what was said before."""
 _NAME = re.compile(r"\b[A-Z]\w+")
 
 
@@ -62,6 +70,7 @@ class Extract:
 
     Attributes:
         text: The sentence.
+        label: What it is said of where the sentence does not say so: an item's term or a heading; may be empty.
         hit: Number of the hit that it stands in, from 1.
         place: Its place among the sentences of that hit, from 0.
     """
@@ -69,6 +78,12 @@ class Extract:
     text: str
     hit: int
     place: int
+    label: str = ""
+
+    @property
+    def quoted(self) -> str:
+        """The sentence, behind what it is said of."""
+        return f"{self.label}: {self.text}" if self.label else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +143,15 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     n = min(n, _NEAREST) if unanswered_note(question, hits) else n
     order = [place for place, hit in enumerate(hits) if not _follows_a_mention(hit)] or list(range(len(hits)))
     leading = _linking_sentences(hits, order)
-    words = _Words(question)
+    words = _Question(question)
+    texts = {place: _sentences(hits[place]) for place in order}
+    explained = words.names & identifiers("\n".join(one.label for place in order for one in texts[place]))
     candidates = [
         candidate
         for turn, place in enumerate(order)
-        for candidate in _candidates(question, words, turn, place + 1, hits[place], leading.get(place + 1, {}))
+        for candidate in _candidates(
+            words, explained, turn, hits[place], place + 1, texts[place], leading.get(place + 1, {})
+        )
     ]
     counts = Counter(stem for candidate in candidates for stem in candidate.shared)
     weights = {stem: log(1 + len(candidates) / count) for stem, count in counts.items()}
@@ -163,11 +182,11 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
     return sorted(chosen, key=lambda extract: (order.index(extract.hit - 1), extract.place))
 
 
-class _Words:
-    """The words of a question: their stems, and vectors of what they mean."""
+class _Question:
+    """A question, the stems of its words, its identifiers, and vectors of what its words mean."""
 
     def __init__(self, question: str) -> None:
-        self.stems = stems(question)
+        self.text, self.stems, self.names = question, stems(question), identifiers(question)
         self._words, self._vectors = _meanings(question)
 
     def alike(self, sentence: str, shared: frozenset[str]) -> dict[str, float]:
@@ -190,29 +209,59 @@ def _meanings(text: str) -> tuple[list[str], FloatArray]:
     return words, unit_rows(word_vectors(stem_keys(words), keys_of_stems))
 
 
+def _sentences(hit: Hit) -> list[Sentence]:
+    _, *sections = hit.unit.title.split(SEPARATOR)
+    return read_sentences(text_below_title(hit.unit), sections[-1] if sections else "")
+
+
 def _candidates(
-    question: str, words: _Words, turn: int, number: int, hit: Hit, leading: Mapping[str, int]
+    question: _Question,
+    explained: frozenset[str],
+    turn: int,
+    hit: Hit,
+    number: int,
+    sentences: Sequence[Sentence],
+    leading: Mapping[str, int],
 ) -> list[_Candidate]:
-    """Sentences of a hit; none if nothing connects it with the question."""
-    sentences = readable_sentences(text_below_title(hit.unit))
-    rates = rate_sentences(sentences, question)
+    """Sentences of a hit; none if nothing connects it with the question.
+
+    Where hits explain identifiers of the question, what is said of others answers nothing.
+    """
+    rates = rate_sentences(sentences, question.text)
     best = max(rates, default=0.0)
-    if not best and not leading and not stems(hit.unit.title) & words.stems and not _is_reached(hit):
+    is_reached = any(step.step == "entity" for step in hit.path)
+    if not best and not leading and not stems(hit.unit.title) & question.stems and not is_reached:
         return []
     candidates = []
-    for place, (text, rate) in enumerate(zip(sentences, rates, strict=True)):
-        if _FRAGMENT.search(text):
-            continue
-        bonus = _FIRST_BONUS * (place == 0)
+    for place, (sentence, rate) in enumerate(zip(sentences, rates, strict=True)):
+        text, of = sentence.text, identifiers(sentence.label)
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
-        bonus += _LINK_BONUS * bool(leads)
-        bonus += _KIND_BONUS * _has_kind_asked(question, words.stems, text)
-        bonus += _TIME_BONUS * bool(_ASKS_TIME.search(question) and _TIME.search(text))
-        shared = stems(text) & words.stems
-        alike = words.alike(text, shared)
+        is_foreign = explained and of and not (of | identifiers(text)) & explained
+        if is_foreign or not _can_answer(question, sentence):
+            continue
         share = rate / best if best else 0.0
-        candidates.append(_Candidate(Extract(text, number, place), turn, shared, alike, share, bonus, leads))
+        weight = 1.0 if is_reached or leads else min(1.0, 2 * share)  # many sentences have a number
+        bonus = _FIRST_BONUS * (place == 0)
+        bonus += _LINK_BONUS * bool(leads)
+        bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
+        bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
+        is_said = sentence.label.lower() in text.lower()
+        label = "" if is_said or not (of or _DEPENDS.match(text)) else sentence.label
+        shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
+        alike = question.alike(text, shared)
+        if shared or alike or leads or is_reached:
+            candidates.append(_Candidate(Extract(text, number, place, label), turn, shared, alike, share, bonus, leads))
     return candidates
+
+
+def _can_answer(question: _Question, sentence: Sentence) -> bool:
+    """Whether a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
+    is_long = len(sentence.text) > _LONGEST
+    if is_long or sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text):
+        return False
+    return sentence.kind != "code" or bool(
+        _ASKS_CODE.search(question.text) or identifiers(sentence.text) & question.names
+    )
 
 
 def _follows_a_mention(hit: Hit) -> bool:
@@ -220,10 +269,6 @@ def _follows_a_mention(hit: Hit) -> bool:
     named = {step.ids[0] for step in hit.path if step.step == "question"}
     steps = [step for step in hit.path if step.step == "entity"]
     return any(named.intersection(step.ids[1:-1]) for step in steps[:-1])
-
-
-def _is_reached(hit: Hit) -> bool:
-    return any(step.step == "entity" for step in hit.path)
 
 
 def _linking_sentences(hits: Sequence[Hit], order: Sequence[int]) -> dict[int, dict[str, int]]:

@@ -126,3 +126,66 @@ def test_headings_and_fragments_are_no_answer():
     text = "}; // the zone is signed\n\n## Signed zone\n\nThe signed zone has a key.\n\n(at the end of a signed zone) any more."
     found = extract_sentences("What has the signed zone?", [hit("zones", text, "Zones")])
     assert [one.text for one in found] == ["The signed zone has a key."]
+
+
+SETTINGS = """The pool has settings.
+
+#### `pool_late`
+
+Default: Disabled.
+
+Late means after the task has run.
+
+#### `pool_late_on_failure`
+
+Default: Enabled. This setting only applies if tasks are late.
+
+- SuspendTime: Nodes are idle for so many seconds. The default value is 30 seconds.
+- SuspendRate: Nodes a minute. The default value is 60.
+
+```
+pool_late = 1
+default_rate = 2
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What is the default of pool_late?", "pool_late: Default: Disabled."),
+        ("What is the default of pool_late_on_failure?", "pool_late_on_failure: Default: Enabled."),
+        ("What is the default of SuspendTime?", "SuspendTime: The default value is 30 seconds."),
+        ("What is the default of SuspendRate?", "SuspendRate: The default value is 60."),
+    ],
+)
+def test_what_is_quoted_is_said_of_the_setting_that_is_asked_for(question, quoted):
+    found = [one.quoted for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]
+    assert quoted in found
+    others = {"Disabled", "Enabled", "30 seconds", "is 60"} - {
+        word for word in ("Disabled", "Enabled", "30 seconds", "is 60") if word in quoted
+    }
+    assert not [text for text in found if any(word in text for word in others)]
+
+
+def test_code_is_quoted_where_it_is_asked_for():
+    def found(question):
+        return [one.text for one in extract_sentences(question, [hit("settings", SETTINGS, "Manual > Settings")])]
+
+    assert "default_rate = 2" in found("Which option sets default_rate?")
+    assert "default_rate = 2" not in found("Why is there a default rate?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ". 6 1.9 Migration of the locks . . . . 7",
+        "Copyright 2008 by the lock makers.",
+        "[May 02 15:31:25] The lock was opened.",
+        "See locks-and-keys.",
+        "The lock " * 100 + "is open.",
+    ],
+)
+def test_contents_notices_logs_pointers_and_endless_lines_are_not_quoted(text):
+    found = extract_sentences("Who opened the lock?", [hit("a", f"{text}\n\nAnn opened the lock.", "Lock")])
+    assert [one.text for one in found] == ["Ann opened the lock."]
