@@ -377,8 +377,8 @@ def say_extracted(question: str, answer: Answer, hint: str) -> None:
     if not answer.text:
         say("\nNo sentence of the evidence shares a word with the question.", "bold")
         return
-    is_near = say_unanswered(question, answer.hits)
-    say("\nThe nearest sentences:" if is_near else "\nExtracted, word for word:", "bold")
+    say_unanswered(question, answer.hits)
+    say("\nSentences nearest to the question, word for word:", "bold")
     for sentence in extract_sentences(question, answer.hits):
         say_marked(marked(f"{sentence.quoted} [{sentence.hit}]", question), indent=2)
     say()
