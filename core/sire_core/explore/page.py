@@ -602,10 +602,10 @@ def _node_class(node: Node) -> str:
 def _extracts(result: QueryResult, name: str) -> str:
     """The sentences that answer, each with a link to its hit."""
     sentences = "".join(
-        f'<p>{highlighted(sentence.text, result.question)} <a href="#{name}-{sentence.hit}">[{sentence.hit}]</a></p>'
+        f'<p>{highlighted(sentence.quoted, result.question)} <a href="#{name}-{sentence.hit}">[{sentence.hit}]</a></p>'
         for sentence in result.extracts
     )
-    return f'<h3>Extracted, word for word</h3><div class="text">{sentences}</div>' if sentences else ""
+    return f'<h3>Nearest sentences, word for word</h3><div class="text">{sentences}</div>' if sentences else ""
 
 
 def hits_html(
