@@ -151,7 +151,8 @@ async def serve_http(
         address = f"[{host}]" if ":" in host else host
         listening(f"http://{address}:{listener.getsockname()[1]}/mcp")
         # Its log goes to stderr; requests are not logged.
-        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
+        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+        await uvicorn.Server(settings).serve(sockets=[listener])
 
 
 def _app(server: Server, host: str, allowed_hosts: Sequence[str]) -> Any:

@@ -212,5 +212,5 @@ def serve(
         shown_host = f"[{host}]" if ":" in host else host
         listening(f"http://{shown_host}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else ""))
         # Its log goes to stderr; requests are not logged.
-        settings = uvicorn.Config(guard, log_level="warning", ws="websockets-sansio")
+        settings = uvicorn.Config(guard, log_level="warning", ws="websockets-sansio", timeout_graceful_shutdown=5)
         asyncio.run(uvicorn.Server(settings).serve(sockets=[listener]))
