@@ -6,7 +6,7 @@ import sys
 from statistics import fmean
 
 from sire_core import Index
-from sire_core.algorithms.snippets import rate_sentences, readable_sentences
+from sire_core.algorithms.snippets import rate_sentences, read_sentences
 from sire_core.algorithms.text import normalize_answer
 from sire_core.evaluate.datasets import load_dataset
 from sire_core.reason import extract_answer
@@ -29,13 +29,14 @@ def main(folder: str) -> None:
         index.build(dataset.documents)
         for question in asked:
             hits = index.search(question.question, HITS)
-            split = [readable_sentences(text_below_title(hit.unit)) or [""] for hit in hits[:SENTENCES]]
+            read = [read_sentences(text_below_title(hit.unit)) for hit in hits[:SENTENCES]]
+            split = [sentences for sentences in read if sentences]
             rates = [rate_sentences(sentences, question.question) for sentences in split]
-            best = [sentences[rate.index(max(rate))] for sentences, rate in zip(split, rates, strict=True)]
+            best = [sentences[rate.index(max(rate))].text for sentences, rate in zip(split, rates, strict=True)]
             texts = {
                 "extracted": extract_answer(question.question, hits).text,
                 "best sentence of five hits": " ".join(best),
-                "first sentence of five hits": " ".join(sentences[0] for sentences in split),
+                "first sentence of five hits": " ".join(sentences[0].text for sentences in split),
                 "five whole hits": " ".join(hit.unit.text for hit in hits[:SENTENCES]),
             }
             for name, text in texts.items():

@@ -244,7 +244,7 @@ def snippet(text: str, question: str, length: int = 240, via: str = "") -> str:
         rates[number] += rate * (number in heads)
     best, *others = sorted(range(len(sentences)), key=lambda number: (-rates[number], number))
     if len(sentences[best]) > length:
-        return _around(sentences[best], stems(question), length)
+        return cut_around(sentences[best], stems(question), length)
     chosen = {best}
     room = length - len(sentences[best])
     least = max(_ALSO_SHOWN * rates[best], _LEAST)
@@ -283,7 +283,7 @@ def _joined(sentences: Sequence[str], numbers: Sequence[int]) -> str:
     return " ".join([*parts, "..."] if numbers[-1] + 1 < len(sentences) else parts)
 
 
-def _around(sentence: str, asked: frozenset[str], length: int) -> str:
+def cut_around(sentence: str, asked: frozenset[str], length: int) -> str:
     """Words of a long sentence, beginning a little before the first that is asked for."""
     words = sentence.split()
     hits = [n for n, word in enumerate(words) if asked & stems(word)]

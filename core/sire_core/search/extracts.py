@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.neighbors import unit_rows
-from sire_core.algorithms.snippets import Sentence, identifiers, rate_sentences, read_sentences, stems
+from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stems
 from sire_core.algorithms.text import find_words, is_plain
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.models.lexical_embedder import keys_of_stems, stem_keys
@@ -34,8 +34,9 @@ one: in units of the rate of the hit's best sentence. All but that of times were
 _LEAST_VALUE, _LEAST_LINKED = 0.45, 0.25
 """Of what is added once the chosen sentences have all words of the question; and of a sentence that a link explains."""
 _FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
+_NAMED_BONUS = 1.0  # Of what is said of an identifier that the question names
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
-_LONGEST = 600  # Characters of a sentence; longer ones are tables and lists in one line
+_LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
     r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
@@ -240,9 +241,9 @@ def _candidates(
         if is_foreign or not _can_answer(question, sentence):
             continue
         share = rate / best if best else 0.0
-        weight = 1.0 if is_reached or leads else min(1.0, 2 * share)  # many sentences have a number
+        weight = 1.0 if is_reached or leads or not of else share  # in a reference, many sentences have a number
         bonus = _FIRST_BONUS * (place == 0)
-        bonus += _LINK_BONUS * bool(leads)
+        bonus += _LINK_BONUS * bool(leads) + _NAMED_BONUS * bool(of & explained)
         bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
         is_said = sentence.label.lower() in text.lower()
@@ -250,14 +251,15 @@ def _candidates(
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         alike = question.alike(text, shared)
         if shared or alike or leads or is_reached:
-            candidates.append(_Candidate(Extract(text, number, place, label), turn, shared, alike, share, bonus, leads))
+            quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
+            extract = Extract(quoted, number, place, label)
+            candidates.append(_Candidate(extract, turn, shared, alike, share, bonus, leads))
     return candidates
 
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:
     """Whether a sentence is one that answers: no heading, no fragment, and code only where it is asked for."""
-    is_long = len(sentence.text) > _LONGEST
-    if is_long or sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text):
+    if sentence.kind in ("heading", "head") or _FRAGMENT.search(sentence.text):
         return False
     return sentence.kind != "code" or bool(
         _ASKS_CODE.search(question.text) or identifiers(sentence.text) & question.names
