@@ -145,28 +145,32 @@ def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
     """How two names of different documents are connected: each stands beside a third name that both documents have."""
     names = Names.of(snapshot)
     graph, pool, seen = names.graph, snapshot.view.pool, np.flatnonzero(names.seen())
-    first_chunks = pool.indices[pool.indptr[graph.chunk_positions]]
-    documents = pool.chunk_documents[first_chunks]
-    frequency = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
+    passages, entities = graph.passages[seen], graph.entities[seen]
+    documents = pool.chunk_documents[pool.indices[pool.indptr[graph.chunk_positions]]]
+    frequency = np.bincount(entities, minlength=len(graph.entity_ids))
+    first, last = np.full(len(frequency), len(documents)), np.full(len(frequency), -1)
+    np.minimum.at(first, entities, documents[passages])
+    np.maximum.at(last, entities, documents[passages])
+    middles = np.random.default_rng(0).permutation(np.flatnonzero((frequency > 1) & (frequency <= _COMMON)))
+    middles = middles[: _TRIED * n]
+    near = np.isin(passages, passages[np.isin(entities, middles)])
     by_passage, by_entity = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-    for passage, entity in zip(graph.passages[seen].tolist(), graph.entities[seen].tolist(), strict=True):
+    for passage, entity in zip(passages[near].tolist(), entities[near].tolist(), strict=True):
         by_passage[passage].append(entity)
         by_entity[entity].append(passage)
-    homes = {entity: {int(documents[passage]) for passage in passages} for entity, passages in by_entity.items()}
     found: list[str] = []
     used: set[int] = set()
-    middles = np.flatnonzero((frequency > 1) & (frequency <= _COMMON))
-    for middle in np.random.default_rng(0).permutation(middles)[: _TRIED * n].tolist():
+    for middle in middles.tolist():
         ends: dict[int, tuple[int, str]] = {}
         for passage in by_entity[middle]:
             for entity in by_passage[passage]:
-                spelled = names.entity(graph.entity_ids[entity]) if homes[entity] == {documents[passage]} else ""
+                spelled = names.entity(graph.entity_ids[entity]) if first[entity] == last[entity] else ""
                 if entity not in used and frequency[entity] > 1 and is_readable(spelled) and _CAPITALS.match(spelled):
                     ends.setdefault(int(documents[passage]), (entity, spelled))
         if len(found) < n and len(ends) > 1:
-            (one, first), (other, second), *_ = ends.values()
+            (one, left), (other, right), *_ = ends.values()
             used |= {middle, one, other}
-            found.append(f"How are {first} and {second} connected?")
+            found.append(f"How are {left} and {right} connected?")
     return found
 
 
