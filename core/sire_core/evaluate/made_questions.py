@@ -110,7 +110,8 @@ def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQu
     bridges = {question.question: question for link in order if (question := _bridge(linked, link, rng))}
     pairs: dict[str, MadeQuestion] = {}
     used: set[tuple[int, str]] = set()
-    for link in order:
+    uses = Counter(passage for link in order for passage in (link.passage, link.subject))
+    for link in sorted(order, key=lambda link: uses[link.passage] + uses[link.subject]):  # the more pairs can be made
         names = linked.about[link.passage], linked.about[link.subject]
         subjects = set(enumerate(names))
         if used.isdisjoint(subjects) and names[0] != names[1] and all(map(is_readable, names)):

@@ -99,7 +99,7 @@ def test_a_question_about_something_else_is_told_so(index):
     asked = run("ask", index, "xyzzy qwfp")
     assert asked.stdout.strip() == "No sentence of the evidence shares a word with the question."
     assert run("ask", index, "Where did Brackwater Press stand?").stderr.splitlines()[-1] == (
-        "Quoted from the documents; --llm MODEL answers in words of its own."
+        "Quoted from the documents; --llm MODEL (--base-url URL) answers in words of its own."
     )
 
 
