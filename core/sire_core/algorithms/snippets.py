@@ -15,7 +15,7 @@ from sire_core.algorithms.text import LINK_TARGET, find_words, split_sentences
 
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
-_RULE = re.compile(r"[ \t]*[-=:|+*_ \t]+$")
+_RULE = re.compile(r"[-=:|+*_ \t]+$")
 _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")
 _LINK = re.compile(rf"!?\[([^\[\]]{{0,1000}})(?:{LINK_TARGET}|\]\[[^\[\]]{{0,200}}\])")

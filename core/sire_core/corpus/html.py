@@ -63,7 +63,7 @@ _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\]\([^()\s]*\)")
 _WORD = re.compile(r"[^\W_]+")
-_LABEL = re.compile(r"[^\W_]+(?: [^\W_]+)?:")
+_LABEL = re.compile(r"(?<![^\W_])[^\W_]+(?: [^\W_]+)?:")
 _STEP_LABEL = re.compile(r"\W{0,4}(?:next|prev|previous|up|back)\b", re.IGNORECASE)
 _STEPS = frozenset("prev previous next up".split())
 """Relations of a link to the page before, behind or above this one."""

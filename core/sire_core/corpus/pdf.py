@@ -45,7 +45,7 @@ _NO_HEADING = re.compile(
 )
 """Captions, addresses, prompts, dates, and what has no letters."""
 _PAGE_NUMBER = re.compile(
-    r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,6})\s*(?:(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
+    r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})(?:\s*(?:/|of|von)\s*\d{1,4})?[^\w.)]*", re.IGNORECASE
 )
 """Not `3.`, which begins an item of a list."""
 _NOTE_MARK = re.compile(r"(?<=\w)\s?[*\u2217\u2020\u2021\u00a7]+$")

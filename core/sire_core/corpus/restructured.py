@@ -21,7 +21,7 @@ _DIRECTIVE = re.compile(
 _OURS = "sire-directive"
 _BACK = re.compile(rf"{_OURS}:: ([\w:.+-]+)")
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`")
-_TARGET = re.compile(r"(?P<title>.+?)\s*<[^<>]*>", re.DOTALL)
+_TARGET = re.compile(r"(?P<title>.*\S)\s*<[^<>]*>", re.DOTALL)
 _PROBLEM = re.compile(r"^(?::[\w:.+-]+:)?[`|*]*(.*?)[`|*]*_{0,2}$", re.DOTALL)
 _CODE_ROLES = frozenset(
     "attr attribute c class cls command confval const cpp data dec envvar exc file func function kbd macro member meth "

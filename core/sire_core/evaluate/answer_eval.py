@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _KS = (2, 5, 10, 20)
 _LIMITS = {"call_limit": "calls", "token_limit": "tokens"}
-_CITATION = re.compile(r"\s*\[\d+\]")
+_CITATION = re.compile(r"(?<!\s)\s*\[\d+\]")
 CLOSED_BOOK = "closed-book"
 """The way to answer that searches nothing."""
 GOLDEN = "golden"

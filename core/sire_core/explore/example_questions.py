@@ -35,8 +35,8 @@ _HOW_TO = re.compile(r"How to (\w.*)", re.IGNORECASE)
 _GERUND = re.compile(r"([A-Z][a-z]+)ing ((?:the |a |an )?\w.*)")
 _OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
 """How the object of a gerund begins where no adjective can be meant: `Scheduling Configuration` is no task."""
-_CAPITALS = re.compile(r"(?:[^\Wa-z]\S*| (?=\w)|of |the |de )+$")
-"""A name whose words all begin with a capital, but for a few."""
+_SMALL = frozenset(("of", "the", "de"))
+"""Words of names that have no capital."""
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
 _NUMBERING = re.compile(r"^[\d.]+\)?\s+")
 _UNCLEAR = frozenset(
@@ -165,13 +165,17 @@ def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
         for passage in by_entity[middle]:
             for entity in by_passage[passage]:
                 spelled = names.entity(graph.entity_ids[entity]) if first[entity] == last[entity] else ""
-                if entity not in used and frequency[entity] > 1 and is_readable(spelled) and _CAPITALS.match(spelled):
+                if entity not in used and frequency[entity] > 1 and is_readable(spelled) and _has_capitals(spelled):
                     ends.setdefault(int(documents[passage]), (entity, spelled))
         if len(found) < n and len(ends) > 1:
             (one, left), (other, right), *_ = ends.values()
             used |= {middle, one, other}
             found.append(f"How are {left} and {right} connected?")
     return found
+
+
+def _has_capitals(name: str) -> bool:
+    return all(word in _SMALL or (word[0].isalnum() and not word[0].islower()) for word in name.split())
 
 
 def _about(snapshot: SearchSnapshot, n: int) -> list[str]:

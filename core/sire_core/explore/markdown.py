@@ -23,7 +23,7 @@ _WRAPPED = 60
 _TAG = re.compile(rf"</?({ELEMENTS})\b.*>", re.DOTALL | re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_DELIMITER = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)*(?:\s*:?-+:?\s*)?\|?\s*")
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>\n'
 """A wide table scrolls, also by keys."""
@@ -90,7 +90,7 @@ def widened_tables(text: str) -> str:
     fenced = False
     for place, line in enumerate(lines):
         fenced ^= bool(_FENCE.match(line))
-        if fenced or not place or "|" not in line or "-" not in line or not _DELIMITER.fullmatch(line):
+        if fenced or not place or "|" not in line or "-" not in line or not _DELIMITER.fullmatch(line.strip()):
             continue
         end = place + 1
         while end < len(lines) and "|" in lines[end]:

@@ -47,7 +47,7 @@ _DATE_WORD = (
     "|billion|thousand|of|the"
 )
 _NUMBER = re.compile(
-    rf"(?=.*\d)(?:(?:[$\u20ac\u00a3]?v?\d[\d.,:/%\u2013-]*(?:st|nd|rd|th|s|%)?|{_DATE_WORD}|[%-])[\s,.]*)+",
+    rf"(?=.*\d)(?:(?:[$\u20ac\u00a3]?v?\d[\d.,:/%\u2013-]*(?![\d.,:/%\u2013-])(?:st|nd|rd|th|s|%)?|{_DATE_WORD}|[%-])[\s,.]*)+",
     re.IGNORECASE,
 )
 _LONGEST = 80

@@ -37,8 +37,8 @@ _DEFINITION = re.compile(
     r"(?=(?:an? |the |one of |any |used |where |what |how |designed |responsible )"
     r"|[\w-]+(?: [\w-]+){0,3} (?:that|which|for|of)\b)"
 )
-_LONG_FORM = re.compile(r"((?:[A-Za-z][\w'-]*[ -]){1,8})\((?P<short>[A-Z][A-Za-z]{0,2}[A-Z]{1,5})s?\)")
-_SHORT_FIRST = re.compile(r"\b(?P<short>[A-Z]{2,7})s? \((?P<long>[A-Za-z][a-z]+(?:[ -][A-Za-z][\w-]*){1,7})\)")
+_LONG_FORM = re.compile(r"(?<![\w'])((?:[A-Za-z][\w']*[ -]){1,10})\((?P<short>[A-Z][A-Za-z]{0,2}[A-Z]{1,5})s?\)")
+_SHORT_FIRST = re.compile(r"\b(?P<short>[A-Z]{2,7})s? \((?P<long>[A-Za-z][a-z]+(?:[ -][A-Za-z]\w*){1,9})\)")
 # What stands in brackets, or right in front of them: most brackets need no closer look.
 _SHORT_BEHIND = re.compile(r"\([A-Z][A-Za-z]{0,2}[A-Z]")
 _SHORT_BEFORE = re.compile(r"\((?<=[A-Zs] \()[A-Za-z][a-z]")

@@ -27,8 +27,8 @@ WORD = re.compile(r"\w+|&")
 
 _BREAK = re.compile(r"(?<=\w{4})\.|[;:!?,]")  # `St. Louis` has none
 _RANKED = re.compile(
-    r"(?P<name>[^,]+ [^,]+), (?:\d+\w\w |the \d+\w\w )?(?:grand |crown )?(?:king|queen|prince|princess|duke|duchess|"
-    r"count|countess|earl|baron|baroness|marquess|viscount|lord|lady|elector|margrave|landgrave|emperor|empress)\b",
+    r"(?P<name>(?=[^,]+ [^,])[^,]+), (?:\d+\w\w |the \d+\w\w )?(?:grand |crown )?(?:king|queen|prince|princess|duke|"
+    r"duchess|count|countess|earl|baron|baroness|marquess|viscount|lord|lady|elector|margrave|landgrave|emperor|empress)\b",
     re.IGNORECASE,
 )
 _COMMON = FUNCTION_WORDS | OPENERS | DEMONYMS | HONORIFICS | WEEKDAYS | frozenset(MONTHS)

@@ -47,13 +47,13 @@ _ASKS_TIME = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])\d(?!\w*\.\d+\.)")
 _TIME = re.compile(
-    r"(?<![\w.])\d[\d,.]*[ -]?(?:m?s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day|week|month|year)s?)\b"
+    r"(?<![\w.,])\d[\d,.]*[ -]?(?:m?s|m|h|d|(?:millisecond|second|sec|minute|min|hour|day|week|month|year)s?)\b"
     r"|\bdefaults?\b\W+(?:\w+\W+){0,2}\d",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
-    r"|^\. |(?: \.){3}|^See (?:also )?(?:\S+(?: and |,? ?)?){1,6}\.?$|^(?:Copyright|\(c\)|\u00a9) |^\[[^\]]*\d\d:\d\d"
+    r"|^\. |(?: \.){3}|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[[^\]]*\d\d:\d\d"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
 lines of a log, and what begins within a sentence or line."""
@@ -70,10 +70,10 @@ class Extract:
     """A sentence of the evidence.
 
     Attributes:
-        text: The sentence.
-        label: What it is said of where the sentence does not say so: an item's term or a heading; may be empty.
+        text: The sentence; of one of over 600 characters the part around words of the question.
         hit: Number of the hit that it stands in, from 1.
         place: Its place among the sentences of that hit, from 0.
+        label: What it is said of where the sentence does not say so: an item's term or a heading; may be empty.
     """
 
     text: str
@@ -108,6 +108,7 @@ class _Candidate:
         return total / (1 + _RANK_DECAY * self.turn) * _REPEATED**of_hit
 
 
+_MARKS = "?!.,;:()[]{}<>\"'`\u2018\u2019\u201c\u201d"  # Around words of a question
 _SHARED = 3  # A question of this many words for each that a passage shares, or none does, is about something else
 
 
@@ -125,7 +126,8 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
         missing = asked.difference(*shares)
         if len(missing) * _SHARED < len(asked):
             return ""
-        lacking = [repr(word) for word in dict.fromkeys(find_words(question)) if stems(word) & missing]
+        spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
+        lacking = [repr(word) for word in spelled if stems(word) & missing]
         return f"No hit mentions {' or '.join(lacking[:_SHARED])}."
     words = [word for word in find_words(question) if stems(word) & shared]
     more = f"more than {words[0]!r}" if words else "a word"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST_SENTENCE = 400
 _SHORTEST_SENTENCE = 25
 # Ends the name at the start of a text: the verb or bracket that begins its definition.
-_DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
+_DEFINED = re.compile(r"(?<!\s)\s*(?:\(|,|\b(?:is|was|are|were|refers?|also|or|born|has|had)\b)")
 _NO_NAME = FUNCTION_WORDS | frozenset(("according", "please", "note", "use", "using", "see", "click", "select"))
 _OPENING = 160
 _OPENING_WORDS = 9

@@ -1,12 +1,19 @@
 """Whatever a passage, a page, a model or an agent writes is read in linear time, or refused with an error of ours."""
 
+import importlib
+import inspect
+import pkgutil
+import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import sire_core
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.algorithms.text import clean_text, count_tokens, cut_line, name_key, normalize_answer, split_sentences
 from sire_core.corpus.chunker import SentenceChunker
@@ -28,15 +35,26 @@ from sire_core.reason.output_parsing import (
     states_answer,
     tidy_citations,
 )
-from sire_core.types import Chunk, Document
+from sire_core.search.extracts import extract_sentences
+from sire_core.types import Chunk, Document, Hit, Unit, UnitKind
 from support.growth import growth
 
 EXTRACTOR = RulesExtractor()
+
+
+def quoted(text):
+    """The sentences of a passage that are nearest to a question."""
+    return extract_sentences(
+        "Who opened the lock of --all?", [Hit(Unit("u", UnitKind.CHUNK, text, ("u",)), 1.0, ("d",))]
+    )
+
+
 PARSERS = {
     "extraction": lambda text: EXTRACTOR.records([Chunk("c", "d", 0, text[:200], text)]),
     "title": lambda text: EXTRACTOR.records([Chunk("c", "d", 0, text, "Alma lives in Drava.")]),
     "sentences": split_sentences,
     "snippets": readable_sentences,
+    "quoted sentences": quoted,
     "cut lines": lambda text: cut_line(text, 20),
     "tokens": count_tokens,
     "words": lambda text: [read(text) for read in (split_words, spaced_text, indexed_words().findall, name_key)],
@@ -185,12 +203,86 @@ def test_long_texts(name, parts):
         ("snippets", ". "),
         ("snippets", "no 1. "),
         ("cut lines", "a "),
+        ("quoted sentences", "See a b"),
+        ("quoted sentences", "0,"),
+        ("extraction", "a-a (ABC) "),
         ("answer", "'"),
         ("citations", " "),
     ],
 )
 def test_texts_that_were_slow(name, repeated):
     assert slowdown(name, ('"', repeated, ""), 40_000) < LINEAR
+
+
+REPEATED = [
+    "a",
+    "A",
+    "1",
+    " ",
+    "\n",
+    "-",
+    "_",
+    ".",
+    "a ",
+    "Ab ",
+    "a-",
+    "a.",
+    "a_",
+    "1,",
+    "[",
+    "(",
+    "<",
+    "`",
+    "*",
+    "|",
+    ":",
+]
+BOUNDED = {
+    "sire_core.corpus.man_pages.NAME",
+    "sire_core.corpus.markdown_cleaning.ATTRIBUTES",
+    "sire_core.corpus.sections.ATTRIBUTES",
+    "sire_core.corpus.titles._NAMELESS",
+    "sire_core.explore.name_kinds._CODE",
+}
+"""Patterns that read names of files, lines and names of limited length, or the end of a title."""
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[str], set[str]]]:
+    """Every pattern of a module by name, with the methods that the module calls on it."""
+    for found in pkgutil.walk_packages(sire_core.__path__, "sire_core."):
+        with suppress(ImportError):  # neural parts
+            module = importlib.import_module(found.name)
+            source = inspect.getsource(module)
+            for name, value in vars(module).items():
+                calls = re.findall(rf"\b{name}\.(match|fullmatch|search|finditer|findall|sub|split)\b", source)
+                if isinstance(value, re.Pattern) and isinstance(value.pattern, str) and calls:
+                    yield f"{found.name}.{name}", value, set(calls)
+
+
+def least_time(pattern, method, text):
+    """Processor seconds of one call, the least of three, if the first is not quick."""
+    times = []
+    while len(times) < 3 and (not times or times[0] > 0.02):
+        started = time.process_time()
+        if method in ("match", "fullmatch", "search"):
+            getattr(pattern, method)(text)
+        else:
+            sum(1 for _ in pattern.finditer(text))
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def test_every_pattern_is_linear():
+    """A pattern that goes back over what it has read takes seconds for a few thousand letters, or forever for forty."""
+    slow = set()
+    for name, pattern, methods in patterns():
+        for repeated, end, method in product(REPEATED, ("", "\n\n", " !"), methods):
+            sizes = (24, 3_000)  # forever shows at the first
+            if name not in slow and any(
+                least_time(pattern, method, repeated * (size // len(repeated)) + end) > 0.02 for size in sizes
+            ):
+                slow.add(name)
+    assert slow <= BOUNDED
 
 
 def test_headings_that_were_slow(tmp_path):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 def hit(name, text, title=""):
-    return Hit(unit=Unit(name, UnitKind.CHUNK, text, (name,), title), score=1.0, doc_ids=(name,))
+    return Hit(unit=Unit(name, UnitKind.CHUNK, text, (name,), title=title), score=1.0, doc_ids=(name,))
 
 
 BRIDGE = hit("bridge", "# Arne\n\nThe Arne Bridge is painted green. It was opened in 1931. Boats pass below.", "Arne")
@@ -20,7 +20,9 @@ PAINT = hit("paint", "Green paint is sold in Lindle. The shop opens at nine.", "
 
 
 def test_sentences_come_in_the_order_of_the_hits_and_are_quoted_without_marks():
-    chosen = extract_sentences("When was the Arne Bridge opened, and how is it painted?", [BRIDGE, PAINT], 3)
+    chosen = extract_sentences(
+        "When was the Arne Bridge opened, how is it painted, and where is paint sold?", [BRIDGE, PAINT], 3
+    )
     assert [(one.hit, one.text) for one in chosen] == [
         (1, "The Arne Bridge is painted green."),
         (1, "It was opened in 1931."),
@@ -42,6 +44,17 @@ def test_of_hits_that_lack_a_word_of_the_question_the_two_nearest_sentences_are_
     more = [hit(f"p{n}", f"Green paint number {n} is sold by Ann.") for n in range(4)]
     assert len(extract_sentences(question, more)) == 2
     assert unanswered_note(question, more) == "No hit mentions 'sells' or 'moon'."
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("Is it painted by --paint?", "No hit mentions '--paint'."),
+        ("What sets arne.bridge?", "No hit mentions 'sets' or 'arne.bridge'."),
+    ],
+)
+def test_what_no_hit_mentions_is_named_as_the_question_spells_it(question, note):
+    assert unanswered_note(question, [hit("a", "It was painted green by Ann.", "Arne Bridge")]) == note
 
 
 def test_a_time_is_preferred_where_one_is_asked_for():
