@@ -38,12 +38,13 @@ from langchain_sire.opening import (
 )
 from sire_core.arguments import named
 from sire_core.build.mirroring import catch_up, push_missed
+from sire_core.build.writer import warn_of_first_cost
 from sire_core.corpus.stored_corpus import filter_fields
 from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, SireError
 from sire_core.filters import Filter, FilterLike, both, parse_filter
 from sire_core.filters.conditions import passes
-from sire_core.index import Index, warn_of_first_cost
+from sire_core.index import Index
 from sire_core.models.embedders import check_length, model_name
 from sire_core.models.sync import run_sync
 from sire_core.search.passages import check_returns

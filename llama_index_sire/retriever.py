@@ -35,10 +35,11 @@ from llama_index_sire.opening import (
 )
 from sire_core.arguments import named, parameters
 from sire_core.build.mirroring import catch_up, push_missed
+from sire_core.build.writer import warn_of_first_cost
 from sire_core.corpus.titles import FileTitles
 from sire_core.errors import ConfigurationError, IndexMissingError, KnownDocumentError, StorageError
 from sire_core.filters import Condition, FilterGroup
-from sire_core.index import Index, warn_of_first_cost
+from sire_core.index import Index
 from sire_core.models.embedders import check_length
 from sire_core.models.sync import run_sync
 from sire_core.search.history import standalone_question

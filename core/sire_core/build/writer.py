@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, StorageError
+from sire_core.errors import ConfigurationError, IndexLockedError, IndexMissingError, SireError, StorageError
 from sire_core.reader import Reader
 
 if TYPE_CHECKING:
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     from sire_core.configuration import Configuration
     from sire_core.corpus.changes import CorpusChange
     from sire_core.corpus.stored_corpus import StoredDocument
+    from sire_core.index import Index
     from sire_core.models.usage import Price
     from sire_core.protocols import Embedder
     from sire_core.storage.index_files import IndexFiles
     from sire_core.storage.manifest import Manifest
     from sire_core.types import BuildReport, Chunk, Document, Failure
+
+_logger = logging.getLogger(__name__)
 
 _POLL = 0.05  # Seconds between two attempts to take a lock that another writer holds
 
@@ -359,3 +364,25 @@ class IndexWriter:
                         raise
                 await asyncio.sleep(_POLL)
             yield
+
+
+_warned: WeakSet[Index] = WeakSet()
+
+
+def warn_of_first_cost(index: Index, documents: int) -> None:
+    """Warn once of a first build that calls a language model, whose price nobody has been shown."""
+    model = index.language_model
+    if model is None or not documents or index in _warned:
+        return
+    _warned.add(index)
+    try:
+        index.stats()
+    except IndexMissingError:
+        _logger.warning(
+            "Indexing %d documents calls %s, once or more per passage. To see calls and price first: "
+            "Index.estimate(documents). To bound them: limits={'max_calls': ...}.",
+            documents,
+            model.fingerprint,
+        )
+    except SireError:  # it is built
+        return
