@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import TYPE_CHECKING
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS
+from sire_core.algorithms.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.neighbors import unit_rows
 from sire_core.algorithms.snippets import Sentence, cut_around, identifiers, rate_sentences, read_sentences, stems
 from sire_core.algorithms.text import find_words, is_plain
@@ -35,11 +35,14 @@ _LEAST_VALUE, _LEAST_LINKED = 0.45, 0.25
 """Of what is added once the chosen sentences have all words of the question; and of a sentence that a link explains."""
 _FOLLOWED = 3  # Hits to which linking sentences count, the first that are read
 _NAMED_BONUS = 1.0  # Of what is said of an identifier that the question names
+_HEADED_BONUS, _HEADED = 0.5, 0.6  # Of the first sentence under a heading that is so like the question
+_FEWEST = 3  # Content words of a sentence without any of the question
 _REACHED_BONUS = 0.5  # Of the sentences of a hit to which a chosen sentence leads
 _LONGEST = 600  # Characters of a sentence that are quoted; longer ones are tables and lists in one line
 _PREFIX = 60  # Characters of a linking sentence that are compared; notes shorten long ones
 _ASKS_NUMBER = re.compile(
-    r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date|number))\b", re.IGNORECASE
+    r"\b(?:when|how (?:many|much|long|old|far|large)|(?:what|which) (?:year|date)|numbers?)\b",
+    re.IGNORECASE,
 )
 _ASKS_NAME = re.compile(r"\b(?:who|whom|whose|where|which|(?:what|whose) name)\b", re.IGNORECASE)
 _ASKS_TIME = re.compile(
@@ -53,10 +56,10 @@ _TIME = re.compile(
 )
 _FRAGMENT = re.compile(
     r"[:?]$|^\W*\d*\W*$|^[\])}>;,%\u2013\u2014]|^\([a-z]|^(?:[^\W\d_]|[-/])+(?: (?:[^\W\d_]|[-/])+){0,2}$"
-    r"|^\. |(?: \.){3}|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[[^\]]*\d\d:\d\d"
+    r"|^\. |(?: \.){3}|^See(?: \S+){1,7}$|^(?:Copyright|\(c\)|\u00a9) |^\[(?:[^\]]*\d\d:\d\d|\d{1,3}\])"
 )
 """Of what answers nothing: headings, labels, questions, signatures, entries of a table of contents, notices, pointers,
-lines of a log, and what begins within a sentence or line."""
+lines of a log, footnotes, and what begins within a sentence or line."""
 _ASKS_CODE = re.compile(
     r"\b(?:how (?:do|can|could|should|to)|(?:command|option|flag|syntax|example)s?)\b", re.IGNORECASE
 )
@@ -123,7 +126,7 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     shares = [stems(f"{hit.unit.title}\n{hit.unit.text}\n{way}") & asked for hit, way in zip(hits, ways, strict=True)]
     shared = max(shares, key=len)
     if len(shared) > 1 or len(shared) * _SHARED > len(asked):
-        missing = asked.difference(*shares)
+        missing = asked.difference(*shares, stems(" ".join(VAGUE_NOUNS)))
         if len(missing) * _SHARED < len(asked):
             return ""
         spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
@@ -172,7 +175,8 @@ def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -
             candidates = [
                 one
                 for one in candidates
-                if value(one) >= (_LEAST_LINKED if one.leads or one.extract.hit in reached else _LEAST_VALUE)
+                if one.shared >= counts.keys()
+                or value(one) >= (_LEAST_LINKED if one.leads or one.extract.hit in reached else _LEAST_VALUE)
             ]
         best = max(candidates, key=value, default=None)
         if best is None:
@@ -235,7 +239,7 @@ def _candidates(
     is_reached = any(step.step == "entity" for step in hit.path)
     if not best and not leading and not stems(hit.unit.title) & question.stems and not is_reached:
         return []
-    candidates = []
+    candidates, headed = [], set[str]()
     for place, (sentence, rate) in enumerate(zip(sentences, rates, strict=True)):
         text, of = sentence.text, identifiers(sentence.label)
         leads = frozenset(target for beginning, target in leading.items() if beginning in text)
@@ -245,6 +249,9 @@ def _candidates(
         share = rate / best if best else 0.0
         weight = 1.0 if is_reached or leads or not of else share  # in a reference, many sentences have a number
         bonus = _FIRST_BONUS * (place == 0)
+        is_headed = sentence.label not in headed and _likeness(stems(sentence.label), question.stems) >= _HEADED
+        headed.add(sentence.label)
+        bonus += _HEADED_BONUS * is_headed
         bonus += _LINK_BONUS * bool(leads) + _NAMED_BONUS * bool(of & explained)
         bonus += weight * _KIND_BONUS * _has_kind_asked(question.text, question.stems, text)
         bonus += weight * _TIME_BONUS * bool(_ASKS_TIME.search(question.text) and _TIME.search(text))
@@ -252,11 +259,16 @@ def _candidates(
         label = "" if is_said or not (of or _DEPENDS.match(text)) else sentence.label
         shared = stems(f"{sentence.label} {text}" if of & explained else text) & question.stems
         alike = question.alike(text, shared)
-        if shared or alike or leads or is_reached:
+        if shared or alike or leads or is_headed or (is_reached and len(stems(text)) >= _FEWEST):
             quoted = text if len(text) <= _LONGEST else cut_around(text, question.stems, _LONGEST)
             extract = Extract(quoted, number, place, label)
             candidates.append(_Candidate(extract, turn, shared, alike, share, bonus, leads))
     return candidates
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """The cosine of two sets."""
+    return len(one & other) / sqrt(max(len(one) * len(other), 1))
 
 
 def _can_answer(question: _Question, sentence: Sentence) -> bool:

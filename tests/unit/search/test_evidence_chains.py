@@ -337,6 +337,27 @@ def test_paths_begin_where_the_question_leads_and_never_go_in_circles() -> None:
 
 
 MOTHER = "Who was the mother of Olaf Brandt?"
+
+
+def test_a_step_to_a_passage_that_names_what_another_is_about_quotes_where_it_does() -> None:
+    pages = [
+        Document("orr", "The lock of Orr was mended by divers in May. It has two gates.", title="Orr Lock"),
+        Document("trip", "We left at nine. Boats wait at Orr Lock. Lunch is in Lindle.", title="A trip"),
+        *(Document(f"o{n}", f"Mill {n} grinds oats and rye.", title=f"Mill {n}") for n in range(30)),
+    ]
+    with Index(recipe="sire") as index:
+        index.build(pages)
+        hits = {hit.doc_ids[0]: hit for hit in index.search("What was mended by divers in May?", 3)}
+    assert hits["trip"].path[0].note == "names Orr Lock, the title of another passage: Boats wait at Orr Lock."
+
+
+def test_a_word_that_is_shared_as_another_word_is_shown_as_that() -> None:
+    with Index(recipe="sire") as index:
+        index.build([Document("a", "Every authorization expires.", title="Access"), *PAGES])
+        notes = [hit.path[-1].note for hit in index.search("Who is the author?", 5) if hit.doc_ids == ("a",)]
+    assert notes[0].startswith("shares the word author (authorization); ")
+
+
 TEXTS = (
     "Olaf Brandt was born in Riga in 1870.",
     "He commanded the Northern Wren for ten years.",

@@ -11,7 +11,7 @@ import numpy as np
 
 from sire_core.algorithms.grouping import distinct
 from sire_core.algorithms.pluralize import excerpt, shorten
-from sire_core.algorithms.snippets import has_form, readable_sentences, stems
+from sire_core.algorithms.snippets import has_form, readable_sentences, stem, stems
 from sire_core.algorithms.text import find_words
 from sire_core.recipes.sire.index import EvidenceIndex
 from sire_core.recipes.sire.passages import name_words, passage_headings
@@ -24,7 +24,7 @@ from sire_core.settings import check_settings, setting
 from sire_core.types import PathStep, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _LONGEST_SENTENCE, _LONGEST_TITLE = 240, 60
+_INFLECTED = 3
+"""Letters that forms of one word differ by at most: more make another word (`author`, `authorized`)."""
 _SURE = 0.5
 """How surely a name of the question has to be that of a passage's subject."""
 _MARKED = re.compile(r"\A[-/$.@]|\(\)\Z")
@@ -92,7 +94,8 @@ class EvidenceReasons:
         headings = passage_headings(unit.title, unit.text)
         asked = [sum(word in words for word in name_words(heading)) for heading in headings]
         best = f" (also in the heading {headings[int(np.argmax(asked))]!r})" if any(asked) else ""
-        return f"shares the word{'s' if len(words) > 1 else ''} {', '.join(words)}{best}"
+        spelled = ", ".join(word + _other_form(word, own_words) for word in words)
+        return f"shares the word{'s' if len(words) > 1 else ''} {spelled}{best}"
 
     def _steps(self, passage: int) -> tuple[PathStep, ...]:
         """What the question names, and the steps to a passage from the one on the way that says most by itself."""
@@ -108,12 +111,15 @@ class EvidenceReasons:
             _, number, entity = self._best[target]
             ids = (self._passage_id(source), self._index.entity_id(entity), self._passage_id(target))
             name = self._name(entity, source, target) or "it"
-            parts = readable_sentences(self._sentence(source, number))
-            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
             title = self._title(source)
-            is_same = title.casefold() == name.casefold()
-            way_by = f"{name} is the title of another passage" if is_same else f"{title!r} names {name}"
-            steps.append(PathStep("entity", ids, f"{way_by}: {sentence}", sentence))
+            way_by, parts = f"{title!r} names {name}", readable_sentences(self._sentence(source, number))
+            if title.casefold() == name.casefold() and self._index.own[target] == entity:
+                way_by = f"{name} is the title of another passage"
+            elif title.casefold() == name.casefold():  # the passage names what the one before it is about
+                way_by = f"names {name}, the title of another passage"
+                parts = next(([part] for part in self._sentences(target) if name.casefold() in part.casefold()), [])
+            sentence = excerpt(" ".join([part for part in parts if name in part] or parts), name, _LONGEST_SENTENCE)
+            steps.append(PathStep("entity", ids, f"{way_by}: {sentence}" if sentence else way_by, sentence))
         return tuple(steps)
 
     def _needs_no_way(self, way: list[int]) -> bool:
@@ -138,6 +144,9 @@ class EvidenceReasons:
         if passage not in self._read:
             [self._read[passage]] = self._view.units([int(self._index.chunks[passage])])
         return self._read[passage]
+
+    def _sentences(self, passage: int) -> list[str]:
+        return [part for sentence in unit_sentences(self._unit(passage)) for part in readable_sentences(sentence)]
 
     def _sentence(self, passage: int, sentence: int) -> str:
         if passage not in self._split:
@@ -175,6 +184,13 @@ class EvidenceReasons:
 
     def _id(self, position: int) -> str:
         return str(self._view.ids[position].decode())
+
+
+def _other_form(word: str, words: Sequence[str]) -> str:
+    """In brackets the form of a word that others have, where it is another word to a reader: `author (authorized)`."""
+    forms = [other for other in words if stem(other) == stem(word)]
+    nearest = min(forms, key=lambda form: abs(len(form) - len(word)), default=word)
+    return f" ({nearest})" if abs(len(nearest) - len(word)) > _INFLECTED else ""
 
 
 class _EvidenceRanking(ReachedRanking):
