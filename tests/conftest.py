@@ -1,5 +1,6 @@
 """Fixtures of all tests."""
 
+import gc
 import os
 import random
 import signal
@@ -31,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("quick")
         if mark is not None and any(item.callspec.params[name] not in cases for name, cases in mark.kwargs.items()):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

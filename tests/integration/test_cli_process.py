@@ -67,6 +67,7 @@ def test_the_demo_answers_without_a_key(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.quick(flags=[["--json"]])
 @pytest.mark.parametrize("flags", [["--json"], ["--explain"], []])
 def test_a_reader_that_leaves_early_causes_no_noise(index, flags):
     command = [*SIRE, "query", str(index), "Ada", "-k", "30", *flags]

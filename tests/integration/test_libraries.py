@@ -3,8 +3,6 @@
 import gc
 import json
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -120,10 +118,12 @@ async def test_llama_index(folder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["langchain_library", "llama_index_library"])
-def test_they_run_as_their_users_run_them(folder, name):
+def test_they_run_as_their_users_run_them(folder, name, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [name, str(folder), QUESTION])
+
     def run():
-        command = [sys.executable, str(APPS / f"{name}.py"), str(folder), QUESTION]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        runpy.run_path(str(APPS / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
 
     assert "[petra.md]" in run()
     (folder / "petra.md").unlink()
