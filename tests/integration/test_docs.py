@@ -2,10 +2,8 @@
 
 import importlib
 import importlib.util
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +17,7 @@ from sire_core.cli.options import parse_settings
 from sire_core.errors import ConfigurationError
 from sire_core.recipes import recipe_by_name
 from sire_core.recipes.published import presets_of, published_of, recipes_with_ablations
+from support.command import run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -26,13 +25,15 @@ PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 CODE = {
     name: re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL) for name in PAGES
 }
-RUNNING = [name for name in PAGES if CODE[name]]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RUN = """
-import os, sys, traceback
+import os, sys
 for name, code in {pages!r}.items():
     folder = os.path.join({place!r}, name.replace("/", "-"))
     os.mkdir(folder)
     os.chdir(folder)
+    print("\\f" + name)
     try:
         exec(compile(code, name, "exec"), {{"__name__": "__main__"}})
     except BaseException:
@@ -41,13 +42,19 @@ for name, code in {pages!r}.items():
 """
 
 
-@pytest.mark.parametrize("part", [0, 1], ids=["first half", "second half"])
-def test_snippets_run(part, tmp_path):
-    # Many pages in one process: what takes long is to import the frameworks.
-    pages = {name: "\n".join(CODE[name]) for name in RUNNING[part::2]}
-    command = [sys.executable, "-c", RUN.format(pages=pages, place=str(tmp_path))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def test_snippets_run(tmp_path):
+    # All in one process: what takes long is to import the frameworks.
+    pages = {name: "\n".join(code) for name, code in CODE.items() if code}
+    readme = {f"README {number}": code for number, code in enumerate(SNIPPETS)}
+    code = RUN.format(pages=readme | pages, place=str(tmp_path))
+    command = [sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    printed = dict(part.split("\n", 1) for part in done.stdout.split("\f")[1:])
+    assert all(printed[name].strip() for name in readme)
+    (two,) = (printed[name] for name, code in readme.items() if "my-folder" in code)
+    assert "film" in two
+    assert "person" in two
 
 
 def test_site_has_every_page_and_every_recipe_its_picture_and_row():
@@ -167,60 +174,33 @@ def test_every_notebook_is_checked():
     assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted(SHOWN)
 
 
-@pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.filterwarnings("ignore")  # of Jupyter, about itself
-def test_notebook_runs_and_shows(name, tmp_path, monkeypatch):
+def test_notebooks_run_and_show(tmp_path, monkeypatch):
+    # One after the other in one kernel, each without the names of those before: it imports the frameworks once.
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
-    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "kept without outputs: they would go stale"
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    shown = "\n".join(
-        output.get("text", "") + "\n".join(map(str, output.get("data", {}).values())) for output in outputs
-    )
-    for text in SHOWN[name]:
-        assert text in shown, f"{text!r} is not in {shown[:3000]}"
+    books = {name: nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4) for name in SHOWN}
+    together = nbformat.v4.new_notebook()
+    for name, book in books.items():
+        assert not any(cell.get("outputs") for cell in book.cells), "kept without outputs: they would go stale"
+        (tmp_path / name).mkdir()
+        together.cells += [nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path / name}"), *book.cells]
+    nbclient.NotebookClient(together, timeout=120).execute()
+    for name, book in books.items():
+        outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
+        shown = "\n".join(
+            output.get("text", "") + "\n".join(map(str, output.get("data", {}).values())) for output in outputs
+        )
+        for text in SHOWN[name]:
+            assert text in shown, f"{text!r} is not in {shown[:3000]}"
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 CONSOLE = [
     line[2:].split("#")[0].strip()
     for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
     for line in block.splitlines()
 ]
-SIRE = shutil.which("sire", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-
-
-def run(command: list[str], folder: Path, **environment: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize("code", PYTHON, ids=[re.search(r"from (\w+)", code).group(1) for code in PYTHON])
-def test_python_snippet_runs_and_prints(code: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error::DeprecationWarning:sire_core", "-c", code]
-    assert run(command, tmp_path).strip()
-
-
-def test_two_document_snippet_finds_both_documents(tmp_path: Path) -> None:
-    output = run(
-        [sys.executable, "-c", next(code for code in PYTHON if "Ten lines" not in code and "my-folder" in code)],
-        tmp_path,
-    )
-    assert "film" in output
-    assert "person" in output
 
 
 def test_every_recipe_has_its_line_in_the_table() -> None:
@@ -231,7 +211,9 @@ def test_every_recipe_has_its_line_in_the_table() -> None:
     assert sorted(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == sorted(REGISTRY)
 
 
-def test_console_lines_run_in_order(tmp_path: Path) -> None:
+@pytest.mark.default_recipe
+def test_console_lines_run_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for folder, name, text in (
         ("docs", "bridge.md", "# The Slate Bridge\n\nThe Slate Bridge was built by Hale & Dunmore in 1884."),
         ("docs", "company.md", "# Hale & Dunmore\n\nHale & Dunmore is a company that was founded by Ada Hale."),
@@ -239,12 +221,11 @@ def test_console_lines_run_in_order(tmp_path: Path) -> None:
     ):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / name).write_text(text, encoding="utf-8")
-    assert SIRE is not None
     outputs = {}
     for line in CONSOLE:
         words = shlex.split(line)
         assert words[0] == "sire"
-        outputs[line] = run([SIRE, *words[1:]], tmp_path)
+        outputs[line] = run(*words[1:]).stdout
     assert "Slate Bridge" in next(output for line, output in outputs.items() if "-k 5" in line)
     assert "Ada Hale" not in next(output for line, output in outputs.items() if "--json" in line)
 
