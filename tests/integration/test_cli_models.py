@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from support import command
 from support.scripted_server import ScriptedServer
+from support.terminal import asked_at_terminal
 
 SECRET = "sk_very_secret_key_0815"
 TOWNS = ["Arle", "Brinn", "Corvo", "Delme", "Essen Hall", "Fjord", "Gullane", "Holm"]
@@ -82,42 +80,27 @@ def test_yes_builds_and_reports_usage_by_stage(tmp_path, source, server):
     assert server.received == asked
 
 
-def at_terminal(answer, *words):
-    import pty
-
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from sire_core.cli import main; main()", *map(str, words)]
-    try:
-        os.write(ours, answer.encode())
-        return subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=120, check=False)
-    finally:
-        os.close(ours)
-        os.close(theirs)
-
-
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("y\n", 0), ("\x04", 130)])
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_person_at_a_terminal_is_asked(tmp_path, source, server, answer, code):
-    done = at_terminal(answer, "index", source, "--to", tmp_path / "ix", *model(server))
-    assert done.returncode == code, done.stderr
-    assert "Continue?" in done.stderr
-    assert ("Nothing was changed" in done.stderr) == (code != 0)
+    ended, told = asked_at_terminal(answer, "index", source, "--to", tmp_path / "ix", *model(server))
+    assert ended == code, told
+    assert "Continue?" in told
+    assert ("Nothing was changed" in told) == (code != 0)
     assert (server.received > 0) == (code == 0)
     assert (tmp_path / "ix").exists() == (code == 0)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_removal_is_asked_about_once_whether_it_costs_or_not_and_never_for_unknown_ids(tmp_path, source, server):
     folder, paid = tmp_path / "ix", tmp_path / "paid"
     run("index", source, "--to", folder, "-r", "sire", *model(server), "--yes")
-    free = at_terminal("n\n", "delete", folder, "d1", *model(server))
-    assert (free.returncode, free.stderr.count("Continue?")) == (1, 1)
-    assert "No model calls are needed." in free.stderr
+    ended, told = asked_at_terminal("n\n", "delete", folder, "d1", *model(server))
+    assert (ended, told.count("Continue?")) == (1, 1)
+    assert "No model calls are needed." in told
     assert json.loads(run("stats", folder, "--json").stdout)["documents"] == 8
     run("index", source, "--to", paid, "-r", "raptor", *model(server), "--yes")
-    done = at_terminal("y\ny\n", "delete", paid, "d1", *model(server))
-    assert (done.returncode, done.stderr.count("Continue?")) == (0, 1)
-    assert "Expected model calls" in done.stderr
+    ended, told = asked_at_terminal("y\ny\n", "delete", paid, "d1", *model(server))
+    assert (ended, told.count("Continue?")) == (0, 1)
+    assert "Expected model calls" in told
     unknown = run("delete", paid, "d2", "nobody", *model(server), code=1)
     assert "Not in the index: 1 id to delete (nobody)" in unknown.stderr
     assert "Expected model calls" not in unknown.stderr
