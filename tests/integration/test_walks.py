@@ -43,18 +43,31 @@ app(["eval", str(place), "-r", "sire"], standalone_mode=False)
 TRACE = """
 import json, sys, threading
 import langchain_core.documents, langchain_core.retrievers, numpy, pydantic, scipy.sparse, typer  # untraced: quick
-called = {{}}
 def note(frame, event, _):
     if event == "call":
         code = frame.f_code
         called.setdefault((code.co_filename, code.co_name), len(called))
 threading.setprofile(note)
-sys.setprofile(note)
-{code}
-sys.setprofile(None)
+walks = {{}}
+for name, code in {walks!r}.items():
+    called = {{}}
+    sys.setprofile(note)
+    exec(code, {{}})
+    sys.setprofile(None)
+    walks[name] = sorted(called, key=called.get)
 with open(sys.argv[1] + "/called.json", "w") as file:
-    json.dump(sorted(called, key=called.get), file)
+    json.dump(walks, file)
 """
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory):
+    """By walk what it called, in the order of the first calls."""
+    place = tmp_path_factory.mktemp("walks")
+    command = [sys.executable, "-c", TRACE.format(walks=RUN), str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads((place / "called.json").read_text())
 
 
 def named(walk):
@@ -77,14 +90,10 @@ def test_a_walk_has_ten_lines():
 
 
 @pytest.mark.parametrize("walk", RUN)
-def test_every_function_of_a_walk_is_called_in_its_order(walk, tmp_path):
-    command = [sys.executable, "-c", TRACE.format(code=RUN[walk]), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    called = [tuple(pair) for pair in json.loads((tmp_path / "called.json").read_text())]
+def test_every_function_of_a_walk_is_called_in_its_order(walk, called):
     order = {
         (str(Path(file).relative_to(ROOT)), name): place
-        for place, (file, name) in enumerate(called)
+        for place, (file, name) in enumerate(called[walk])
         if file.startswith(str(ROOT))
     }
     missing = [pair for pair in named(walk) if pair not in order]
