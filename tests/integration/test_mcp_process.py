@@ -65,6 +65,13 @@ def http_server(folder, *options):
             process.kill()
 
 
+@pytest.fixture(scope="module")
+def served(folder):
+    """The process and the URL of a server whose texts cite by a template."""
+    with http_server(folder, "--cite-key", "{id} of {year}") as found:
+        yield found
+
+
 EVERYTHING = (
     ["search", "ask", "explain", "fetch", "open", "neighbors"],
     ["m-1"],
@@ -125,8 +132,8 @@ async def test_ask_with_a_model_over_http(folder):
     assert "Searching: Where did it stand?" in told
 
 
-async def test_texts_cite_by_a_template(folder):
-    async with Client(stdio(folder, "--cite-key", "{id} of {year}")) as client:
+async def test_texts_cite_by_a_template(served):
+    async with Client(served[1]) as client:
         found = await client.call_tool("search", QUESTION)
     assert found.content[0].text.startswith("[m-1 of 1901] Ada Holm")
 
@@ -173,6 +180,7 @@ JUNK = [
 ]
 
 
+@pytest.mark.quick(end=["half a line", "interrupt in a call", "cancel"])
 @pytest.mark.parametrize(
     "end", ["end of input", "half a line", "interrupt", "interrupt in a call", "cancel", "terminate"]
 )
@@ -249,17 +257,9 @@ def test_what_stops_it_at_the_start(folder, options, message):
     assert "Traceback" not in done.stderr
 
 
-def test_a_taken_port_is_an_error_in_a_line(folder):
-    with http_server(folder) as (_, url):
-        port = str(urlsplit(url).port)
-        done = subprocess.run(
-            [sys.executable, *SIRE, "mcp", str(folder), "--http", port],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    assert done.returncode == 1
+def test_a_taken_port_is_an_error_in_a_line(folder, served):
+    done = CliRunner().invoke(app, ["mcp", str(folder), "--http", str(urlsplit(served[1]).port)])
+    assert done.exit_code == 1
     assert "in use" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -274,13 +274,13 @@ def status_of(url, headers):
             return error.code
 
 
-@pytest.mark.parametrize("lie", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
-def test_other_hosts_and_origins_are_refused(folder, lie):
+@pytest.mark.parametrize(
+    ("lie", "statuses"),
+    [({}, [200]), ({"Host": "evil.example"}, [403, 421]), ({"Origin": "http://evil.example"}, [403, 421])],
+)
+def test_other_hosts_and_origins_are_refused(served, lie, statuses):
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    with http_server(folder) as (_, url):
-        honest, lying = (status_of(url, {**headers, **more}) for more in ({}, lie))
-    assert honest == 200
-    assert lying in (403, 421)
+    assert status_of(served[1], {**headers, **lie}) in statuses
 
 
 @pytest.mark.quick(options=[("--allowed-host", "agents.example")])
@@ -303,10 +303,10 @@ def test_web_pages_are_refused_on_other_addresses_too(folder, options, header, s
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's table of sockets")
-def test_it_listens_on_loopback_alone(folder):
-    with http_server(folder) as (process, url):
-        port = urlsplit(url).port
-        rows = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
+def test_it_listens_on_loopback_alone(served):
+    process, url = served
+    port = urlsplit(url).port
+    rows = [line.split() for line in Path(f"/proc/{process.pid}/net/tcp").read_text().splitlines()[1:]]
     assert [row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
 
 
