@@ -542,7 +542,8 @@ class Pools:
         written = 0.0
         for path in (file, file.with_name(f"{file.name}-wal")):
             with suppress(OSError):
-                written = max(written, path.stat().st_mtime)
+                found = path.stat()
+                written = max(written, found.st_mtime if found.st_size else 0.0)  # readers make an empty log
         return abs(time.time() - written) < _PUBLISHING
 
     def get(self, store: Store, built: BuiltRecipe, generation: int, *, lasting: bool = False) -> Pool:

@@ -1,5 +1,6 @@
 """A small index folder and ways to use it."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -30,10 +31,12 @@ def opened():
 
 @pytest.fixture
 def folder(tmp_path, opened):
-    """An index folder of five documents."""
+    """An index folder of five documents, written long enough ago that nobody waits for its writer to publish more."""
     path = tmp_path / "index"
     with opened(path, recipe="raptor") as index:
         index.build(DOCUMENTS)
+    for file in path.glob("index.sqlite*"):
+        os.utime(file, (0, 0))
     return path
 
 
