@@ -233,12 +233,11 @@ def test_a_passage_shared_with_another_document_keeps_its_record(tmp_path):
 
 
 def test_a_reader_elsewhere_delays_the_purge_and_nothing_is_lost(tmp_path, monkeypatch):
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *args, **kwargs: connect(*args, **{**kwargs, "timeout": 0.1}))
+    monkeypatch.setattr("sire_core.storage.database._WAIT", 100)
     with Index(tmp_path / "ix", recipe="flat", embedder=HashEmbedder()) as index:
         index.build([*KEPT, *SECRET])
         index.delete(["secret", "other"])
-        reader = connect(str(tmp_path / "ix" / "index.sqlite"), isolation_level=None)
+        reader = sqlite3.connect(str(tmp_path / "ix" / "index.sqlite"), isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM units").fetchone()
         with pytest.raises(IndexLockedError, match="purge again"):
