@@ -336,6 +336,7 @@ def drawings(depth, times):
     return [packed(b"q /X Do Q"), *inner, packed(b"BT /F1 10 Tf 72 700 Td (Leases end at noon) Tj ET", form % b"")]
 
 
+@pytest.mark.quick(name=["repeated", "in each other"])
 @pytest.mark.parametrize("name", ["repeated", "packed twice", "in each other", "lines"])
 def test_a_small_pdf_that_expands_is_stopped(tmp_path, name):
     drawn = b"/XObject<</X 6 0 R>>"
