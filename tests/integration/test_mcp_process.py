@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -70,6 +71,19 @@ def served(folder):
     """The process and the URL of a server whose texts cite by a template."""
     with http_server(folder, "--cite-key", "{id} of {year}") as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def on_every_address(folder):
+    """By options the URL of a server on all addresses."""
+    with ExitStack() as servers:
+
+        @cache
+        def url(*options):
+            found = servers.enter_context(http_server(folder, "--host", "0.0.0.0", *options))
+            return found[1].replace("0.0.0.0", "127.0.0.1")
+
+        yield url
 
 
 EVERYTHING = (
@@ -296,10 +310,9 @@ def test_other_hosts_and_origins_are_refused(served, lie, statuses):
         (("--allowed-host", "agents.example"), {"Host": "agents.example", "Origin": "http://evil.example"}, (403, 421)),
     ],
 )
-def test_web_pages_are_refused_on_other_addresses_too(folder, options, header, status):
+def test_web_pages_are_refused_on_other_addresses_too(on_every_address, options, header, status):
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    with http_server(folder, "--host", "0.0.0.0", *options) as (_, url):
-        assert status_of(url.replace("0.0.0.0", "127.0.0.1"), {**headers, **header}) in status
+    assert status_of(on_every_address(*options), {**headers, **header}) in status
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux's table of sockets")

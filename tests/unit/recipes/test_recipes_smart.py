@@ -25,6 +25,7 @@ QUESTIONS = (
 )
 
 
+@pytest.mark.quick(base=["hybrid", "pagerank", "iier"])
 @pytest.mark.parametrize("base", ["bm25", "hybrid", "pagerank", "mix_recall", "sire", "iier"])
 @pytest.mark.parametrize("check", [check_order, check_filters], ids=lambda check: check.__name__)
 def test_any_base_keeps_the_promises(base, check):

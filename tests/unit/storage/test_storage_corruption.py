@@ -391,6 +391,7 @@ def test_many_forged_values_of_derivations(templates, tmp_path, recipe):
     check_forged_values(templates, tmp_path, recipe, range(CASES // 5))
 
 
+@pytest.mark.quick(table=["records", "vectors"])
 @pytest.mark.parametrize("table", ["records", "answers", "answer_sources", "vectors", "fitted"])
 def test_foreign_values_among_stored_answers(tmp_path, table):
     """With right checksums; what cannot be read is made again, or an error."""
