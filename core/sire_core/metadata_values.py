@@ -121,6 +121,15 @@ def flat_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def shown_value(value: Any) -> str:
+    """A value for people to read: `water, hardware` for a list, `year: 1893` for a mapping."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {shown_value(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(shown_value, value))
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
 def lost_types(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The values, with tags, that would not come back from `plain_value` with their types; by key."""
     tagged = {str(key): _tagged(value) for key, value in metadata.items()}

@@ -79,6 +79,26 @@ def test_back_and_forward_show_the_question_of_their_address(page, address):
     assert page.evaluate("window.notLoadedAgain"), "a step to a hit of the page loads nothing"
 
 
+def test_back_shows_the_place_that_was_read(page, address):
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(f"{address}/?q={quote(QUESTION)}")
+    page.locator("ol.hits").wait_for()
+    hit = page.locator("ol.hits h3 a").nth(3)
+    hit.scroll_into_view_if_needed()
+    place = page.evaluate("scrollY")
+    assert place > 300
+    hit.click()
+    page.wait_for_url("**/unit?**")
+    page.get_by_role("heading", level=1).wait_for()
+    page.go_back()
+    page.wait_for_function(f"Math.abs(scrollY - {place}) < 2")
+    page.get_by_role("textbox", name="Question").fill("Who was Hedda Sorrel?")
+    page.get_by_role("textbox", name="Question").press("Enter")
+    page.get_by_role("heading", level=2, name="Who was Hedda Sorrel?").wait_for()
+    page.go_back()
+    page.get_by_role("heading", level=2, name=QUESTION).wait_for()
+
+
 def test_the_map_is_as_it_was_after_back(page, address):
     page.goto(f"{address}/map")
     page.locator("canvas[data-milliseconds]").wait_for(timeout=60_000)
@@ -376,11 +396,13 @@ def test_two_recipes_side_by_side_and_why_not(page, address, violations, shot):
     assert (
         page.locator(table.get_by_role("link", name="2").first.get_attribute("href")).text_content().startswith("[2] ")
     )
-    assert page.get_by_role("region", name="The paths to the hits of flat").count() == 1
-    page.get_by_role("list", name="The paths to the hits of sire").wait_for()  # too wide for half of the window
+    page.get_by_role("list", name="The paths to the hits of sire").wait_for()  # too wide for half of the window,
+    page.get_by_role("list", name="The paths to the hits of flat").wait_for()  # so that the other is a list, too
     page.get_by_label("Words of the passage").fill("Hedda Sorrel botanist")
     page.get_by_role("button", name="Find it").click()
     page.get_by_role("button", name="Hedda Sorrel").click()
+    text_align = "all => all.map(one => getComputedStyle(one).textAlign)"
+    assert set(page.locator(".sire-left .q-btn__content").evaluate_all(text_align)) == {"left"}
     page.get_by_text("names of the question").wait_for()
     reasons = page.get_by_role("listitem").all_text_contents()
     assert any(reason.startswith("words: ") for reason in reasons)

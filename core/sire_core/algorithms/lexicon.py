@@ -43,6 +43,9 @@ OPENERS = _set(
     "men students players work works life death history critical guitar vocals directors producers writers "
     "having being making taking when whenever wherever whereas years year despite educated established completed "
     "ep lp cd dvd tv phd ma ba bsc msc mba ad bc bce ce ceo cto cfo vs am pm ok ii iii "
+    "furthermore alternatively likewise conversely accordingly admittedly presumably fortunately importantly anyway "
+    "interestingly surprisingly obviously nowadays meantime henceforth thereafter hereafter incidentally inversely "
+    "curiously regrettably luckily sadly undoubtedly arguably hopefully thankfully albeit notwithstanding "
     "jan feb mar apr jun jul aug sep sept oct nov dec fig "
     "opened formed created recorded performed considered elected appointed married died won worked played"
 )

@@ -11,13 +11,13 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from sire_core.algorithms.lexicon import FUNCTION_WORDS, VAGUE_NOUNS
+from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import compact_title, document_titles, short_title
+from sire_core.explore.titles import compact_title, document_titles, short_title, told_apart
 from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
@@ -38,6 +38,8 @@ PAGE = 25
 _FEW = 4
 """Names below which code and words in small letters are listed, too."""
 
+_GRAMMAR = FUNCTION_WORDS | OPENERS
+_DIGITS = re.compile(r"(\d+)")
 _SHORT = 30
 """Letters of a value in an example."""
 _SENTENCE = 200
@@ -101,12 +103,14 @@ class EntityCard:
 
 
 def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Documents in corpus order."""
+    """Documents by title, those without one by their ids; numbers count as numbers."""
     view = snapshot.view
     passing = np.flatnonzero(view.passing_chunks(snapshot.where))
     numbers, first, counts = np.unique(view.pool.chunk_documents[passing], return_index=True, return_counts=True)
     ids = view.derived("explore documents", view.pool.document_ids)
     selected = list(zip(numbers.tolist(), passing[first].tolist(), counts.tolist(), strict=True))
+    titles = document_titles(snapshot)
+    selected.sort(key=lambda row: _natural(titles[row[0]] or ids[row[0]]))
     wanted = text.strip().lower()
     if wanted:
         labels = (f"{ids[number]}\n{document_label(snapshot, number, chunk)}" for number, chunk, _ in selected)
@@ -116,6 +120,11 @@ def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
         for number, chunk, passages in selected[start : start + PAGE]
     ]
     return Page(tuple(rows), len(selected))
+
+
+def _natural(title: str) -> list[str | int]:
+    """Key of a title that sorts `Chapter 9` before `chapter 10`."""
+    return [int(part) if number % 2 else part for number, part in enumerate(_DIGITS.split(title.casefold()))]
 
 
 def document_label(snapshot: SearchSnapshot, number: int, chunk: int, size: int = 0) -> str:
@@ -176,10 +185,9 @@ def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | N
         selected = selected[snapshot.view.pool.levels[selected] == level]
     if tree:
         selected = selected[np.isin(selected, _of_tree(snapshot, kind, tree))]
-    rows = []
-    for unit in snapshot.view.units(selected[start : start + PAGE]):
-        label = short_title(snapshot, unit.title) or shorten(unit.text, 100)
-        rows.append(TableRow(unit.id, label, f"{len(unit.chunk_ids):,}"))
+    shown = snapshot.view.units(selected[start : start + PAGE])
+    labels = told_apart([(short_title(snapshot, unit.title), text_below_title(unit)) for unit in shown])
+    rows = (TableRow(u.id, label, f"{len(u.chunk_ids):,}") for u, label in zip(shown, labels, strict=True))
     return Page(tuple(rows), len(selected))
 
 
@@ -209,8 +217,7 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     graph = names.graph
     seen = names.seen()
     wanted = text.strip().lower()
-    named = seen & np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
-    numbers = np.unique(graph.entities[named])
+    numbers = _named(names)
     if wanted:
         lists = graph.names.lists
         fitting = [i for i in range(len(lists.hashes)) if any(wanted in name.lower() for name in lists.names(i))]
@@ -224,6 +231,17 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
     return Page(tuple(rows), len(order))
 
 
+def entity_count(snapshot: SearchSnapshot) -> int:
+    """How many entities `entities` lists."""
+    return len(_named(Names.of(snapshot)))
+
+
+def _named(names: Names) -> IntArray:
+    """Numbers of the entities that some visible passage spells out."""
+    spelled = np.asarray(np.diff(names.graph.names.lists.ends) > len("[]"))[names.graph.names.numbers]
+    return np.unique(names.graph.entities[names.seen() & spelled])
+
+
 def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
     """Whether some passages with a name have it only on lines with a picture."""
     names = Names.of(snapshot)
@@ -234,7 +252,7 @@ def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
 
 
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
-    """The names of most passages without code and captions, unless too few are left, and what they are called.
+    """The names of most passages without code and captions, unless too few are left, and what is left out.
 
     Names above `KnowledgeGraph.max_df` have no mentions in the graph: they cannot be counted here.
     """
@@ -246,16 +264,16 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
         if len(rows) >= PAGE or len(page) < PAGE:
             break
     if len(rows) < _FEW:
-        return "Names that connect most passages", entities(snapshot).rows
-    left_out = "those of a large share of all passages, code, captions and words in small letters"
-    return f"Names that connect most passages, without {left_out}", _with_kinds(snapshot, rows[:PAGE])
+        return "", entities(snapshot).rows
+    left_out = "Without names in a large share of all passages, code, captions and words in small letters."
+    return left_out, _with_kinds(snapshot, rows[:PAGE])
 
 
 def _is_name(label: str) -> bool:
-    """Whether a name begins with no small letter and is no word of grammar, such as `From` and `Don't`."""
+    """Whether a name begins with no small letter and is no word of grammar, such as `From`, `Moreover` and `Don't`."""
     return (
         not label[0].islower()
-        and label.lower() not in FUNCTION_WORDS
+        and label.lower() not in _GRAMMAR
         and not label.lower().endswith(("n't", "n\u2019t"))
     )
 

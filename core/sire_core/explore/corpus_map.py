@@ -23,6 +23,7 @@ from sire_core.algorithms.snippets import stem
 from sire_core.explore.browse import PAGE, PARTS, Page, TableRow, document_label
 from sire_core.explore.highlight import plain_text
 from sire_core.explore.paths import Names
+from sire_core.metadata_values import shown_value
 from sire_core.search.explanation import text_below_title
 from sire_core.types import UnitKind, digest
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Hit
 
-_VERSION = 2
+_VERSION = 3
 """Of the map as it is kept in files: another one where the layout, the labels or the format change."""
 _LANDMARKS = 1000
 _NEAREST = 5
@@ -61,6 +62,7 @@ _SPREAD = 4
 _COLOURS = 9
 """Values of a key with a colour of their own; those after them share one."""
 _KEYS = 12
+_ROOT = "(top folder)"
 _FILE, _ARRAYS = "map.npz", ("documents", "passages", "points", "topics")
 
 
@@ -321,7 +323,7 @@ def _colours(
     """Folders, and the values of every metadata key that several documents share."""
     view = snapshot.view
     ids = view.derived("explore documents", view.pool.document_ids)
-    columns: dict[str, list[Any]] = {"folder": [dirname(ids[number]) or "." for number in documents.tolist()]}
+    columns: dict[str, list[Any]] = {"folder": [dirname(ids[number]) or _ROOT for number in documents.tolist()]}
     numbers, metadata = view.chunk_metadata
     rows = [metadata[number] for number in numbers[chunks].tolist()]
     for key in sorted({key for row in map(dict, rows) for key in row if not key.startswith("sire_")})[:_KEYS]:
@@ -336,7 +338,7 @@ def _coded(values: Sequence[Any]) -> tuple[tuple[str, ...], IntArray]:
     """Names of values and their number for every document; none if hardly two documents have the same."""
     plain = [None if isinstance(value, (list, dict)) else value for value in values]
     known = {value for value in plain if value is not None}
-    names = {value: str(value) for value in known}
+    names = {value: shown_value(value).strip() or "(empty)" for value in known}
     if len(known) > _COLOURS and all(isinstance(value, (int, float)) for value in known):
         parts = np.array_split(sorted(known), _COLOURS)
         names = {value: f"{part[0]:g} to {part[-1]:g}" for part in parts for value in part.tolist()}

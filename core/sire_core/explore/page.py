@@ -16,6 +16,7 @@ from sire_core.explore.highlight import escaped
 from sire_core.explore.markdown import highlighted, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.picture import WAYPOINT, Branch, Link, Node, Picture, branches, kind_name, layout
+from sire_core.explore.titles import told_apart
 from sire_core.types import digest
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ color:var(--ink);background:var(--ground);font:15px/1.5 system-ui,sans-serif}}
 @media (prefers-color-scheme: dark){{.sire{{{_DARK};{_kind_colours(2)}}}}}
 svg.sire text{{fill:var(--ink);font:12px system-ui,sans-serif}}
 svg.sire .label{{font-weight:600}}
-svg.sire .small{{fill:var(--soft);paint-order:stroke;stroke:var(--ground);stroke-width:4px}}
+svg.sire .small{{fill:var(--soft)}}
 svg.sire path{{fill:none;stroke:var(--line);stroke-width:1.3}}
 svg.sire .head{{fill:var(--line);stroke:none}}
 svg.sire rect{{fill:var(--box);stroke:var(--edge)}}
@@ -161,7 +162,8 @@ padding:6px 10px;display:flex;gap:8px;align-items:start}} .sire-page .outline .n
 .sire-page .outline p{{margin:2px 0 0;font-size:13px}} .sire-page .picture{{container-type:inline-size}}
 @container (max-width:520px){{.sire-page .picture>.scroll,.sire-page .picture>[data-zoom]{{display:none}}
 .sire-page .outline{{display:block}}}} @container (max-width:700px){{.sire-page .wide>.scroll,
-.sire-page .wide>[data-zoom]{{display:none}} .sire-page .wide>.outline{{display:block}}}}
+.sire-page .wide>[data-zoom]{{display:none}} .sire-page .wide>.outline{{display:block}}
+.sire-two:has(.wide) .picture>:is(.scroll,[data-zoom]){{display:none}} .sire-two:has(.wide) .outline{{display:block}}}}
 .sire-page .further{{display:none}}
 @container (min-width:701px) and (max-width:1250px){{.sire-page .further{{display:inline}}}}
 .sire-page a{{color:var(--accent);text-decoration:underline}} .sire-page svg a{{text-decoration:none}}"""
@@ -178,6 +180,8 @@ _WIDE = 900
 """Width from which the letters of a picture that fits 700 pixels are too small."""
 HEADING = 300
 """Letters of a question that are its heading."""
+_HANGING = tuple(",.;:!")
+"""Narrow marks that may stand behind the end of a full line."""
 _RULE = re.compile(r"([=\-_*~#.])\1{3,}")
 """A line that documents draw out of signs."""
 _ENDS = re.compile(r"(?<=[\x2d/_.:])(?![\x2d/_.:])|(?<=[a-z])(?=[A-Z])")
@@ -320,6 +324,8 @@ def _parts(word: str, room: float) -> Iterator[str]:
         rest = part
         while _width(rest) > room:  # a text without spaces
             head = _fitting(rest, room)
+            if rest[len(head) :] in _HANGING:  # no line is a mark alone
+                break
             yield head
             rest = rest[len(head) :]
         yield rest
@@ -415,7 +421,7 @@ def page(*results: QueryResult) -> str:
         content = parts(results[0])
     else:
         sides = "".join(parts(result, heading=result.search) for result in results)
-        content = f'<div class="sire sire-page"><h1>{title}</h1>{comparison_html(*results[:2])}</div>{sides}'
+        content = f'<div class="sire sire-page"><h1>{title}</h1>{comparison_html(*results[:2])}</div><div class="sire-two">{sides}</div>'
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -453,8 +459,9 @@ def comparison_html(one: QueryResult, other: QueryResult) -> str:
 def compared(one: QueryResult, other: QueryResult) -> Iterator[tuple[str, int, int]]:
     """Title, rank in one result and rank in the other (0 if it is not among the hits) of every hit of two results."""
     ranks = [{hit.id: hit.rank for hit in result.hits} for result in (one, other)]
-    titles = {hit.id: hit.name for result in (one, other) for hit in result.hits}
-    for name, title in titles.items():
+    hits = {hit.id: hit for result in (one, other) for hit in result.hits}
+    titles = told_apart([(hit.title, hit.text) for hit in hits.values()])
+    for name, title in zip(hits, titles, strict=True):
         yield title, ranks[0].get(name, 0), ranks[1].get(name, 0)
 
 

@@ -120,6 +120,15 @@ def with_short_title(snapshot: SearchSnapshot, unit: Unit) -> Unit:
     return replace(unit, title=short_title(snapshot, unit.title) or first_words(unit.text))
 
 
+def told_apart(named: Sequence[tuple[str, str]]) -> list[str]:
+    """What texts of these titles are called: of several with the same title, or without one, by their first words."""
+    counts = Counter(title for title, _ in named)
+    return [
+        f"{title}: {first_words(text)}" if title and counts[title] > 1 else title or first_words(text)
+        for title, text in named
+    ]
+
+
 def _affixes(snapshot: SearchSnapshot, share: float = 0.5) -> tuple[str, ...]:
     """What a part of the titles of a folder share, or of all documents; read once per snapshot."""
 

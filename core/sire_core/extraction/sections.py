@@ -163,7 +163,7 @@ _IDENTIFIER = re.compile(
     r"(?P<address>(?:https?|ftp|wss?)://[^\s<>()\"'`]*|www\.[\w.-]+[^\s<>()\"'`]*|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64})"
     r"|(?<![\w-])(?P<flag>--[a-zA-Z][\w-]*\w)"
     r"|(?<![\w/.$])(?P<call>[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|#)[A-Za-z_$][\w$]{0,60}){0,6})\((?P<arguments>[^()\n]{0,120})\)(?!\w)"
-    r"|(?<![\w/.-])(?P<path>(?:~|\.{1,2})?(?:/[\w.{}*:-]{1,60}){2,12}/?)(?![\w/])"
+    r"|(?<![\w/.-])(?P<path>(?:~|\.{1,2})?(?:/(?:[\w.{}*:-]|,(?=[^\s{}]{0,40}\})){1,60}){2,12}/?)(?![\w/])"
     r"|(?<![\w.-])(?P<variable>\$?[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8})(?![\w-])"
     r"|(?<![\w./@-])(?P<dotted>[A-Za-z_]\w{1,60}(?:(?:\.|::)[a-z_]\w{1,60}){1,6})(?![\w(/@]|[.-]\w)"
     r"|(?<![\w./-])(?P<snake>[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![\w.]\w)"
@@ -258,6 +258,8 @@ def _name(match: re.Match[str], *, inside: bool) -> str:
     if text.lower() in _ABBREVIATIONS or len(text) < _SHORTEST:
         return ""
     if match["path"] and not inside:
+        if text.count("{") > text.count("}"):
+            return ""  # a template or a choice with spaces, cut inside
         parts = [part for part in re.split(r"[/~.]+", text) if part]
         if all(is_everyday(part) or len(part) < _SHORTEST or part.isdigit() for part in parts):
             return ""  # `and/or`, `read/write/execute`

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from sire_core.algorithms.pluralize import count
 from sire_core.errors import ConfigurationError
+from sire_core.metadata_values import shown_value
 from sire_core.models.usage import estimate_tokens
 from sire_core.reason.output_parsing import named_citations
 from sire_core.reason.steps import AnswerPiece, IntermediateAnswer, Retrieved, SubQuestion, Thought
@@ -74,9 +75,10 @@ def cited_names(
 def _formatted(known: Mapping[str, Any], key: str | None, spec: str | None) -> str:
     """A value as its template says; as it is where it is of another type."""
     try:
-        return "" if key is None else format(known[key], spec or "")
+        value = "" if key is None else known[key]
+        return format(shown_value(value) if isinstance(value, (list, tuple, Mapping)) else value, spec or "")
     except (TypeError, ValueError):
-        return str(known[str(key)])
+        return shown_value(known[str(key)])
 
 
 def _values(key: str, metadata: Mapping[str, Any], differing: Mapping[str, Sequence[Any]], title: str) -> list[str]:

@@ -21,9 +21,11 @@ from sire_core.explore import browse, neighbours
 from sire_core.explore.example_questions import example_questions
 from sire_core.explore.highlight import escaped, marked, shared_words
 from sire_core.explore.markdown import markdown_html
-from sire_core.explore.page import compared, comparison_html, document, drawing
+from sire_core.explore.page import _lines, compared, comparison_html, document, drawing
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
+from sire_core.metadata_values import shown_value
+from sire_core.serve.outputs import documents_of
 from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard
@@ -141,9 +143,9 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     index = Index(recipe="sire")
     index.build(documents)
     snapshot = index.snapshot()
-    caption, rows = browse.main_names(snapshot)
+    left_out, rows = browse.main_names(snapshot)
     main = {row.label for row in rows}
-    assert caption.startswith("Names that connect most passages, without those of a large share of all passages, code")
+    assert left_out.startswith("Without names in a large share of all passages, code")
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert browse.entities(snapshot, "piers lanyon").total == 1
     assert not main & {"Piers Lanyon", "--dry-run", "console.log", "null or Boolean", "From"}
@@ -308,6 +310,37 @@ def test_two_recipes_are_compared(explorer):
     hits = one.html() + other.html()
     assert all(f'id="{target}"' in hits for target in re.findall(r'href="#([^"]+)"', shown))
     assert "<td>no hits</td>" in comparison_html(one, replace(other, hits=()))
+    hits = tuple(replace(hit, title="Settings", text=f"SESSION_{hit.rank} is set.") for hit in one.hits[:2])
+    titles = [title for title, *_ in compared(replace(one, hits=hits), replace(other, hits=()))]
+    assert titles == ["Settings: SESSION_1 is set.", "Settings: SESSION_2 is set."]
+
+
+def test_lists_are_sorted_count_what_they_list_and_show_values_as_people_write_them():
+    tags = {"tags": ["water", "hardware"], "draft": False}
+    rows = [("b", "Chapter 10"), ("d", "chapter 9"), ("c", ""), ("a", "Appendix")]
+    index = Index(recipe="sire")
+    index.build(Document(name, f"Ole Brandt{name} saw {name}. He ran --dry-run.", title, tags) for name, title in rows)
+    snapshot = index.snapshot()
+    assert [row.id for row in browse.documents(snapshot).rows] == ["a", "c", "d", "b"]
+    assert browse.entity_count(snapshot) == browse.entities(snapshot).total > 0
+    units = browse.document_units(snapshot, "b")
+    pages_of = (
+        views.document_html("b", "Chapter 10", units, "sire", lambda _, link: "", lambda _: False),
+        views.unit_html(units[0], ["b"], [], "sire", None),
+    )
+    for shown in pages_of:
+        assert "<td>tags</td><td>water, hardware</td>" in shown
+        assert "<td>draft</td><td>false</td>" in shown
+    [hit] = index.search("Brandtb", 1)
+    assert documents_of(hit, "{id} ({tags})") == "b (water, hardware)"
+    assert shown_value({"by": ("Ada", None), "year": 1893}) == "by: Ada, , year: 1893"
+
+
+def test_no_line_of_a_picture_is_a_mark_alone():
+    for word in ("architecture", "Konfigurationsdatei", "documentation"):
+        for room in range(4, 20):
+            lines = _lines(f"shares files, {word}, {word}.", room, 9)
+            assert all(any(map(str.isalnum, line)) for line in lines), lines
 
 
 def test_what_a_model_was_paid_for_is_not_shown_to_those_who_see_a_part(folder, limited):

@@ -115,6 +115,15 @@ def test_topics_without_words_in_their_titles_are_called_by_names_of_their_texts
     assert any(name in label for name in names for label in labels)
 
 
+def test_every_colour_of_the_map_has_a_name():
+    index = Index(recipe="flat")
+    rows = [("top.md", ""), ("last.md", ""), ("guide/a.md", "yes"), ("guide/b.md", "yes")]
+    index.build(Document(name, f"The lamp of {name}.", "", {"state": state}) for name, state in rows)
+    colours = CorpusMap.of(index.snapshot()).colours
+    assert colours["folder"][0] == ("(top folder)", "guide")
+    assert colours["state"][0] == ("(empty)", "yes")
+
+
 def test_the_map_is_made_once_and_again_where_the_index_changed_or_its_file_is_damaged(tmp_path):
     def same(one, other):
         arrays = ("documents", "passages", "points", "topics")

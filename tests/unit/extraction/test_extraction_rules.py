@@ -162,6 +162,17 @@ def test_common_words_name_nothing():
     assert names_of(extract(text)) == []
 
 
+@pytest.mark.parametrize("opener", ["Furthermore", "Moreover", "Nevertheless", "Alternatively", "Otherwise", "Albeit"])
+def test_words_that_open_sentences_name_nothing(opener):
+    assert names_of(extract(f"It rains. {opener}, it snows. {opener} it is cold.")) == []
+
+
+def test_a_choice_in_a_path_is_whole_or_no_name():
+    text = "Files go to /usr/lib{,32} and /etc/cron.{daily,weekly}, not to /srv/www{a, b}, /var/log or /opt/{name}."
+    names = [name for name in names_of(extract(text)) if name.startswith("/")]
+    assert names == ["/usr/lib{,32}", "/etc/cron.{daily,weekly}", "/var/log", "/opt/{name}"]
+
+
 def test_keywords_are_verbatim_and_not_the_title():
     text = 'Aylwin is a silent drama film. Henry Edwards made the silent drama film "Broken Threads" before Aylwin.'
     record = extract(text, "Aylwin (film)")

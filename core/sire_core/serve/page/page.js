@@ -7,11 +7,30 @@
     if (pathname + search !== shown) history[again ? 'replaceState' : 'pushState'](history.state, '', target);
     shown = pathname + search; document.title = title;
   };
-  window.addEventListener('popstate', () => { if (address() !== shown) location.reload(); });  // not for a mere #hit
+  window.addEventListener('popstate', () => {  // not for a mere #hit
+    if (address() !== shown) { leaves = true; location.reload(); }
+  });
+  // They also show the place that was read: what was drawn by scripts is not there yet when the browser scrolls.
+  const place = history.state?.scroll;
+  let leaves = false, waiting, found = !place;
+  const note = () => {
+    clearTimeout(waiting);
+    if (found && !leaves) history.replaceState({...history.state, scroll: scrollY}, '');
+  };
+  document.addEventListener('scroll', () => { clearTimeout(waiting); waiting = setTimeout(note, 100); });
+  document.addEventListener('click', note, true);
+  if (found) return;
+  const drawn = new MutationObserver(() => requestAnimationFrame(() => {
+    if (found || document.documentElement.scrollHeight - innerHeight < place - 1) return;
+    scrollTo(0, place); done();
+  }));
+  const done = () => { found = true; drawn.disconnect(); };
+  drawn.observe(document, {childList: true, subtree: true, characterData: true});
+  for (const moved of ['wheel', 'pointerdown', 'touchstart', 'keydown']) document.addEventListener(moved, done, {once: true});
 })();
 // What an address points to (`#more`) may be drawn after the page has loaded: the browser looks for it again then.
 (() => {
-  if (!location.hash) return;
+  if (!location.hash || history.state?.scroll) return;
   const drawn = new MutationObserver(() => {
     if (!document.getElementById(decodeURIComponent(location.hash.slice(1)))) return;
     drawn.disconnect(); requestAnimationFrame(() => location.replace(location.hash));

@@ -27,7 +27,7 @@ from sire_core.explore.page import HEADING, PAGE_STYLE, comparison_html, parts
 from sire_core.explore.page import page as page_of_results
 from sire_core.explore.paths import Names
 from sire_core.explore.picture import kind_name
-from sire_core.explore.titles import short_title, with_short_title
+from sire_core.explore.titles import short_title, told_apart, with_short_title
 from sire_core.reason import STRATEGIES
 from sire_core.reason.steps import IntermediateAnswer, Retrieved, SubQuestion, Thought
 from sire_core.search.explanation import text_below_title
@@ -94,7 +94,7 @@ body.sire-waiting::before{{position:fixed;top:14px;right:16px;border-color:#fff;
 @media (prefers-color-scheme: dark){{.sire-options>summary,
 .q-field--focused :is(.q-field__label,.q-field__control){{color:#8ab4f8!important}}}}
 .sire-two{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr));gap:16px;width:100%}}
-.sire-two>*{{min-width:0}}
+.sire-two>*{{min-width:0}} .sire-left .q-btn__content{{text-align:left}}
 :focus-visible{{outline:3px solid #b35900;outline-offset:2px}}"""
 # The browser shows that it waits before the server knows of it; the server ends it (`question_field`).
 _WAITING = """
@@ -104,6 +104,12 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
 """
 _EXPAND = "event => { const button = event.target.closest('[data-expand]'); if (button) emit(button.dataset.expand); }"
+_ORDERS = {
+    "document": "by title",
+    "entity": "those of most passages first",
+    "chunk": "in the order of the documents",
+    "topic": "the most typical first",
+}
 _PLACES = (("Ask", "/"), ("Map", "/map"), ("Browse", "/browse"), ("Reason", "/reason"))
 page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
@@ -171,7 +177,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
 def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
-        items = "".join(f"<li>{_hit_link(hit, snapshot)}</li>" for hit in step.hits)
+        items = "".join(f"<li>{shown}</li>" for shown in _hit_links(step.hits, snapshot))
         return f"<details><summary>{found_text(step)}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
         return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
@@ -185,7 +191,8 @@ def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
     """HTML of the answer, the passages that it cites, and whether they suffice."""
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
     read = cited or list(enumerate(answer.hits[:5], 1))
-    sources = "".join(f"<li>[{number}] {_hit_link(hit, snapshot)}</li>" for number, hit in read)
+    links = _hit_links([hit for _, hit in read], snapshot)
+    sources = "".join(f"<li>[{number}] {shown}</li>" for (number, _), shown in zip(read, links, strict=True))
     usage = answer.usage
     spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
     return (
@@ -195,9 +202,13 @@ def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
     )
 
 
-def _hit_link(hit: Hit, snapshot: SearchSnapshot) -> str:
-    unit = with_short_title(snapshot, hit.unit)
-    return link(unit.title, address(snapshot.recipe.name, unit.kind.value, unit.id))
+def _hit_links(hits: Sequence[Hit], snapshot: SearchSnapshot) -> list[str]:
+    titles = told_apart([(short_title(snapshot, hit.unit.title), text_below_title(hit.unit)) for hit in hits])
+    units = (hit.unit for hit in hits)
+    return [
+        link(title, address(snapshot.recipe.name, unit.kind.value, unit.id))
+        for unit, title in zip(units, titles, strict=True)
+    ]
 
 
 def show_html(content: str) -> None:
@@ -447,8 +458,9 @@ class AskPage:
                 units = await self._explorer.find(wanted.value or "")
                 if not units:
                     ui.label("No passage has these words.")
-                for unit in units:
-                    ui.button(unit.title, on_click=lambda _, name=unit.id: why(name)).props("flat no-caps")
+                for unit, title in zip(units, told_apart([(u.title, text_below_title(u)) for u in units]), strict=True):
+                    button = ui.button(title, on_click=lambda _, name=unit.id: why(name))
+                    button.props("flat no-caps align=left").classes("sire-left")
 
         async def why(name: str) -> None:
             answer.clear()
@@ -584,8 +596,8 @@ async def _browse(explorer: Explorer, here: Mapping[str, str], start: int) -> No
     snapshot = await explorer.snapshot(recipe)
     counts = snapshot.counts()
     kinds = {"document": counts.documents, **counts.kinds}
-    if len(Names.of(snapshot).graph.entity_ids) and "entity" not in counts.kinds:
-        kinds["entity"] = len(Names.of(snapshot).graph.entity_ids)
+    if entities := await asyncio.to_thread(browse.entity_count, snapshot):
+        kinds["entity"] = entities
     show_html(
         "<p>Recipes: " + " | ".join(_nav_link(name, name == recipe, {"recipe": name}) for name in recipes) + "</p><p>"
         + " | ".join(
@@ -618,6 +630,7 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
         corpus_map, topic = CorpusMap.of(snapshot), int(here["topic"])
         caption = f"Topic {dict(enumerate(corpus_map.labels)).get(topic, topic)}: "
         page = corpus_map.page(snapshot, topic, start)
+        kind = "topic"
     elif kind == "document":
         page = browse.documents(snapshot, here["text"], start)
     elif kind == "entity":
@@ -625,7 +638,8 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     else:
         level = int(here["level"]) if "level" in here else None
         page = browse.units(snapshot, kind, tree=here["tree"], level=level, start=start)
-    content = views.page_html(caption, page, kind, recipe, here, start)
+    order = _ORDERS.get(kind, "")
+    content = views.page_html(caption, page, here["kind"], recipe, here, start, f", {order}" if order else "")
     content += views.levels_html(browse.levels(snapshot), recipe)
     index = explorer.index(recipe)
     spent: list[tuple[str, int, int, int]] = []

@@ -14,6 +14,7 @@ from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.page import left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
+from sire_core.metadata_values import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ def not_found_html(header: str, style: str, path: str) -> str:
     )
 
 
-def start_html(questions: Sequence[str], caption: str, main: Sequence[TableRow], documents: int, recipe: str) -> str:
+def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow], documents: int, recipe: str) -> str:
     """Where to start: questions that this corpus answers, and what it mentions most."""
     here = urlencode({"kind": "entity", "recipe": recipe})
     targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
@@ -56,17 +57,20 @@ def start_html(questions: Sequence[str], caption: str, main: Sequence[TableRow],
         f"<small>{escaped(row.about)}</small></li>"
         for row in main
     )
+    about = f' title="{escaped(left_out)}"' if left_out else ""
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
-        + (f'<h3>{caption}, with the number of passages</h3><ul class="names">{named}</ul>' if named else "")
+        + (f'<h3{about}>Names in many passages, and in how many</h3><ul class="names">{named}</ul>' if named else "")
         + legend(row.name_kind for row in main)
         + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
 
 
-def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int) -> str:
-    """A list with links to its rows and to the previous and next page."""
+def page_html(
+    caption: str, page: Page, kind: str, recipe: str, here: Mapping[str, str], start: int, order: str = ""
+) -> str:
+    """A list in an order that its caption says, with links to its rows and to the previous and next page."""
     rows = [
         (
             (mark(row.name_kind) if row.name_kind else "") + link(row.label, address(recipe, kind, row.id)),
@@ -74,7 +78,7 @@ def page_html(caption: str, page: Page, kind: str, recipe: str, here: Mapping[st
         )
         for row in page.rows
     ]
-    shown = table(f"{caption}{_range_text(start, len(page.rows), page.total)}", ("name", "passages"), rows)
+    shown = table(f"{caption}{_range_text(start, len(page.rows), page.total)}{order}", ("name", "passages"), rows)
     return shown + legend(row.name_kind for row in page.rows) + _ways("/browse", here, start, page.total)
 
 
@@ -118,7 +122,8 @@ def unit_html(
         for text, other in (("previous", number - 1), ("next", number + 1))
         if place and 0 <= other < len(passages)
     )
-    about_it = [(escaped(k), escaped(str(v))) for k, v in unit.metadata.items() if str(v) not in doc_ids]
+    shown = {key: shown_value(value) for key, value in unit.metadata.items()}
+    about_it = [(escaped(key), escaped(value)) for key, value in shown.items() if value not in doc_ids]
     metadata = table("Metadata", ("key", "value"), about_it)
     return (
         f'<h1>{escaped(unit.title)}</h1><p class="meta">{escaped(about)}; from {documents}{ways}</p>'
@@ -149,7 +154,7 @@ def document_html(
     common = {key: value for key, value in rows[0].items() if all(row.get(key) == value for row in rows)}
     pieces = []
     for number, (passage, row) in enumerate(zip(passages, rows, strict=True), 1):
-        own = "".join(f", {key} {value}" for key, value in row.items() if key not in common)
+        own = "".join(f", {key} {shown_value(value)}" for key, value in row.items() if key not in common)
         first, _, rest = passage.text.lstrip().partition("\n")
         text = rest if first.startswith("#") and repeats(plain_text(first).rstrip(":")) else passage.text
         pieces.append(
@@ -157,7 +162,8 @@ def document_html(
             f"<small>{link(f'passage {number}{own}', address(recipe, 'chunk', passage.id))}</small>"
             f"{markdown_html(text, target=partial(target, name), outline=outline)}</div>"
         )
-    about = [(escaped(key), escaped(str(value))) for key, value in common.items() if str(value) != name]
+    shown_values = {key: shown_value(value) for key, value in common.items()}
+    about = [(escaped(key), escaped(value)) for key, value in shown_values.items() if value != name]
     headings = "".join(
         f'<li class="h{entry.level}"><a href="#{entry.id}">{escaped(entry.text.rstrip(":"))}</a></li>'
         for entry in outline
