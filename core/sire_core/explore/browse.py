@@ -108,9 +108,12 @@ def documents(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
     passing = np.flatnonzero(view.passing_chunks(snapshot.where))
     numbers, first, counts = np.unique(view.pool.chunk_documents[passing], return_index=True, return_counts=True)
     ids = view.derived("explore documents", view.pool.document_ids)
-    selected = list(zip(numbers.tolist(), passing[first].tolist(), counts.tolist(), strict=True))
     titles = document_titles(snapshot)
-    selected.sort(key=lambda row: _natural(titles[row[0]] or ids[row[0]]))
+    order: list[int] = view.derived(
+        "explore documents by title", lambda: sorted(range(len(ids)), key=lambda n: _natural(titles[n] or ids[n]))
+    )
+    visible = dict(zip(numbers.tolist(), zip(passing[first].tolist(), counts.tolist(), strict=True), strict=True))
+    selected = [(number, *visible[number]) for number in order if number in visible]
     wanted = text.strip().lower()
     if wanted:
         labels = (f"{ids[number]}\n{document_label(snapshot, number, chunk)}" for number, chunk, _ in selected)
@@ -238,8 +241,14 @@ def entity_count(snapshot: SearchSnapshot) -> int:
 
 def _named(names: Names) -> IntArray:
     """Numbers of the entities that some visible passage spells out."""
-    spelled = np.asarray(np.diff(names.graph.names.lists.ends) > len("[]"))[names.graph.names.numbers]
-    return np.unique(names.graph.entities[names.seen() & spelled])
+    graph, snapshot = names.graph, names.snapshot
+
+    def read() -> IntArray:
+        spelled = np.asarray(np.diff(graph.names.lists.ends) > len("[]"))[graph.names.numbers]
+        return np.unique(graph.entities[names.seen() & spelled])
+
+    numbers: IntArray = snapshot.view.derived(f"explore named entities {snapshot.where}", read)
+    return numbers
 
 
 def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
@@ -271,11 +280,7 @@ def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
 
 def _is_name(label: str) -> bool:
     """Whether a name begins with no small letter and is no word of grammar, such as `From`, `Moreover` and `Don't`."""
-    return (
-        not label[0].islower()
-        and label.lower() not in _GRAMMAR
-        and not label.lower().endswith(("n't", "n\u2019t"))
-    )
+    return not label[0].islower() and label.lower() not in _GRAMMAR and not label.lower().endswith(("n't", "n\u2019t"))
 
 
 def is_readable(name: str) -> bool:

@@ -421,7 +421,8 @@ def page(*results: QueryResult) -> str:
         content = parts(results[0])
     else:
         sides = "".join(parts(result, heading=result.search) for result in results)
-        content = f'<div class="sire sire-page"><h1>{title}</h1>{comparison_html(*results[:2])}</div><div class="sire-two">{sides}</div>'
+        content = f'<div class="sire sire-page"><h1>{title}</h1>{comparison_html(*results[:2])}</div>'
+        content += f'<div class="sire-two">{sides}</div>'
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
