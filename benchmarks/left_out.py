@@ -144,7 +144,7 @@ def with_weights(found: Mapping[str, float]) -> Iterator[None]:
 def recalls(row: EvalRow) -> np.ndarray:
     """R@5 of the odd questions: of all, of those on one document and on several, 0..100 or nan, `[3, questions]`."""
     every = np.array([100.0 * result.recall_passages(5) if result.wanted else np.nan for result in row.results])
-    several = np.array([result.type != "single" and len(result.wanted) > 1 for result in row.results])
+    several = np.array([result.several for result in row.results])
     return np.stack([every, np.where(several, np.nan, every), np.where(several, every, np.nan)])[:, 1::2]
 
 

@@ -46,8 +46,8 @@ class _About(dict[str, Any]):
 
 
 _REMEDY = (
-    "Pass chunker='sentences' as well, or split the documents before: from langchain_text_splitters import "
-    "RecursiveCharacterTextSplitter; documents = "
+    "Let sire-rag split them: SireRetriever.from_documents(documents, chunker='sentences'). Or split them before: from "
+    "langchain_text_splitters import RecursiveCharacterTextSplitter; documents = "
     "RecursiveCharacterTextSplitter(chunk_size=2000).split_documents(documents)."
 )
 

@@ -127,12 +127,11 @@ def test_insufficient_evidence_is_said_and_is_no_error(folder):
 
 
 def test_without_a_model_sentences_are_quoted_with_a_hint(folder):
-    for via in ("single", "ircot", "self-ask"):
-        result = run("ask", folder, QUESTION, "--via", via, "-k", 3)
-        assert "Sentences nearest to the question, word for word:\n" in result.stdout
-        assert "Answer" not in result.stdout
-        assert "--llm MODEL" in result.stderr
-        assert "--base-url" in result.stderr
+    result = run("ask", folder, QUESTION, "--via", "single", "-k", 3)
+    assert "Sentences nearest to the question, word for word:\n" in result.stdout
+    assert "Answer" not in result.stdout
+    assert "--llm MODEL" in result.stderr
+    assert "--base-url" in result.stderr
     told = json.loads(run("ask", folder, QUESTION, "--json", "-k", 3).stdout)
     assert (told["stop"], told["sufficient"], len(told["hits"])) == ("extracted", False, 3)
     assert "He was born in Hathersay, where his father guarded the gate" in told["answer"]
@@ -172,6 +171,9 @@ def test_limits(folder):
     [
         (("--via", "magic"), "There is no strategy 'magic'; choose one of single, ircot, self-ask"),
         (("--flavor", "original"), "A flavor and examples are for ircot and self-ask only"),
+        (("--via", "ircot"), "--via ircot needs --llm MODEL: no model is asked without it"),
+        (("--via", "self-ask", "--flavor", "two_call"), "--via self-ask needs --llm"),
+        (("--max-steps", "2"), "--max-steps needs --llm"),
         (("--via", "ircot", "--flavor", "search"), "flavor is 'original'"),
         (("--via", "self-ask", "--flavor", "original"), "mode is 'two_call'"),
         (("--max-calls", "3"), "--max-calls needs --llm"),

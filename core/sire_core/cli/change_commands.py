@@ -478,14 +478,18 @@ def sync(
     to: Annotated[Path, option("--to DIR", "The index folder.")],
     spending: SpendingOptions,
     reading: ReadingOptions,
+    dry_run: Annotated[bool, option("--dry-run", "List what would change, and change nothing.")] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Add, update and remove documents to match SRC.
 
-    Afterwards DIR contains exactly the documents in SRC. Lists what will be removed and asks first. All recipes of the
-    folder are updated. Changes nothing if a document to be removed may be in a file that could not be read.
+    Afterwards DIR contains exactly the documents in SRC. Lists what will be removed and asks first; scripts need --yes
+    for it. All recipes of the folder are updated. Changes nothing if a document to be removed may be in a file that
+    could not be read.
 
     Example: sire sync papers/ notes.jsonl --to my-index
+
+    JSON of --dry-run: {"added", "updated", "removed"}, each a list of ids.
     """
     options = existing_index(to, sources[0], spending, reading)
     pay = spending.approval()
@@ -493,6 +497,9 @@ def sync(
     def approve(index: Index, corpus: LoadedDocuments) -> None:
         if corpus.failures:
             _check_whole(index, corpus, to)
+        if dry_run:
+            _list_changes(corpus, options, to, as_json=as_json)
+            raise typer.Exit
         _approve_removal(corpus.ids, sources, to, yes=spending.yes)
         if pay is not None:
             known = index.documents(file.name for file in corpus.known)
@@ -502,6 +509,28 @@ def sync(
         return index.build(corpus.documents, keep=[file.name for file in corpus.known])
 
     run_change(options, change, sources=sources, as_json=as_json, approve=approve)
+
+
+def _list_changes(corpus: LoadedDocuments, options: IndexOptions, folder: Path, *, as_json: bool) -> None:
+    """Say what a sync would add, update and remove."""
+    from contextlib import closing
+
+    from sire_core.corpus.changes import plan_build
+    from sire_core.storage.index_files import IndexFiles
+
+    with closing(IndexFiles(folder)) as files:
+        stored = files.store.documents()
+    plan = plan_build(stored, corpus.documents, chunker_of(options), [file.name for file in corpus.known])
+    changes: dict[str, list[str]] = {"added": [], "updated": [], "removed": [*plan.drop_documents]}
+    for document in plan.put_documents:
+        changes["updated" if document.id in stored else "added"].append(document.id)
+    if as_json:
+        say_json(changes)
+        return
+    for change, names in changes.items():
+        for name in names:
+            say(f"{change}: {name}")
+    note("Nothing was changed (--dry-run).")
 
 
 def _approve_removal(kept_ids: set[str], sources: Sequence[Path], folder: Path, *, yes: bool) -> None:

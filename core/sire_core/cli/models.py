@@ -65,7 +65,7 @@ class ModelOptions:
     def model(self, *, is_used: bool = True) -> OpenAIChat | None:
         """The model; None without `--llm`. The limits hold for all that it is asked."""
         if self.llm is None:
-            _refuse(
+            refuse_without_model(
                 {
                     "--base-url": self.base_url,
                     "--api-key-env": None if self.api_key_env == DEFAULT_KEY else self.api_key_env,
@@ -150,12 +150,12 @@ class LimitOptions:
 
     def need_model(self, model: LanguageModel | None) -> None:
         """Refuse limits of what will not be asked."""
-        values = {"--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
+        limits = {"--max-steps": self.max_steps, "--max-calls": self.max_calls, "--max-tokens": self.max_tokens}
         if model is None:
-            _refuse(values)
+            refuse_without_model(limits)
 
 
-def _refuse(values: Mapping[str, object]) -> None:
+def refuse_without_model(values: Mapping[str, object]) -> None:
     """Refuse options that say something about a model where there is none; None was not given."""
     useless = [name for name, value in values.items() if value is not None]
     if useless:

@@ -13,7 +13,7 @@ from sire_core.algorithms.snippets import snippet
 from sire_core.algorithms.text import split_sentences
 from sire_core.cli import arguments
 from sire_core.cli.arguments import grouped, option
-from sire_core.cli.models import AnswerOptions, LimitOptions
+from sire_core.cli.models import AnswerOptions, LimitOptions, refuse_without_model
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
 from sire_core.recipes.registry import DEFAULT_RECIPE
@@ -227,6 +227,8 @@ class StrategyOptions:
 
         settings = settings_of(self.via, self.flavor, read_examples(self.examples))
         limits.need_model(model)
+        if model is None and self.via != "single":
+            refuse_without_model({f"--via {self.via}": self.via})
         result = {"strategy": self.via, **settings} if model else {"strategy": "single", "answer": False}
         return {**result, "limits": limits.of_reasoning()}
 

@@ -139,7 +139,7 @@ def with_extra(suffix: str, read: Callable[[], _Content]) -> _Content:
         raise
     except Exception as error:  # every format has errors of its own; one bad file must not stop a folder
         advice = f"; save it as {_NEWER[suffix]} and read that" if suffix in _NEWER else ""
-        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300]}{advice}") from error
+        raise CorpusError(f"cannot be converted: {' '.join(str(error).split())[:300].rstrip('.')}{advice}") from error
 
 
 def _by_kreuzberg(path: Path) -> tuple[str, str]:
@@ -340,7 +340,7 @@ def read_documents(
         known = {file: None for file in known if file.name not in pool}
     documents = pool.documents()
     if not (documents or known):
-        reasons = "; ".join(f"{failure.where}: {failure.reason}" for failure in failures[:_SHOWN])
+        reasons = "; ".join(f"{failure.where}: {failure.reason.rstrip('.')}" for failure in failures[:_SHOWN])
         more = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
         raise CorpusError(f"Nothing could be read. {reasons}{more}.")
     read = tuple(unread), tuple(known), tuple(whole)

@@ -152,6 +152,7 @@ class QuestionResult:
     # documents have copies: for each the ids that count as it
     needs: Needs = ()
     sources: tuple[str, ...] = ()  # The document of every passage that a search returns, in rank order
+    several: bool = False  # Whether no document meets all needs by itself
 
     @property
     def wanted(self) -> Gold:
@@ -278,8 +279,8 @@ class EvalRow:
         return self._grouped(lambda result: str(result.hops), k)
 
     def by_documents(self, k: int = 5) -> dict[str, float]:
-        """Mean R@k of the passages of questions with one need ("one"), and of those with more ("several")."""
-        return self._grouped(lambda result: "one" if len(result.wanted) == 1 else "several", k)
+        """Mean R@k of the passages of questions that one document answers ("one"), and of the others ("several")."""
+        return self._grouped(lambda result: "several" if result.several else "one", k)
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """What each kind of unit contributes, kinds in alphabetical order."""

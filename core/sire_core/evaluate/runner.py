@@ -101,12 +101,13 @@ async def evaluate(
     needs = await passages_by_need(cast("Index", index), replace(dataset, questions=questions))
     scorer = BudgetScorer(config.budget, dataset.texts) if config.budget else None
     copies = dataset.copies
+    owners = {passage.id: document.id for document in dataset.documents for passage in document.passages}
     results = []
     for done, question in enumerate(questions, start=1):
         result = await _ask(index, question, config, scorer, needs.get(question.id, ()))
         if not result.needs and copies.keys() & result.gold:
             result = replace(result, needs=tuple(copies.get(name, frozenset({name})) for name in result.gold))
-        results.append(result)
+        results.append(replace(result, several=_takes_several(question, owners, copies)))
         say("questions", done, len(questions))
     return EvalRow(
         setup=setup or Setup(recipe=type(index).__name__),
@@ -169,6 +170,14 @@ async def _ask(
         sources=tuple(hit.doc_ids[0] for hit in passages),
         **budget,
     )
+
+
+def _takes_several(question: Question, owners: Mapping[str, str], copies: Mapping[str, frozenset[str]]) -> bool:
+    """Whether no document meets all needs of a question by itself."""
+    needs = [{quote.doc for quote in need} for need in question.needs] or [{name} for name in question.supporting]
+    documents = [{owners.get(name, name) for name in need} for need in needs]
+    found = [{same for name in need for same in copies.get(name, {name})} for need in documents]
+    return bool(found) and not set.intersection(*found)
 
 
 def _recall_at_budget(question: Question, hits: Sequence[Hit], context: BudgetedContext, scorer: BudgetScorer) -> float:

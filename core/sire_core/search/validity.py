@@ -41,9 +41,18 @@ _ISO = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d.*)?)?)?")
 def read_day(as_of: str | date) -> str:
     """Return a date as metadata stores it."""
     text = plain_value(as_of) if isinstance(as_of, date) else as_of
-    if not isinstance(text, str) or not _ISO.fullmatch(text):
+    if not isinstance(text, str) or not _ISO.fullmatch(text) or not _is_day(text):
         raise QueryError(f'as_of is a date such as "2026-01-31", not {as_of!r}.')
     return text
+
+
+def _is_day(text: str) -> bool:
+    """Whether the calendar has the day (month, year) that an ISO text begins with."""
+    try:
+        date.fromisoformat(f"{text[:10]}-01-01"[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def filter_as_of(filter: FilterLike, as_of: Day) -> tuple[Filter | None, str]:

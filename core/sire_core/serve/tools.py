@@ -380,8 +380,10 @@ class IndexTools:
     async def _ask(self, arguments: Mapping[str, Any], tell: Tell) -> ToolResult:
         query = read_arguments(AskArguments, arguments)
         settings = settings_of(query.via, query.flavor)
+        if self._model is None and query.via != "single":
+            raise QueryError(f"via={query.via!r} needs a language model, and there is none here: leave via out.")
         run = reason(
-            query.via if self._model else "single",
+            query.via,
             PassageSource(self._index),
             query.question,
             model=self._model,

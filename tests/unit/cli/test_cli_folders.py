@@ -115,6 +115,21 @@ def test_sync_lists_what_goes_and_asks(source, folder, on_terminal):
     assert "Continue?" not in again.stderr
 
 
+def test_dry_run_of_sync_lists_what_would_change_and_changes_nothing(source, folder):
+    (source / "press.md").unlink()
+    (source / "new.md").write_text("# New\n\nA new page.")
+    (source / "ada.md").write_text("# Ada\n\nAnother page.")
+    before = ids(folder)
+    result = run("sync", source, "--to", folder, "--dry-run")
+    assert result.stdout.splitlines() == ["added: new.md", "updated: ada.md", "removed: press.md"]
+    assert "Nothing was changed" in result.stderr
+    told = json.loads(run("sync", source, "--to", folder, "--dry-run", "--json").stdout)
+    assert told == {"added": ["new.md"], "updated": ["ada.md"], "removed": ["press.md"]}
+    assert ids(folder) == before
+    run("sync", source, "--to", folder, "--yes")
+    assert run("sync", source, "--to", folder, "--dry-run").stdout == ""
+
+
 def test_sync_of_a_folder_inside_says_that_the_rest_is_still_there(source, folder):
     result = run("sync", source / "deep", "--to", folder, code=2)
     assert "removed from the index: 2 documents." in result.stderr

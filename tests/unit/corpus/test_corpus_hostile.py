@@ -72,6 +72,8 @@ def test_hostile_files_are_refused_and_the_rest_is_read(tmp_path, name, content,
     found = read_documents([tmp_path], max_bytes=2_000_000 if "ratio" not in name else 100_000_000)
     assert [document.id for document in found.documents] == ["good.txt"]
     assert [reason in failure.reason for failure in found.failures] == [True], found.failures
+    with pytest.raises(CorpusError, match=r"[^.]\.\Z"):
+        read_documents(tmp_path / name, max_bytes=2_000_000 if "ratio" not in name else 100_000_000)
 
 
 def elsewhere():

@@ -238,6 +238,27 @@ async def test_gold_may_be_ids_of_passages():
     assert (await measured(wrong, ks=(1, 2))).recall_passages(1) == 0
 
 
+async def test_questions_on_several_documents_are_those_that_no_document_answers_alone():
+    texts = {"bees": "Bees make honey. Bees sting.", "cats": "Cats purr. Bees sting.", "copy": "Cats purr. Bees sting."}
+    honey, sting, purr = ("bees", "make honey"), ("bees", "sting"), ("cats", "purr")
+
+    def asked(name, *needs):
+        return question(id=name, needs=[[{"doc": doc, "quote": quote} for doc, quote in need] for need in needs])
+
+    questions = (
+        asked("two quotes", [honey], [sting]),
+        asked("two documents", [honey], [purr]),
+        asked("alternatives", [purr], [sting, ("cats", "sting")]),
+        question(id="copies", supporting=["cats", "copy"]),
+        question(id="ids", supporting=["cats", "bees"]),
+    )
+    row = await measured(DataSet("d", tuple(Document(*pair) for pair in texts.items()), questions))
+    assert [found.id for found in row.results if found.several] == ["two documents", "ids"]
+    passages = (Passage("Bees make honey.", id="p1"), Passage("Bees sting.", id="p2"))
+    dataset = DataSet("d", (Document("bees", chunks=passages),), (question(supporting=["p1", "p2"]),))
+    assert list((await measured(dataset)).by_documents()) == ["one"]
+
+
 async def test_every_passage_takes_a_place_and_one_whole_passage_of_a_document_is_enough_for_a_budget():
     bees = tuple(f"Bees make honey in hive number {n}." for n in range(6))
     documents = (Document("bees", chunks=bees), Document("cats", "Cats purr."))

@@ -75,7 +75,7 @@ def test_explanations_and_snapshots_know_the_day(index):
     assert [len(hits) for hits in index.search_many([QUESTION, "exports"], as_of="2025-12-31")] == [2, 2]
 
 
-@pytest.mark.parametrize("day", ["tomorrow", "01.02.2026", 2026, ""])
+@pytest.mark.parametrize("day", ["tomorrow", "01.02.2026", 2026, "", "2024-13-45", "2023-02-29", "2024-99", "0000"])
 def test_what_is_no_date_is_refused(index, day):
     with pytest.raises(QueryError, match="as_of is a date"):
         index.search(QUESTION, as_of=day)

@@ -183,6 +183,7 @@ async def test_explain_gives_reasons(call, index):
         ("search", {"query": "x", "filter": "year"}, "Cannot read the filter at character 5"),
         ("search", {"query": "x", "filter": {"year": {"near": 3}}}, "Unknown filter operator 'near'"),
         ("ask", {"question": "x", "via": "guess"}, "via: Input should be 'single', 'ircot' or 'self-ask'."),
+        ("ask", {"question": "x", "via": "ircot"}, "via='ircot' needs a language model, and there is none here"),
         ("neighbors", {"doc_id": "m-1", "passage": 7}, "'m-1' has no passage '7': it has the numbers 1 to 1"),
         ("open", {"doc_id": "m-9"}, "There is no document 'm-9'."),
         ("delete", {}, "There is no tool 'delete'; there are search, ask, explain, fetch, open, neighbors."),
