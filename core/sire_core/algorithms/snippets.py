@@ -14,7 +14,7 @@ from sire_core.algorithms.lexicon import FUNCTION_WORDS
 from sire_core.algorithms.text import LINK_TARGET, find_words, split_sentences
 
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
 _RULE = re.compile(r"[-=:|+*_ \t]+$")
 _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[[ xX]\][ \t]+)?")
 _STARTS_BLOCK = re.compile(r"[ \t]*(?:[-*+][ \t]|\d{1,3}[.)][ \t]|[|#])")

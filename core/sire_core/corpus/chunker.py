@@ -99,7 +99,7 @@ class SentenceChunker:
     @property
     def fingerprint(self) -> str:
         """Name of the method and its settings; equal fingerprints cut a text equally."""
-        return f"sections-4(max={self.max_tokens},overlap={self.overlap_tokens})"
+        return f"sections-5(max={self.max_tokens},overlap={self.overlap_tokens})"
 
     def fingerprint_of(self, text: str) -> str:
         """Fingerprint for one text: differs from `fingerprint` for scripts whose letters count as tokens."""
@@ -197,14 +197,27 @@ def _stripped_span(line: re.Match[str]) -> tuple[int, int]:
 def text_units(text: str) -> Iterator[tuple[str, str]]:
     """Yield units that are cut only if too long: sentences (`text`), fenced code (`code`), tables (`table`)."""
     if "```" not in text and "~~~" not in text and "|" not in text:
-        yield from (("text", sentence) for sentence in split_sentences(text))
+        yield from (("text", sentence) for sentence in _sentences(text))
         return
     for kind, lines in block_runs(text.split("\n")):
         block = "\n".join(lines)
         if kind == "text":
-            yield from (("text", sentence) for sentence in split_sentences(block))
+            yield from (("text", sentence) for sentence in _sentences(block))
         elif block.strip():
             yield kind, block.strip() if kind == "table" else block.strip("\n").rstrip()
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Sentences; one that begins with a comment of indented code has its indentation, without which it is a heading."""
+    if "    #" not in text:
+        yield from split_sentences(text)
+        return
+    end = 0
+    for sentence in split_sentences(text):
+        start = text.index(sentence, end)
+        end = start + len(sentence)
+        is_code = sentence[0] == "#" and text.endswith("    ", 0, start)
+        yield f"    {sentence}" if is_code else sentence
 
 
 def tokens_between(text: str, start: int = 0, end: int | None = None) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sire_core.algorithms.text import clean_text
 from sire_core.corpus.files import check_readable, decode_as
 from sire_core.corpus.html import html_to_markdown
+from sire_core.corpus.sections import with_comments_as_code
 from sire_core.errors import CorpusError
 
 _SHOWN = ("from", "to", "cc", "date")
@@ -167,4 +168,4 @@ def _text(part: Message[Any, Any], kind: str) -> str:
     text = decode_as(content, part.get_content_charset() or "utf-8")
     text = clean_text(content.decode("utf-8", "replace") if text is None else text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return html_to_markdown(text)[1] if kind == "text/html" else text
+    return html_to_markdown(text)[1] if kind == "text/html" else with_comments_as_code(text)

@@ -38,7 +38,13 @@ from sire_core.corpus.office import read_values
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
-from sire_core.corpus.sections import first_heading, is_contents, naming_heading, sections_of_markdown
+from sire_core.corpus.sections import (
+    first_heading,
+    is_contents,
+    naming_heading,
+    sections_of_markdown,
+    with_comments_as_code,
+)
 from sire_core.corpus.source_code import NOTATIONS, SOURCES, read_notation, read_source
 from sire_core.corpus.titles import first_title, header_title, opening_title, without_site_name
 from sire_core.corpus.validation import DocumentPool
@@ -47,7 +53,7 @@ from sire_core.types import Document, Failure
 
 UNSUPPORTED = "unsupported type"
 """How the reason begins for which a file is skipped that holds no text, such as a picture."""
-READING = "files-9"
+READING = "files-10"
 """Version of the readers; changes whenever the same file may give another document."""
 
 CONVERTED = (
@@ -295,8 +301,9 @@ def read_documents(
     else the first heading, in text files a first line that stands alone as one, else the file's name;
     `metadata["source"]` is the id again, for filters (a field `source` in the front matter of a page becomes
     `page_source`).
-    In text files words that a hyphen cuts at the end of a line are put together again. Manual pages in troff (`.1`,
-    `.8.gz`, ...) are read with their sections. Markdown loses comments, front
+    In text files words that a hyphen cuts at the end of a line are put together again, and lines with `#` that are
+    comments of configuration or code stand behind four blanks, so that they are no headings. Manual pages in troff
+    (`.1`, `.8.gz`, ...) are read with their sections. Markdown loses comments, front
     matter, anchors, escapes and lines of navigation, HTML whatever is not content; definitions of source code become
     headings. Mails (EML, MSG) bring `from`, `to`, `cc` and `date` as metadata and attachments that are text; others are
     named in `failures`. PDF, DOCX, PPTX, XLSX, RST, EPUB and others need the extra `files`
@@ -445,9 +452,11 @@ def _read_prose(file: SourceFile, max_bytes: int) -> FoundRecord:
     elif suffix in SOURCES:
         title, text = file.path.name, read_source(text, suffix)
     elif suffix in _VERBATIM:
+        text = with_comments_as_code(text, headings=suffix == ".text")
         return _with_title(file, text, file.path.name, headings=False)
     else:
-        return _with_title(file, without_hyphenation(text), header_title(text) or opening_title(text), headings=False)
+        title, text = header_title(text) or opening_title(text), with_comments_as_code(without_hyphenation(text))
+        return _with_title(file, text, title, headings=False)
     if not text.strip():
         text = next((str(fields[name]) for name in ("description", "summary", "excerpt") if fields.get(name)), "")
     if not text.strip():

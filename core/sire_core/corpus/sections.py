@@ -44,6 +44,15 @@ _LONGEST_TITLE = 100
 _TITLE_WORDS = 14
 _ENDS_NO_TITLE = ".:;,!|\\{(["
 _BEGINS_NO_PROSE = "|-*+#>`=_~"
+BRACKETS = "{}[](); "
+"""A line of nothing else is no heading."""
+_CODE_MARK = re.compile(r"-{3,}[ \t]*[^\s-][^-]{0,20}-{3,}[ \t]*$")
+"""A line around code in plain text: `---%<------`."""
+_CONFIGURATION = re.compile(
+    r"[ \t]*(?:[\w.$@%*!/-]{1,80}[ \t]*(?:[:+?]?=|\{)|[a-z_][\w.-]{0,80}:(?:[ \t]|$)|[{}()\]$%#]|!\w|</?\w"
+    r"|\[[^\[\]]{1,80}\][ \t]*$)|.*[{};\\][ \t]*$"
+)
+_COMMAND = re.compile(r"(?=[a-z])\S+(?:[ \t]+\S+){0,2}[ \t]*$|(?=[a-z])[^\n]*[=/\\${}|<>]")
 
 
 class MarkdownSection(NamedTuple):
@@ -140,7 +149,7 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
             continue
         if _stands_apart(lines, row):
             match = _HEADING.match(line)
-            if match and (heading := plain_heading(line[match.end() :])):
+            if match and (heading := plain_heading(line[match.end() :])).strip(BRACKETS):
                 yield len(match.group(1)), heading, [line]
                 row += 1
                 continue
@@ -160,7 +169,57 @@ def _stands_apart(lines: Sequence[str], row: int) -> bool:
 
 
 def _could_be_heading(line: str) -> bool:
-    return 0 < len(line.strip()) <= 200 and "|" not in line and not line.lstrip().startswith(("#", "-", "*", ">", "+"))
+    bare = line.strip()
+    return 0 < len(bare.strip(BRACKETS)) <= 200 and "|" not in bare and not bare.startswith(("#", "-", "*", ">", "+"))
+
+
+def with_comments_as_code(text: str, *, headings: bool = True) -> str:
+    """A plain text whose comments of configuration and code stand behind four blanks, where Markdown has code.
+
+    A line that begins with `#` is a heading where it stands like one, between blank lines or above prose, unless more
+    such lines are comments; with `headings=False` none is.
+    """
+    from sire_core.corpus.markdown_blocks import code_end
+
+    lines = text.split("\n")
+    if not any(map(_HEADING.match, lines)):
+        return text
+    marks = [row for row, line in enumerate(lines) if line.startswith("---") and _CODE_MARK.match(line)]
+    marked = {row for first, last in zip(marks[::2], marks[1::2], strict=False) for row in range(first, last)}
+    found: list[int] = []
+    comments: list[int] = []
+    row = 0
+    while row < len(lines):
+        stop = code_end(lines, row)
+        if stop == row and _HEADING.match(lines[row]):
+            is_heading = headings and row not in marked and _stands_like_heading(lines, row)
+            (found if is_heading else comments).append(row)
+        row = max(stop, row + 1)
+    unmarked = sum(row not in marked for row in comments)
+    for row in comments if unmarked <= len(found) else [*comments, *found]:
+        lines[row] = f"    {lines[row]}"
+    return "\n".join(lines)
+
+
+def _stands_like_heading(lines: Sequence[str], row: int) -> bool:
+    """Whether a line with `#` in plain text is apart from what is above it, and above a blank line or prose."""
+    above, below = lines[row - 1] if row else "", lines[row + 1] if row + 1 < len(lines) else ""
+    level = _level(lines[row])
+    if lines[row][0] != "#" or (above.strip() and not 0 < _level(above) < level):
+        return False
+    if below.strip():
+        return _level(below) > level or (not below[0].isspace() and _is_prose(below))
+    after = next((line for line in lines[row + 2 : row + 5] if line.strip()), "")
+    return not after or _level(after) > 0 or after.startswith(("    ", "\t", "```", "~~~")) or _is_prose(after)
+
+
+def _level(line: str) -> int:
+    match = _HEADING.match(line)
+    return len(match.group(1)) if match else 0
+
+
+def _is_prose(line: str) -> bool:
+    return len(line) > LONGEST_LINE or not (_CONFIGURATION.match(line) or _COMMAND.match(line))
 
 
 def plain_heading(line: str) -> str:

@@ -12,7 +12,7 @@ from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS
 from sire_core.algorithms.text import visible_text
 from sire_core.corpus.markdown_blocks import code_end
 from sire_core.corpus.markdown_cleaning import without_comments
-from sire_core.corpus.sections import SEPARATOR, title_line
+from sire_core.corpus.sections import BRACKETS, SEPARATOR, title_line
 from sire_core.extraction.headings import CAPTIONS, STOP_WORDS, WORD, acts, heading_term, is_everyday
 from sire_core.extraction.spans import (
     TextSpan,
@@ -359,7 +359,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             yield from _close_prose(prose)
         elif len(line) <= _LONGEST_LINE and (heading := _HEADING.match(line)):
             yield from _close_prose(prose)
-            yield "heading", heading.group(1)
+            yield "heading" if heading.group(1).strip(BRACKETS) else "code", heading.group(1)
         elif bare[0] == "|" or bare.count(" | ") > 1:
             yield from _close_prose(prose)
             yield "row", bare.strip("|")

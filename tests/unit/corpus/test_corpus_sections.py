@@ -304,3 +304,105 @@ def test_the_title_in_front_of_a_file_is_that_of_all_its_passages(head):
     assert {chunk.title.split(" > ")[0] for chunk in found} == {"The queue"}
     cut = chunk_document(Document("d", chunks=(Passage(text[:100]), Passage(text[100:]))))
     assert [chunk.title for chunk in cut] == ["The queue", "The queue"]
+
+
+WIKI = """Access Control Lists
+====================
+
+ACLs can be enabled in dovecot.conf with:
+
+---%<-------------------------------------------------------------------------
+plugin {
+  # Without global ACLs:
+  acl = vfile
+
+# If enabled, don't try to find ACL files.
+
+  #acl_globals_only = yes
+}
+---%<-------------------------------------------------------------------------
+
+Global ACLs
+-----------
+
+Global ACLs apply to all mailboxes.
+"""
+COMMENTS = """# enable the frobber only on Sundays
+frob = yes
+
+# The rest
+
+[section]
+other: 2
+
+  # an indented one
+
+# Return to the directory
+cd $orgDir
+
+# one
+# two
+
+# A lone comment
+
+plugin {
+}
+
+#  }
+
+}
+---
+"""
+OUTLINE = """# Frobnicator
+
+frob makes things of other things.
+
+## Install
+
+    pip install frob
+
+```
+# a comment in code
+frob = yes
+```
+
+## Settings
+Every setting is a line.
+
+# comment of a setting
+key = value
+
+### [Links](a.md)
+
+[A list](b.md) of links.
+"""
+
+
+@pytest.mark.parametrize("name", ["a.txt", "README", "a.text", "a.conf", "a.yaml"])
+def test_comments_in_text_files_are_no_headings(tmp_path, name):
+    (tmp_path / name).write_text(COMMENTS)
+    (document,) = read_documents(tmp_path).documents
+    assert [section.path for section in sections_of_markdown(document.text)] == [()]
+    assert [line.strip() for line in document.text.split("\n")] == [line.strip() for line in COMMENTS.split("\n")]
+    chunks = chunk_document(document, SentenceChunker(12, 0))
+    assert {chunk.title for chunk in chunks} == {document.title}
+    assert any(chunk.text.lstrip().startswith("#") for chunk in chunks)
+    assert not any(
+        piece.kind == "heading" and ("comment" in piece.text or "frobber" in piece.text)
+        for chunk in chunks
+        for piece in pieces_of(chunk.text)
+    )
+
+
+def test_underlined_lines_and_outlines_of_text_files_stay_headings(tmp_path):
+    for name, text in {"wiki.txt": WIKI, "README": OUTLINE, "a.md": OUTLINE, "b.md": COMMENTS}.items():
+        (tmp_path / name).write_text(text)
+    found = {
+        document.id: [section.path[-1] for section in sections_of_markdown(document.text) if section.path]
+        for document in read_documents(tmp_path).documents
+    }
+    assert found["wiki.txt"] == ["Access Control Lists", "Global ACLs"]
+    assert found["README"] == ["Frobnicator", "Install", "Settings", "Links"]
+    assert found["a.md"] == ["Frobnicator", "Install", "Settings", "comment of a setting", "Links"]
+    assert {"enable the frobber only on Sundays", "A lone comment"} < set(found["b.md"])
+    assert "}" not in found["b.md"]
