@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from sire_core.protocols import FloatArray
+
+    Counts = tuple[FloatArray, NDArray[Any], NDArray[Any]]  # values, columns, and where rows end: a sparse matrix
 
 # Truncated SVD alone loses the rare names that multi-hop questions turn on (recall@5 on 2WikiMultihopQA: 30 with 256
 # dimensions, 42 with 512, MiniLM 62). Random signs keep inner products of rare words up to noise of 1 / sqrt(width), so
@@ -90,21 +93,29 @@ def indexed_words() -> re.Pattern[str]:
     return re.compile(rf"\w[\w{signs()}]+|[{UNSPACED}]")
 
 
-def count_words(texts: Sequence[str]) -> tuple[sparse.csr_matrix, list[str]]:
-    """Count words: float32 `[len(texts), len(words)]`, and the words in order of their first appearance."""
-    from scipy import sparse
-
+def count_words(texts: Sequence[str]) -> tuple[Counts, list[str]]:
+    """Count words: by text and word, ascending, and the words in order of their first appearance."""
     vocabulary: dict[str, int] = {}
     indptr, indices, counts = [0], list[int](), list[int]()
     for text in texts:
-        row = Counter(split_words(text))
-        indices += [vocabulary.setdefault(word, len(vocabulary)) for word in row]
-        counts += row.values()
+        found = Counter(split_words(text)).items()
+        row = sorted((vocabulary.setdefault(word, len(vocabulary)), count) for word, count in found)
+        indices += [word for word, _ in row]
+        counts += [count for _, count in row]
         indptr.append(len(indices))
-    shape = (len(texts), len(vocabulary))
     data = np.asarray(counts, dtype=np.float32)
-    matrix = sparse.csr_matrix((data, np.asarray(indices, dtype=np.int32), np.asarray(indptr)), shape=shape)
-    return matrix, list(vocabulary)
+    return (data, np.asarray(indices, dtype=np.int32), np.asarray(indptr)), list(vocabulary)
+
+
+def _sums(rows: Counts, table: FloatArray) -> FloatArray:
+    """Weighted sums of rows of a table, `[rows, table.shape[1]]`; to import scipy takes longer than to add a few."""
+    data, columns, ends = rows
+    if len(ends) - 1 > _FEW:
+        from scipy import sparse
+
+        return np.asarray(sparse.csr_matrix(rows, shape=(len(ends) - 1, len(table))) @ table)
+    parts = (slice(*pair) for pair in pairwise(ends.tolist()))
+    return np.stack([np.add.reduce(data[part, None] * table[columns[part]], axis=0) for part in parts])
 
 
 def stem_keys(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -183,7 +194,7 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     keys, stem_of = np.unique(stem_keys(words), return_inverse=True)
     ones = np.ones(len(words), dtype=np.float32)
     merge = sparse.csr_matrix((ones, (np.arange(len(words)), stem_of)), shape=(len(words), len(keys)))
-    by_stem = (counts @ merge).tocsr()
+    by_stem = (sparse.csr_matrix(counts, shape=(len(texts), len(words))) @ merge).tocsr()
     frequencies = np.bincount(by_stem.indices, minlength=len(keys)).astype(np.int32)
     often = np.asarray(by_stem.sum(axis=0)).ravel()
     english = often[word_vectors(keys, keys_of_stems).any(axis=1)].sum() >= _ENGLISH * often.sum()
@@ -194,7 +205,8 @@ def learn_state(texts: Sequence[str], fitted_on: int) -> LexicalState:
     keys, frequencies = keys[common], frequencies[common]
     if english:
         return LexicalState(fitted_on, len(texts), keys, frequencies, np.zeros((len(keys), 0), dtype=np.float16))
-    weighted = _damped(by_stem)[:, common] @ sparse.diags(_rarity(frequencies, len(texts)) ** _IDF_POWER)
+    damped = sparse.csr_matrix((_damped(by_stem.data), by_stem.indices, by_stem.indptr), shape=by_stem.shape)
+    weighted = damped[:, common] @ sparse.diags(_rarity(frequencies, len(texts)) ** _IDF_POWER)
     return LexicalState(fitted_on, len(texts), keys, frequencies, _topics(weighted))
 
 
@@ -241,10 +253,8 @@ def _rarity(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
     return np.asarray(np.log((texts + 1) / (frequencies + 0.5)), dtype=np.float64)
 
 
-def _damped(counts: sparse.csr_matrix) -> sparse.csr_matrix:
-    damped: sparse.csr_matrix = counts.copy()
-    damped.data = 1 + np.log(damped.data.astype(np.float64))
-    return damped
+def _damped(counts: FloatArray) -> NDArray[np.float64]:
+    return np.asarray(1 + np.log(counts.astype(np.float64)))
 
 
 def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
@@ -257,7 +267,7 @@ def embed_texts(fitted: LexicalState, texts: list[str]) -> FloatArray:
     return vectors
 
 
-def _embed_counts(fitted: LexicalState, counts: sparse.csr_matrix, words: list[str]) -> FloatArray:
+def _embed_counts(fitted: LexicalState, counts: Counts, words: list[str]) -> FloatArray:
     """Sum the words' vectors per text and normalise the two parts, then the whole."""
     keys = stem_keys(words)
     position = np.minimum(np.searchsorted(fitted.keys, keys), max(len(fitted.keys) - 1, 0))
@@ -273,7 +283,8 @@ def _embed_counts(fitted: LexicalState, counts: sparse.csr_matrix, words: list[s
     else:
         table[known, SKETCH:] = fitted.topics[position[known]] * rarity[known, None] ** _IDF_POWER
     share = _MEANING_SHARE if fitted.by_meaning else _TOPIC_SHARE
-    sums = np.asarray(_damped(counts).astype(np.float32) @ table)
+    data, columns, ends = counts
+    sums = _sums((_damped(data).astype(np.float32), columns, ends), table)
     sums[:, :SKETCH] = _unit(sums[:, :SKETCH]) * np.float32((1 - share) ** 0.5)
     sums[:, SKETCH:] = _unit(sums[:, SKETCH:]) * np.float32(share**0.5)
     return _unit(sums)
@@ -297,20 +308,16 @@ def _write_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray
 
 
 def _make_sketches(words: list[str], keys: NDArray[np.uint64], into: FloatArray) -> None:
-    from scipy import sparse
-
     owners, grams = gram_keys(words)
-    distinct, column = np.unique(grams, return_inverse=True)
-    shape = (len(words), len(distinct))
-    incidence = sparse.csr_matrix((np.ones(len(owners), dtype=np.float32), (owners, column)), shape=shape)
+    grams = grams[np.argsort(owners, kind="stable")]
+    ends = np.append(0, np.bincount(owners, minlength=len(words)).cumsum())
     for start in range(0, len(words), _SLICE):  # the sign vectors of all n-grams would be large
-        part = incidence[start : start + _SLICE]
-        used = np.unique(part.indices)
-        own = into[start : start + _SLICE]
+        own, of_words = into[start : start + _SLICE], ends[start : start + _SLICE + 1]
         own[:] = random_signs(keys[start : start + _SLICE], SKETCH)
         own *= np.float32(((1 - _GRAM_SHARE) / SKETCH) ** 0.5)
-        spelled = np.asarray(part[:, used] @ random_signs(distinct[used], SKETCH))
-        own += _unit(spelled) * np.float32(_GRAM_SHARE**0.5)
+        distinct, columns = np.unique(grams[of_words[0] : of_words[-1]], return_inverse=True)
+        rows = np.ones(len(columns), dtype=np.float32), columns, of_words - of_words[0]
+        own += _unit(_sums(rows, random_signs(distinct, SKETCH))) * np.float32(_GRAM_SHARE**0.5)
 
 
 def _unit(rows: FloatArray) -> FloatArray:
