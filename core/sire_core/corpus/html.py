@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from statistics import median
 from typing import Any
 
-from sire_core.corpus.page_regions import PageRegions
+from sire_core.corpus.page_regions import PageRegions, is_site_name
 
 _LONGEST_TERM, _FEWEST_TERMS, _LONG_DEFINITION = 200, 3, 200
 """Letters of a term that may be a heading; how many terms a list of such has, and letters of most definitions."""
@@ -273,6 +273,8 @@ class _Reader:
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
         self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
         self._level = 0  # of the last heading
+        # Line and words of the first one, and whether it is in the header of the page; until the second one.
+        self._banner: tuple[int, str, bool] | None = None
         # Of each open list of definitions the level of the heading above, and line and text of its terms.
         self._definitions: list[tuple[int, list[tuple[int, str]]]] = []
         self._term: int | None = None  # line behind which the open one begins
@@ -282,7 +284,7 @@ class _Reader:
         self._close(0)
         self._flush()
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip()
-        return " ".join("".join(self._title).split()), text
+        return self._page_title(), text
 
     def begin(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Begin an element."""
@@ -498,8 +500,25 @@ class _Reader:
                 self._lines.append("")
             self._lines.append(self._prefix + text)
             if self._prefix.startswith("#"):
+                self._leave_out_banner(text.replace("`", ""))
                 self._level = len(self._prefix) - 1
             self._prefix = ""
+
+    def _leave_out_banner(self, heading: str) -> None:
+        """Forget the first heading if the next one names the page and it the site, by the title of the page."""
+        level, place = len(self._prefix) - 1, len(self._lines) - 1
+        if not self._level:
+            self._banner = place, heading, bool(self._places["header"]) and not self.landmarks.in_content
+        elif self._banner is not None:
+            first, name, is_above = self._banner
+            title = self._page_title()
+            is_above = is_above or (level == self._level and title.endswith(name))
+            if is_above and is_site_name(name, heading, title):
+                self._lines[first] = ""  # and so the places of other lines stay
+            self._banner = None
+
+    def _page_title(self) -> str:
+        return " ".join("".join(self._title).split())
 
     def _leave_out_links_above(self) -> None:
         """Forget the lines above the heading of the page if they hold nothing but links."""

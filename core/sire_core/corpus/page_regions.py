@@ -43,6 +43,20 @@ _LONGEST_IMPRINT = 400
 """Letters of a copyright notice or a note about cookies; they are no text of the page."""
 _PART = re.compile(r"[_-]+")
 _RANKS = {"main": 3, "article": 2, "h1": 1}
+_BETWEEN_NAMES = frozenset([*"-|:\u00b7\u00bb\u2013\u2014", "::"])
+_LONGEST_TITLE = 300
+
+
+def is_site_name(name: str, heading: str, title: str) -> bool:
+    """Whether the title of a page consists of the name of its site and the heading below that, in either order."""
+    if not name or not heading or len(title) > _LONGEST_TITLE:
+        return False
+    name, heading, title = name.casefold(), heading.casefold(), title.casefold()
+    if title.endswith(f" {name}"):  # `Locks - Queue`
+        *page, separator = title[: -len(name)].split() or [""]
+        return separator in _BETWEEN_NAMES and f" {heading}".endswith(f" {' '.join(page)}")
+    separator, *page = title.removeprefix(f"{name} ").split() or [""]  # `Queue - Locks`
+    return separator in _BETWEEN_NAMES and " ".join(page) == heading and title.startswith(f"{name} ")
 
 
 def is_navigation(tag: str, attributes: Mapping[str, str | None], *, in_content: bool = False) -> bool:

@@ -44,6 +44,10 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
 _NO_HEADING = frozenset("*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
+_VALUE = re.compile(
+    r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
+)
+"""Lines like `Default: False` that say something of what the heading above them names."""
 _LONGEST_HEADING = 90
 _HEADING_WORDS = 12
 
@@ -68,7 +72,7 @@ def _could_be_heading(line: str) -> bool:
     numbered = line[0].isdigit() and line.split(None, 1)[0].endswith((".", ")"))
     end = line.rstrip("\"'\u201d\u2019")
     apart = line[0] not in _NO_HEADING and end[-1:] not in _HEADING_END and not end.endswith("--")
-    return apart and not numbered and len(line.split()) <= _HEADING_WORDS
+    return apart and not numbered and len(line.split()) <= _HEADING_WORDS and not _VALUE.match(line)
 
 
 def name_words(name: str) -> list[str]:

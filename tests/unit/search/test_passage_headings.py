@@ -1,0 +1,26 @@
+"""Lines of a passage that count as headings."""
+
+import pytest
+
+from sire_core.recipes.sire.passages import passage_headings
+
+
+@pytest.mark.parametrize(
+    ("line", "is_heading"),
+    [
+        ("Default: `False`", False),
+        ("Default: `{}` (Empty dictionary)", False),
+        ("Default: see below", False),
+        ("Type: string", False),
+        ("Default value: `nil`", False),
+        ("Release date: 2024-05-09", False),
+        ("Step 2: Plan the move", True),
+        ("Queues: A History of Waiting", True),
+        ("Types of locks", True),
+        ("### Default: `False`", True),
+    ],
+)
+def test_a_value_on_a_line_of_its_own_is_no_heading(line, is_heading):
+    found = passage_headings("Settings", f"### LOCK_SECONDS\n\n{line}\n\nHow long a lock is held.")
+    assert found[0] == "LOCK_SECONDS"
+    assert len(found) == 1 + is_heading
