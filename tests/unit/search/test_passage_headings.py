@@ -24,3 +24,15 @@ def test_a_value_on_a_line_of_its_own_is_no_heading(line, is_heading):
     found = passage_headings("Settings", f"### LOCK_SECONDS\n\n{line}\n\nHow long a lock is held.")
     assert found[0] == "LOCK_SECONDS"
     assert len(found) == 1 + is_heading
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("```\n# start it\nrun\n```\n\n## After it", ["After it"]),
+        ("    # only on Sundays\n    frob = yes\n\n# Frobs", ["Frobs"]),
+        ("run\n```\n\n## After it\n\nIt runs.", ["After it"]),  # cut within code
+    ],
+)
+def test_comments_of_code_are_no_headings(text, headings):
+    assert passage_headings("Guide", text) == headings

@@ -42,7 +42,7 @@ LONGEST_NAME = 8
 """Words of the longest name that is looked for in text."""
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
-_NO_HEADING = frozenset("*|-+[(!{}<>\"'`$/\\=~")
+_NO_HEADING = frozenset("#*|-+[(!{}<>\"'`$/\\=~")
 _HEADING_END = frozenset(".:,;)|]}>!")
 _VALUE = re.compile(
     r"(?:[^\W\d_]+ )?[^\W\d_]+:\s+(?:[^\w\s].*|\d.*|\S+\Z)|(?:default|type)s?(?: \w+)?:\s", re.IGNORECASE
@@ -55,8 +55,14 @@ _HEADING_WORDS = 12
 def passage_headings(title: str, text: str) -> list[str]:
     """Headings of a passage: those of its section's path, and lines of its text that stand alone like one."""
     headings = title.split(SEPARATOR) if SEPARATOR in title else []
-    lines = [line.strip() for line in without_link_targets(text).strip().split("\n")]
+    written = without_link_targets(text).strip("\n").rstrip().split("\n")
+    lines = [line.strip() for line in written]
+    fences = [line.startswith(("```", "~~~")) for line in lines]
+    in_code, is_even = False, sum(fences) % 2 == 0  # of an odd number nobody knows where code begins
     for position, line in enumerate(lines):
+        in_code ^= fences[position] and is_even
+        if in_code or written[position].startswith(("    ", "\t")):
+            continue
         marked = _HEADING_MARKS.match(line)
         bare = line[marked.end() :] if marked else line
         if not 3 < len(bare) <= _LONGEST_HEADING or len(lines) == 1:
@@ -175,7 +181,7 @@ class PassageWords:
     @classmethod
     def of(cls, view: View, positions: Ints) -> PassageWords:
         """Words of some passages of a pool; the texts are read only of those that the snapshot before did not have."""
-        files = CarriedFiles("passage-words-7", _save, _load, lambda words: (len(words.ids), words.looked_at))
+        files = CarriedFiles("passage-words-8", _save, _load, lambda words: (len(words.ids), words.looked_at))
         return view.cached_incremental("passage words", lambda before: cls._read(view, positions, before), files)
 
     @classmethod
