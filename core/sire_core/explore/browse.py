@@ -17,7 +17,7 @@ from sire_core.algorithms.snippets import readable_sentences
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Names
-from sire_core.explore.titles import compact_title, document_titles, short_title, told_apart
+from sire_core.explore.titles import compact_title, distinct_titles, document_titles, short_title
 from sire_core.extraction.headings import acts
 from sire_core.filters import filter_text, parse_filter
 from sire_core.knowledge import RELATES
@@ -189,7 +189,7 @@ def units(snapshot: SearchSnapshot, kind: str, *, tree: str = "", level: int | N
     if tree:
         selected = selected[np.isin(selected, _of_tree(snapshot, kind, tree))]
     shown = snapshot.view.units(selected[start : start + PAGE])
-    labels = told_apart([(short_title(snapshot, unit.title), text_below_title(unit)) for unit in shown])
+    labels = distinct_titles(snapshot, shown)
     rows = (TableRow(u.id, label, f"{len(u.chunk_ids):,}") for u, label in zip(shown, labels, strict=True))
     return Page(tuple(rows), len(selected))
 

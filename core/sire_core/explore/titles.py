@@ -14,6 +14,7 @@ import numpy as np
 from sire_core.algorithms.pluralize import shorten
 from sire_core.corpus.sections import SEPARATOR
 from sire_core.explore.highlight import first_words
+from sire_core.search.explanation import text_below_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,6 +128,11 @@ def told_apart(named: Sequence[tuple[str, str]]) -> list[str]:
         f"{title}: {first_words(text)}" if title and counts[title] > 1 else title or first_words(text)
         for title, text in named
     ]
+
+
+def distinct_titles(snapshot: SearchSnapshot, units: Iterable[Unit]) -> list[str]:
+    """Short titles of units, told apart."""
+    return told_apart([(short_title(snapshot, unit.title), text_below_title(unit)) for unit in units])
 
 
 def _affixes(snapshot: SearchSnapshot, share: float = 0.5) -> tuple[str, ...]:

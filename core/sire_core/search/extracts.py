@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
@@ -126,7 +127,7 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     shares = [stems(f"{hit.unit.title}\n{hit.unit.text}\n{way}") & asked for hit, way in zip(hits, ways, strict=True)]
     shared = max(shares, key=len)
     if len(shared) > 1 or len(shared) * _SHARED > len(asked):
-        missing = asked.difference(*shares, stems(" ".join(VAGUE_NOUNS)))
+        missing = asked.difference(*shares, _vague_stems())
         if len(missing) * _SHARED < len(asked):
             return ""
         spelled = dict.fromkeys(word.strip(_MARKS) for word in question.split())
@@ -135,6 +136,11 @@ def unanswered_note(question: str, hits: Sequence[Hit]) -> str:
     words = [word for word in find_words(question) if stems(word) & shared]
     more = f"more than {words[0]!r}" if words else "a word"
     return f"No hit shares {more} with the question; these are only the nearest."
+
+
+@cache
+def _vague_stems() -> frozenset[str]:
+    return stems(" ".join(VAGUE_NOUNS))
 
 
 def extract_sentences(question: str, hits: Sequence[Hit], n: int = _SENTENCES) -> list[Extract]:

@@ -15,8 +15,7 @@ from nicegui import app, ui
 from sire_core.algorithms.pluralize import count
 from sire_core.explore.corpus_map import CorpusMap
 from sire_core.explore.highlight import escaped
-from sire_core.explore.titles import short_title, told_apart
-from sire_core.search.explanation import text_below_title
+from sire_core.explore.titles import distinct_titles
 from sire_core.serve.page.pages import frame, go_to, guarded, page_of, question_field, render_with_timeout, show_html
 from sire_core.serve.page.views import address, link
 
@@ -121,7 +120,7 @@ async def _find(snapshot: SearchSnapshot, corpus_map: CorpusMap, question: str, 
     }
     ui.run_javascript(f"sireMap.find({json.dumps(found)})")
     if hits:
-        titles = told_apart([(short_title(snapshot, hit.unit.title), text_below_title(hit.unit)) for hit in hits])
+        titles = distinct_titles(snapshot, (hit.unit for hit in hits))
         named = [(hit.unit.id, title) for hit, title in zip(hits, titles, strict=True)]
         show_html(_hits_html(named, question, recipe))
 

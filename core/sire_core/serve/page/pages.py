@@ -35,7 +35,6 @@ from sire_core.search.passages import RETURNS
 from sire_core.serve.outputs import found_text, sufficiency
 from sire_core.serve.page import views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery, compared_query, known_or_first
-from sire_core.serve.page.views import address, link
 from sire_core.types import UnitKind
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from sire_core.explore.query_result import QueryResult
     from sire_core.reason.steps import Answer, ReasoningStep
     from sire_core.search.snapshot import SearchSnapshot
-    from sire_core.types import Hit
 
 
 _AT_ONCE = 0.08  # Seconds after which a page is painted, complete or not
@@ -104,12 +102,6 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Enter' && event.target.closest('.sire-ask input')) wait(); });
 """
 _EXPAND = "event => { const button = event.target.closest('[data-expand]'); if (button) emit(button.dataset.expand); }"
-_ORDERS = {
-    "document": "by title",
-    "entity": "those of most passages first",
-    "chunk": "in the order of the documents",
-    "topic": "the most typical first",
-}
 _PLACES = (("Ask", "/"), ("Map", "/map"), ("Browse", "/browse"), ("Reason", "/reason"))
 page_of = partial(ui.page, response_timeout=60.0)
 """The framework times out after three seconds, but opening an index on a busy machine may take longer."""
@@ -177,7 +169,7 @@ async def _steps(explorer: Explorer, via: str, question: str, log: ui.column) ->
 def step_html(step: ReasoningStep, snapshot: SearchSnapshot) -> str:
     """HTML of a step; the hits of a search open on a click."""
     if isinstance(step, Retrieved):
-        items = "".join(f"<li>{shown}</li>" for shown in _hit_links(step.hits, snapshot))
+        items = "".join(f"<li>{shown}</li>" for shown in views.unit_links(snapshot, [hit.unit for hit in step.hits]))
         return f"<details><summary>{found_text(step)}</summary><ol>{items}</ol></details>"
     if isinstance(step, SubQuestion):
         return f"<p><b>Searching:</b> {escaped(step.text)}</p>"
@@ -191,7 +183,7 @@ def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
     """HTML of the answer, the passages that it cites, and whether they suffice."""
     cited = [(number, answer.hits[number - 1]) for number in answer.citations]
     read = cited or list(enumerate(answer.hits[:5], 1))
-    links = _hit_links([hit for _, hit in read], snapshot)
+    links = views.unit_links(snapshot, [hit.unit for _, hit in read])
     sources = "".join(f"<li>[{number}] {shown}</li>" for (number, _), shown in zip(read, links, strict=True))
     usage = answer.usage
     spent = f"{count(usage.calls, 'call')} of the model, {count(usage.retrievals, 'search', 'searches')}"
@@ -200,15 +192,6 @@ def answer_html(answer: Answer, snapshot: SearchSnapshot) -> str:
         + (f"<p>{'Sources' if cited else 'Read, but not cited'}:</p><ul class=plain>{sources}</ul>" if sources else "")
         + f'<p>{escaped(sufficiency(answer))}</p><p class="meta">{spent}</p>'
     )
-
-
-def _hit_links(hits: Sequence[Hit], snapshot: SearchSnapshot) -> list[str]:
-    titles = told_apart([(short_title(snapshot, hit.unit.title), text_below_title(hit.unit)) for hit in hits])
-    units = (hit.unit for hit in hits)
-    return [
-        link(title, address(snapshot.recipe.name, unit.kind.value, unit.id))
-        for unit, title in zip(units, titles, strict=True)
-    ]
 
 
 def show_html(content: str) -> None:
@@ -638,8 +621,7 @@ def _lists(explorer: Explorer, snapshot: SearchSnapshot, here: Mapping[str, str]
     else:
         level = int(here["level"]) if "level" in here else None
         page = browse.units(snapshot, kind, tree=here["tree"], level=level, start=start)
-    order = _ORDERS.get(kind, "")
-    content = views.page_html(caption, page, here["kind"], recipe, here, start, f", {order}" if order else "")
+    content = views.page_html(caption, page, here["kind"], recipe, here, start, views.ORDERS.get(kind, ""))
     content += views.levels_html(browse.levels(snapshot), recipe)
     index = explorer.index(recipe)
     spent: list[tuple[str, int, int, int]] = []

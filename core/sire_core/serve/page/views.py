@@ -14,6 +14,7 @@ from sire_core.explore.markdown import OutlineEntry, markdown_html
 from sire_core.explore.name_kinds import NAME_KINDS
 from sire_core.explore.page import left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
+from sire_core.explore.titles import distinct_titles
 from sire_core.metadata_values import shown_value
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sire_core.explore.picture import Picture
     from sire_core.explore.why_not import WhyNot
     from sire_core.protocols import Recipe
+    from sire_core.search.snapshot import SearchSnapshot
     from sire_core.types import Failure, Unit
 
 
@@ -65,6 +67,22 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
         + legend(row.name_kind for row in main)
         + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
+
+
+ORDERS = {
+    "document": ", by title",
+    "entity": ", those of most passages first",
+    "chunk": ", in the order of the documents",
+    "topic": ", the most typical first",
+}
+"""How lists are sorted, by what they hold."""
+
+
+def unit_links(snapshot: SearchSnapshot, units: Sequence[Unit]) -> list[str]:
+    """A link to each of some units."""
+    titles = distinct_titles(snapshot, units)
+    links = zip(units, titles, strict=True)
+    return [link(title, address(snapshot.recipe.name, unit.kind.value, unit.id)) for unit, title in links]
 
 
 def page_html(
