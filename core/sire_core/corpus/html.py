@@ -58,6 +58,12 @@ _WALLS = {
 }
 """Elements whose inner tags close nothing outside of them."""
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_BOX_TAGS = ("div", "aside", "table", "td", "details", "dd", "li")
+_BOX_NAMES = frozenset(
+    "note notecard warning tip caution important danger hint attention notice admonition alert callout example "
+    "awsdocs-note".split()
+)
+"""Classes and roles of boxes: what follows one belongs to the section around it."""
 _NAMED_BY_BUTTONS = (*_HEADINGS, "summary", "dt")
 _LISTS = ("ol", "ul")
 _ITEM = re.compile(r"- |\d+\. ")
@@ -247,6 +253,14 @@ def _is_between_pages(lines: list[str], links: list[tuple[str, bool]], *, is_lis
     return len(lines) == 1 and not any(others.elements())
 
 
+def _is_box(tag: str, attributes: Mapping[str, str | None]) -> bool:
+    """Whether an element is a note, an example, a quotation or a figure beside the text."""
+    if tag not in _BOX_TAGS:
+        return tag in ("blockquote", "figure")
+    names = f"{attributes.get('class') or ''} {attributes.get('role') or ''}".lower().split()
+    return tag == "aside" or not _BOX_NAMES.isdisjoint(names)
+
+
 class _Reader:
     """Collects lines of Markdown from the parts of a page."""
 
@@ -271,6 +285,7 @@ class _Reader:
         self._links: list[tuple[str, bool]] = []  # text of each link, and whether it leads to the next page
         self._link: tuple[int, bool] | None = None  # the open one: where its text begins
         self._last_step = 0  # number of links up to the last one to a page before, behind or above
+        self._boxes: list[int] = []  # depths of the open boxes
         self._blocks: list[tuple[int, int, int]] = []  # open blocks outside of tables: depth, first line, first link
         self._level = 0  # of the last heading
         # Line and words of the first one, and whether it is in the header of the page; until the second one.
@@ -303,6 +318,7 @@ class _Reader:
             else:
                 if tag != "footer" or not self._places["blockquote"]:  # there it names who said it
                     self.landmarks.begin(len(self._open), self._number, tag, attributes)
+                self._boxes += [len(self._open)] * _is_box(tag, attributes)
                 self._begin(tag, attributes)
         for name in (tag, _BLOCK)[: 1 + (tag in _BLOCK_TAGS)]:
             self._places[name].append(len(self._open))
@@ -331,6 +347,8 @@ class _Reader:
                     self._leave_out_steps(tag, *self._blocks.pop()[1:])
                 if tag in _LISTS:
                     del self._lists[-1:]
+                if self._boxes[-1:] == [len(self._open)]:
+                    self._boxes.pop()
             elif self._skips_from == len(self._open):
                 self._skips_from = None
         self.landmarks.close(depth)
@@ -353,7 +371,7 @@ class _Reader:
                 self._end_row()  # of the table around this one
                 self._rows, self._row = (0, None) if tag == "table" or not self._places["table"] else (self._rows, [])
             else:
-                self._prefix = self._label() if tag == "li" else "#" * _HEADINGS[tag] + " "
+                self._prefix = self._label(tag)
         elif tag in _BLOCKS:
             self._break()
             self._begin_definitions(tag)
@@ -381,8 +399,10 @@ class _Reader:
             if is_step or (len(text) < _STEP_NAME and _is_step_name(_linked_words(text))):
                 self._last_step = len(self._links)
 
-    def _label(self) -> str:
-        """Marker of the next item of the innermost list."""
+    def _label(self, tag: str) -> str:
+        """Marker of a heading or of the next item of the innermost list."""
+        if tag in _HEADINGS:  # the title of a box opens no section
+            return "" if self._boxes and tag != "h1" else "#" * _HEADINGS[tag] + " "
         number = self._lists[-1] if self._lists else 0
         if not number:
             return "- "
@@ -425,7 +445,7 @@ class _Reader:
     def _begin_definitions(self, tag: str) -> None:
         if tag == "dl":
             self._definitions.append((self._level, []))
-        elif tag == "dt" and self._row is None:
+        elif tag == "dt" and self._row is None and not self._boxes:
             self._term = len(self._lines)
 
     def _end_definitions(self, tag: str) -> None:

@@ -120,6 +120,35 @@ def test_headings_and_items_mark_their_own_text_only(page, text):
 
 
 @pytest.mark.parametrize(
+    ("box", "title"),
+    [
+        ("<div class='note' style='margin: 1in'><h3>{}</h3>Alma.</div>", "Note"),
+        ("<div class='admonition alert-info tip'><div><h3>{}</h3><p>Alma.</div></div>", "Tip"),
+        ("<div role='note'><h3>{}</h3>Alma.</div>", "Note"),
+        ("<div class='example'><h3>{}</h3><pre>a</pre><h4>More</h4></div>", "Example"),
+        ("<main><aside><h3>{}</h3>Alma.</aside></main>", "Beside"),
+        ("<blockquote><h3>{}</h3>Alma.</blockquote>", "From the letter"),
+        ("<figure><h3>{}</h3>Alma.</figure>", "Diagram"),
+        ("<ul><li class=note><h3>{}</h3>Alma.</ul>", "Note"),
+        ("<div class='note'><dl>" + f"<dt>{{}}<dd>{'Alma. ' * 60}<dt>b<dd>{'B. ' * 99}<dt>c<dd>C.</dl></div>", "a"),
+    ],
+)
+def test_titles_of_boxes_are_no_headings_of_what_follows(box, title):
+    section = f"<div class='section'><h2>Options</h2>{box.format(title)}<p>After.<h3>Next</h3></div>"
+    text = read(f"<h1>Mill</h1>{section}")
+    assert [line for line in text.split("\n") if line.startswith("#")] == ["# Mill", "## Options", "### Next"]
+    assert title in text
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["<section class='example'>{}</section>", "<table><tr><td>{}</table>", "<h1 class='note'>a</h1><ul><li>{}</ul>"],
+)
+def test_headings_of_sections_and_of_pages_laid_out_in_tables_and_lists_stay(page):
+    assert "## Options\n" in read(page.format("<h2>Options</h2><p>Alma.</p>"))
+
+
+@pytest.mark.parametrize(
     ("page", "text"),
     [
         (
