@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from html import unescape
 from html.parser import HTMLParser
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -58,7 +60,7 @@ _UTF32_BOMS = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _LOOKED_AT = 8192
 DANGLING = "a link that points nowhere: the file that it names does not exist"
-GENERATED = "made by a site generator"
+GENERATED = "a file of a site generator"
 """How the reason begins for which a file of a folder is skipped that repeats pages or belongs to their looks."""
 _INDEXES = re.compile(r"(?:searchindex\.js|search_index\.js(?:on)?|.+\.min\.js)")
 _SITE_FILES = frozenset(
@@ -77,6 +79,11 @@ _SHORT_PAGE = 600
 """Letters of a page for searching, or for addresses without a page."""
 _SEEN_OF_PAGE = 1 << 20
 _PAGES_TO_A_SCRIPT = 5
+_SOURCES_LOOKED_AT = 100
+_OWN_SHARE, _OWN_WORDS = 0.05, 20
+"""Words of the source of a page that the page does not have, such as the name of its section."""
+_TAG = re.compile(r"<[^<>]*>")
+_PAGES = (".html", ".htm", ".xhtml")
 _PACKAGES = ("node_modules", "__pycache__", "site-packages")
 
 
@@ -260,12 +267,37 @@ def _is_generated(root: Path, path: Path, names: Sequence[str]) -> bool:
         return pages >= _PAGES_TO_A_SCRIPT * scripts
     if path.suffix == ".html":
         return _is_generated_page(path)
+    return _is_source_of_page(root, path, names)
+
+
+def _is_source_of_page(root: Path, path: Path, names: Sequence[str]) -> bool:
+    """Whether a page was made of a file: of an XML file beside it, or of one in the folder of sources of its site."""
+    parts = path.relative_to(root).parts
+    if path.suffix == ".xml":
+        return any(_holds_words_of(path, path.with_suffix(end)) for end in _PAGES if f"{path.stem}{end}" in names)
     if "_sources" not in parts or path.suffix not in (".txt", ".rst", ".md"):
         return False
     place = parts.index("_sources")
-    name = re.sub(r"(?:\.(?:txt|rst|md))+$", "", path.name)
-    page = root.joinpath(*parts[:place], *parts[place + 1 : -1], name)
-    return any(os.path.exists(f"{page}{suffix}") for suffix in (".html", "/index.html"))  # noqa: PTH110 (as above)
+    site, sources = root.joinpath(*parts[:place]), root.joinpath(*parts[: place + 1])
+    # without its page, too, a source among those of a site is no document
+    others = islice(sources.rglob("*.*"), _SOURCES_LOOKED_AT)
+    return any(_has_page(site / source.relative_to(sources)) for source in chain([path], others))
+
+
+def _has_page(source: Path) -> bool:
+    """Whether there is a page that was made of a source in its place."""
+    page = source.with_name(re.sub(r"(?:\.(?:txt|rst|md))+$", "", source.name))
+    return any(os.path.exists(f"{page}{suffix}") for suffix in (*_PAGES, "/index.html"))  # noqa: PTH110 (as above)
+
+
+def _holds_words_of(source: Path, page: Path) -> bool:
+    """Whether a page has nearly all words of a file in markup."""
+    try:
+        texts = [unescape(_TAG.sub(" ", read_text(path, declares=True))).lower() for path in (source, page)]
+    except CorpusError:  # which is reported when it is read
+        return False
+    words, others = (Counter(re.findall(r"\w+", text)) for text in texts)
+    return (words - others).total() <= min(_OWN_WORDS, _OWN_SHARE * words.total())
 
 
 def _is_generated_page(path: Path) -> bool:

@@ -312,9 +312,10 @@ def read_documents(
     are documents `{"id", "title", "text" or "chunks", "metadata"}`; further scalar keys and flat lists become metadata;
     without an id it is `<file>:<line>`. The official HotpotQA, 2WikiMultiHopQA and MuSiQue files give their pooled
     passages. Files must be UTF-8, or HTML that declares its encoding. What cannot be used is listed in `failures` and
-    the rest is read. Scripts, search indexes and sources of pages that a site generator left in a folder are skipped
-    and listed in `failures`; a file that is named itself is read, and whatever its suffix where it is text. Of files
-    without a suffix, folders give those that have a well-known name (`README`, `LICENSE`).
+    the rest is read. Scripts, search indexes and sources of pages (of XML those whose words the page beside them has)
+    that a site generator left in a folder are skipped and listed in `failures`; a file that is named itself is read,
+    and whatever its suffix where it is text. Of files without a suffix, folders give those that have a well-known name
+    (`README`, `LICENSE`).
 
     Args:
         sources: Files and folders.

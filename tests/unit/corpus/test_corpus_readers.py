@@ -360,9 +360,16 @@ def test_html_that_declares_another_encoding_than_it_has_is_left_out(tmp_path, d
 
 def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
     site = tmp_path / "site"
-    kept = ["index.html", "search.html", "genindex.html", "app/app.js", "_sources/draft.rst.txt", "guide/search.html"]
+    kept = ["index.html", "search.html", "genindex.html", "app/app.js", "_sources.html", "guide/search.html"]
+    kept += ["guide/_sources/draft.rst.txt"]
     skipped = ["_static/jquery.js", "_static/js/theme.js", "lib.min.js", "searchindex.js"]
-    skipped += ["_sources/index.rst.txt", "templates.js", "search/search_index.json", "manual/asciidoc.js"]
+    skipped += [
+        "_sources/index.rst.txt",
+        "_sources/gone/page.rst.txt",
+        "templates.js",
+        "search/search_index.json",
+        "manual/asciidoc.js",
+    ]
     kept += [f"manual/{name}.html" for name in ("clock", "driver", "keys", "leap", "refid")]
     for name in (*kept, *skipped):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
@@ -375,6 +382,24 @@ def test_files_of_a_site_generator_are_skipped_unless_they_are_named(tmp_path):
     assert [document.id for document in read_documents(site / "_static").documents] == ["jquery.js", "js/theme.js"]
     (named,) = read_documents(site / "searchindex.js").documents
     assert "words of searchindex.js" in named.text
+
+
+@pytest.mark.parametrize(
+    ("more", "page", "is_read"),
+    [
+        ("", "lock.html", False),
+        ("", "lock.htm", False),
+        ("", "other.html", True),
+        ("<para>A reader waits.</para>", "lock.html", True),
+    ],
+)
+def test_the_xml_of_a_page_beside_it_is_skipped_if_the_page_has_its_words(tmp_path, more, page, is_read):
+    text = "Locks &amp; leases are held by one writer of the queue at a time. " * 3
+    (tmp_path / "lock.xml").write_text(f"<refentry><refmeta>5</refmeta><para>{text}</para>{more}</refentry>")
+    (tmp_path / page).write_text(f"<title>Locks</title><h1>Locks</h1><p>{text}</p>")
+    found = read_documents(tmp_path)
+    assert sorted(document.id for document in found.documents) == sorted([page, *["lock.xml"] * is_read])
+    assert [failure.where for failure in found.failures] == [str(tmp_path / "lock.xml")] * (not is_read)
 
 
 _INDEX_OF_SPHINX = '<h1 id="index">Index</h1><div class="genindex-jumpbox">A</div>'
@@ -409,7 +434,7 @@ def test_index_pages_of_a_site_are_skipped_by_their_content(tmp_path, name, page
     assert [document.id for document in found.documents] == ["a.html"]
     assert [failure.where for failure in found.failures] == [str(tmp_path / name)]
     assert "Locks" in read_documents(tmp_path / "a.html").documents[0].text
-    assert found.failures[0].reason.startswith("made by a site generator")
+    assert found.failures[0].reason.startswith("a file of a site generator")
 
 
 _LONG = f"<h1>Errors</h1><p>{'The status 404 says that a queue was not found by the server. ' * 12}</p>"
