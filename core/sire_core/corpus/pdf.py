@@ -29,6 +29,8 @@ _EDGE = 3
 """So many lines at the top or bottom of a page may be running ones, if more space than usual is between."""
 _GAP = 0.4
 """Of the height of a letter: more space than this is between two words."""
+_RAISED = 0.05
+"""Of the height of a letter: so far from the line is a letter of another size that is set into a word."""
 _SPACED, _TRACKED, _WIDER = 5, 0.15, 1.6
 """Letters stand apart in a line of so many, by so much of their height, and words by so many times as much."""
 _HEBREW = 0x590
@@ -167,6 +169,10 @@ def _lines(page: Any) -> Iterator[_Line]:
             # Letters of a ligature have one place, accents stand above their letters, Hebrew goes to the left.
             overlaps = overlaps and (left.value, right.value) != (start, end) and code < _HEBREW
             overlaps = overlaps and bool(letters) and chr(code).isalnum() and letters[-1].isalnum()
+            # In a logo the letters are raised or lowered, in a cell that runs over they stand on one line.
+            overlaps = (
+                overlaps and abs(_origin(handle, position)[1] - _origin(handle, positions[-1])[1]) < _RAISED * tall
+            )
             if letters and (overlaps or left.value - end > _GAP * tall) and not letters[-1].isspace():
                 letters.append(" ")  # between the cells of a table there need not be one
                 positions.append(position)
@@ -210,8 +216,6 @@ def _composed(match: re.Match[str]) -> str:
 
 def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
     """A line with the size, weight and place of its letters, as its first, middle and last ones have them."""
-    import ctypes
-
     import pypdfium2.raw as pdfium
 
     samples = [positions[0], positions[len(positions) // 2], positions[-1]]
@@ -222,10 +226,20 @@ def _measure_line(page: Any, words: str, positions: Sequence[int]) -> _Line:
         known = pdfium.FPDFText_GetMatrix(page, position, matrix)
         sizes.append(size * ((matrix.b**2 + matrix.d**2) ** 0.5 or 1.0) if known else size)
     weights = [_is_bold(page, position) for position in samples]
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(page, positions[0], x, y)
+    left, base = _origin(page, positions[0])
     upright = abs(pdfium.FPDFText_GetCharAngle(page, positions[0])) < 0.1
-    return _Line(words, round(2 * median(sizes)) / 2, all(weights), x.value, y.value, upright=upright)
+    return _Line(words, round(2 * median(sizes)) / 2, all(weights), left, base, upright=upright)
+
+
+def _origin(page: Any, position: int) -> tuple[float, float]:
+    """Where a letter begins on its line."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(page, position, x, y)
+    return x.value, y.value
 
 
 def _is_bold(page: Any, position: int) -> bool:

@@ -135,3 +135,13 @@ def test_letters_that_stand_apart_are_words(tmp_path, spacing):
     assert document.title == "REPORT OF THE YARD"
     assert "A B C D E F" in document.text
     assert "The crane of the yard stands in the harbour, number 0." in document.text
+
+
+@pytest.mark.parametrize(
+    ("rise", "words"), [(3, "typeset in LATEX here"), (-3, "typeset in LATEX here"), (0, "typeset in L ATEX")]
+)
+def test_a_letter_that_is_set_into_a_word_from_another_line_belongs_to_it(tmp_path, rise, words):
+    logo = f"[(typeset in L) 450] TJ {rise} Ts /F1 9 Tf (A) Tj 0 Ts /F1 12 Tf [150 (T) 167] TJ -2 Ts (E) Tj 0 Ts [125 (X here)] TJ"
+    (tmp_path / "a.pdf").write_bytes(drawn_pdf(f"BT /F1 12 Tf 60 700 Td {logo} ET"))
+    (document,) = read_documents(tmp_path / "a.pdf").documents
+    assert words in document.text
