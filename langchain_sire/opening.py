@@ -88,7 +88,12 @@ def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def remember_title_key(folder: Path | None, title_key: str | list[str]) -> None:
-    """Save a key of titles where the folder has none: who opens it next reads titles of documents in the same way."""
-    if folder is None or title_key == "title" or "title_key" in (saved := read_settings(folder)):
+    """Save a key of titles where the folder has none: who opens it next reads titles of documents in the same way.
+
+    The file also says that documents are an app's, see `Folder.framework`.
+    """
+    if folder is None:
         return
-    write_settings(folder, {**saved, "title_key": title_key})
+    saved = read_settings(folder)
+    if (title_key != "title" and "title_key" not in saved) or not (folder / _SETTINGS).exists():
+        write_settings(folder, saved if title_key == "title" else {**saved, "title_key": title_key})

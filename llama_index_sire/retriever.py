@@ -591,11 +591,14 @@ class SireRetriever(BaseRetriever):
         return report
 
     def _remember(self, folder: Path) -> None:
-        """Save how documents were cut, and the key of their titles where the folder has none."""
+        """Save how documents were cut, and the key of their titles where the folder has none.
+
+        The file also says that documents are an app's, see `Folder.framework`.
+        """
         saved, mine = read_settings(folder), fingerprint(self.transformations)
         before, title_key = saved.get("transformations", []), saved.get("title_key", self.title_key)
         cut_by = before if mine is None else mine
-        if cut_by != before or ("title_key" not in saved and title_key != "title"):
+        if not saved or cut_by != before or ("title_key" not in saved and title_key != "title"):
             write_settings(folder, saved.get("similarity_top_k", self.similarity_top_k), cut_by, title_key)
 
 

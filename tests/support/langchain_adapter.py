@@ -22,7 +22,7 @@ from support.langchain_demo import Hashed
 class LangChain:
     """`langchain_sire`."""
 
-    name = "langchain"
+    name, framework = "langchain", "LangChain"
     package = langchain_sire
     Retriever = langchain_sire.SireRetriever
     load = staticmethod(langchain_sire.SireRetriever.load)

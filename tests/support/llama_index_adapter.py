@@ -20,7 +20,7 @@ from support.llama_index_models import FunctionLLM, WordEmbedding
 class LlamaIndex:
     """`llama_index_sire`."""
 
-    name = "llama-index"
+    name, framework = "llama-index", "LlamaIndex"
     package = llama_index_sire
     Retriever = llama_index_sire.SireRetriever
     load = staticmethod(llama_index_sire.SireRetriever.from_persist_dir)

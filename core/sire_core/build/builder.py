@@ -28,10 +28,10 @@ from sire_core.build.organizing import (
 from sire_core.corpus.changes import CorpusChange
 from sire_core.corpus.stored_corpus import StoredDocument
 from sire_core.derive.runners import resolve_runner
-from sire_core.errors import BuildError, ConfigurationError, EmbedderMismatchError
+from sire_core.errors import BuildError, ConfigurationError
 from sire_core.extraction.rules import RulesExtractor
 from sire_core.extraction.stage import extract_missing
-from sire_core.models.embedders import fit_once, lacks_state, restore
+from sire_core.models.embedders import fit_once, lacks_state, refuse_other_embedder, restore
 from sire_core.models.sync import run_shielded
 from sire_core.protocols import Delta
 from sire_core.storage.checksums import stored_values
@@ -208,7 +208,7 @@ class Builder:
 
     def _plan(self) -> _Work:
         context, before, change = self._context, self._before, self._corpus.change
-        self._refuse_other_embedder()
+        refuse_other_embedder(before.embedder, context.embedder)
         following, stale = split_compatible(context)
         if change:
             check_no_loss(stale, context)
@@ -228,15 +228,6 @@ class Builder:
             for recipe in (context.recipe, *(recipe for recipe, _ in following)):
                 recipe.check_installed()
         return work
-
-    def _refuse_other_embedder(self) -> None:
-        before, embedder = self._before.embedder, self._context.embedder
-        fitted = hasattr(embedder, "from_state") and embedder.fingerprint.split(":", 1)[0] == before.split(":", 1)[0]
-        if before and embedder.fingerprint != before and not fitted:
-            raise EmbedderMismatchError(
-                f"This index was built with the embedder {before}, not with {embedder.fingerprint}. "
-                "Give that one, or build into another folder."
-            )
 
     async def _extract(self, work: _Work) -> tuple[tuple[Failure, ...], frozenset[str], tuple[str, ...]]:
         """Extract what is missing; return failures, hashes that succeed now after a failure, and hashes that fail."""

@@ -24,6 +24,7 @@ from sire_core.cli.options import (
     ReadingOptions,
     RecipeOptions,
     check_folder,
+    check_target,
     chunker_of,
     is_index,
     manifest_of,
@@ -158,6 +159,7 @@ def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFil
 
     for source in sources:
         _refuse_inside(source, options.folder)
+    check_target(options)
     from sire_core.storage.folder import Folder
 
     corpus = read_documents(
@@ -630,7 +632,7 @@ def index(
     if dry_run:
         list_readings(
             sources,
-            IndexOptions(to, chunk_tokens=built.chunk_tokens, no_chunking=built.no_chunking, media=reading.media),
+            IndexOptions(to, embedder=reading.embedder, media=reading.media, runner=runner, **built.as_given()),
             as_json=as_json,
         )
         return

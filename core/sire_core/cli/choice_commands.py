@@ -178,7 +178,7 @@ def questions(
 def _documents(sources: Sequence[Path], embedder: str | None) -> tuple[Sequence[Document], str | None]:
     """The documents, and the embedder that is to be used for them."""
     if len(sources) != 1 or not is_index(sources[0]):
-        return read_sources(sources, IndexOptions()).documents, embedder
+        return read_sources(sources, IndexOptions(embedder=embedder)).documents, embedder
     with open_index(IndexOptions(folder=sources[0], embedder=embedder)) as index:
         documents = index.documents()
     spec = embedder or manifest_of(sources[0]).embedder_spec

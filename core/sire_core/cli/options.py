@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 HELP = "help"
 """`--set help` explains the settings of a recipe."""
 
+_LOCK_TIMEOUT = 10.0  # Seconds to wait for another writer, as `Index` does
+
 _ORDER = "The index folder comes first, as in: sire query DIR QUESTION, sire add DIR SRC..."
 
 
@@ -145,6 +147,35 @@ def check_folder(folder: Path | None, other: str | Path = "") -> None:
         )
     if folder is not None and other and not is_index(folder) and is_index(other):
         raise IndexMissingError(f"There is no index in {folder}, but {other} is one. {_ORDER}")
+
+
+def check_target(options: IndexOptions) -> None:
+    """Refuse, before documents are read, a folder or an option with which they could not be indexed."""
+    from sire_core.derive.runners import resolve_runner
+    from sire_core.models.embedders import refuse_other_embedder, resolve_embedder
+    from sire_core.recipes.registry import recipe_by_name
+    from sire_core.storage.folder import Folder, file_lock
+
+    manifest = manifest_of(options.folder)
+    recipe = recipe_to_build(options.recipe, options.settings or {}, manifest)
+    if recipe is not None:
+        (recipe_by_name(recipe) if isinstance(recipe, str) else recipe).check_installed()
+    if options.embedder is not None:
+        refuse_other_embedder(manifest.embedder, resolve_embedder(options.embedder))
+    resolve_runner(options.runner)
+    if options.folder is None:
+        return
+    folder = Folder(options.folder)
+    folder.check_place()
+    if framework := folder.framework():
+        raise ConfigurationError(
+            f"The documents of {folder.path} were added by a {framework} app, which names and splits them in its own "
+            "way: a file that is there already would be indexed a second time. Add documents in the app, or index "
+            "into another folder: sire index SRC... --to DIR."
+        )
+    if options.writes and not options.is_estimate and folder.exists():
+        with file_lock(folder.path, "writer.lock", _LOCK_TIMEOUT):
+            pass
 
 
 def is_index(path: str | Path) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sire_core.arguments import kind_of
-from sire_core.errors import ConfigurationError, ModelError
+from sire_core.errors import ConfigurationError, EmbedderMismatchError, ModelError
 from sire_core.models.embedding import check_vectors
 from sire_core.models.lexical_embedder import LexicalEmbedder
 from sire_core.models.model_files import split_options
@@ -70,6 +70,16 @@ def resolve_embedder(spec: str | Embedder | None) -> Embedder:
     if not isinstance(spec, type) and callable(getattr(type(spec), "embed", None)):
         return spec
     raise ConfigurationError(f"{kind_of(spec)} is no embedder; use {_FORMS}")
+
+
+def refuse_other_embedder(before: str, embedder: Embedder) -> None:
+    """Refuse an embedder that is not the one of the index, by its fingerprint; an empty one takes any."""
+    fitted = hasattr(embedder, "from_state") and embedder.fingerprint.split(":", 1)[0] == before.split(":", 1)[0]
+    if before and embedder.fingerprint != before and not fitted:
+        raise EmbedderMismatchError(
+            f"This index was built with the embedder {before}, not with {embedder.fingerprint}. "
+            "Give that one, or build into another folder."
+        )
 
 
 def _by_name(spec: str) -> Embedder:

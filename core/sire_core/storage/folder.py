@@ -37,7 +37,7 @@ FORMAT = 4
 _DATABASES = ("writer.lock", "pending.lock", "index.sqlite", "calls.sqlite")
 _MAY_COME_FIRST = {*(f"{name}{end}" for name in _DATABASES for end in ("", "-journal", "-wal", "-shm")), *ADVICE}
 """What of ours may stand in a folder before anything is built, also while another process begins to build there."""
-_OF_ADAPTERS = {"llama_index_nodes.json", "llama_index.json", "langchain.json"}
+_OF_ADAPTERS = {"llama_index_nodes.json": "LlamaIndex", "llama_index.json": "LlamaIndex", "langchain.json": "LangChain"}
 """Settings of adapters stay when the index beside them is replaced, as files of somebody else do."""
 
 
@@ -118,11 +118,16 @@ class Folder:
         return folders
 
     def note_sources(self, folders: Mapping[str, str]) -> None:
-        """Add folders to `sources.json`."""
+        """Add folders to `sources.json`; without any, the file says that the command line wrote here."""
         known = self.sources()
         merged = {**known, **folders}
-        if merged != known:
+        if merged != known or not self.sources_file.exists():
             self._replace(self.sources_file, {"folders": merged, "checksum": checksum(merged)})
+
+    def framework(self) -> str:
+        """Return the framework whose app names and splits the documents; empty if none, or the command line does."""
+        names = (name for file, name in _OF_ADAPTERS.items() if (self.path / file).exists())
+        return "" if self.sources_file.exists() else next(names, "")
 
     def verified(self) -> list[int]:
         """Return time and stamp of the last full verification of `index.sqlite`; empty if unknown."""
@@ -142,15 +147,25 @@ class Folder:
         """Return the folder of the derived files of a pool."""
         return self.path / "derived" / f"{key}-{generation}"
 
-    def create(self) -> None:
-        """Make the folder."""
+    def check_place(self) -> None:
+        """Raise unless an index is here, or can be made here."""
         self.require_plain()
-        if self.path.is_dir() and not self.exists() and not self.calls_file.exists():
-            foreign = sorted(p.name for p in self.path.iterdir() if p.name not in _MAY_COME_FIRST)
+        if self.path.is_dir():
+            ours = self.exists() or self.calls_file.exists()
+            foreign = [] if ours else sorted(p.name for p in self.path.iterdir() if p.name not in _MAY_COME_FIRST)
             if foreign:
                 raise StorageError(
                     f"{self.path} is not an index and not empty (it holds {', '.join(foreign[:3])}). Name a new folder."
                 )
+            return
+        nearest = next(place for place in (self.path, *self.path.absolute().parents) if os.path.lexists(place))
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+            why = "cannot be written" if nearest.is_dir() else "is no folder"
+            raise StorageError(f"Cannot make the folder {self.path}: {nearest} {why}. Name another place.")
+
+    def create(self) -> None:
+        """Make the folder."""
+        self.check_place()
         try:
             if not self.path.is_dir():
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -290,7 +305,7 @@ def _exchange(one: Path, other: Path) -> bool:
 def _others(folder: Path) -> Iterator[Path]:
     """What lies in an index folder, and in its folders, but belongs to no index."""
     for path in sorted(folder.iterdir()):
-        if path.name not in (FILES | FOLDERS) - _OF_ADAPTERS:
+        if path.name not in (FILES | FOLDERS) - _OF_ADAPTERS.keys():
             yield path
     for path in sorted((folder / "derived").glob("*")):
         if not is_derived_name(path.name):

@@ -274,7 +274,7 @@ class IndexFiles:
         self._copy_sources(target)
 
     def _copy_sources(self, target: Folder) -> None:
-        if self.folder is not None:
+        if self.folder is not None and self.folder.sources_file.exists():
             target.note_sources(self.folder.sources())
 
     def close(self) -> None:

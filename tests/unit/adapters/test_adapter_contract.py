@@ -12,6 +12,7 @@ import pytest
 from sire_core import Index
 from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
+from support.command import run
 
 TEXTS = {
     "film": "The Salt Lantern is a film of 1931. It was directed by Petra Quillon.",
@@ -87,6 +88,34 @@ def test_from_documents_adds_to_an_index_that_is_there(adapter, texts, tmp_path)
     adapter.delete(retriever, "new")
     with pytest.raises(CorpusError, match="Not in the index"):
         adapter.delete(retriever, "new")
+
+
+WAYS = (
+    "index {file} --to {ix}",
+    "add {ix} {file}",
+    "sync {file} --to {ix} --dry-run",
+    "index {file} --to {ix} --dry-run",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_command_line_adds_no_documents_to_those_of_an_app(adapter, texts, tmp_path, monkeypatch, way):
+    monkeypatch.chdir(tmp_path)
+    Path("film.md").write_text("# The Salt Lantern\n\nA film.\n")
+    adapter.add(adapter.over(Index("ix")), *texts)
+    said = run(*way.format(file="film.md", ix="ix").split(), code=1).stderr
+    assert said.startswith(f"error: The documents of ix were added by a {adapter.framework} app")
+    assert "index into another folder: sire index SRC... --to DIR." in said
+    run("delete", "ix", "film")
+    assert names(adapter.load("ix")) == ["person", "town"]
+
+
+def test_an_app_may_add_documents_to_a_folder_of_the_command_line(adapter, texts, tmp_path):
+    (tmp_path / "more.md").write_text("# Otto Brack\n\nHe founded a school.\n")
+    run("index", tmp_path / "more.md", "--to", tmp_path / "i")
+    adapter.Retriever.from_documents(texts, path=tmp_path / "i").index.close()
+    run("update", tmp_path / "i", tmp_path / "more.md")
+    assert names(adapter.load(tmp_path / "i")) == ["film", "more.md", "person", "town"]
 
 
 def test_a_folder_remembers_k(adapter, texts, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from sire_core import Document, Index
 from sire_core.cli.options import manifest_of
 from sire_core.recipes import REGISTRY
+from sire_core.storage.folder import Folder
 from support.command import run
 
 RECORDS = [
@@ -192,6 +193,33 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
     result = run(*(word.format(ix=index, docs=source) for word in words), code=code)
     assert result.stdout == ""
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("index {docs} --to {docs}/corpus.jsonl", "corpus.jsonl is no folder. Name another place."),
+        ("index {docs} --to {docs}/.. --runner nope", "runner is 'local', 'ray'"),
+        ("index {docs} --to {docs}/..", "is not an index and not empty"),
+        ("index {docs} --to {ix} --embedder st:nope", "Give that one, or build into another folder"),
+        ("index {docs} --dry-run --set nope=1", "There is no setting 'nope'"),
+        ("index {docs} --dry-run --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
+        ("estimate {docs} --llm m --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
+        ("advise {docs} --embedder nope", "unknown embedder 'nope'"),
+    ],
+)
+def test_what_no_document_decides_is_checked_before_any_is_read(index, source, words, message):
+    said = " ".join(run(*words.format(ix=index, docs=source).split(), code=1).stderr.split())
+    assert message in said
+    assert "Read " not in said
+
+
+@pytest.mark.parametrize("words", ["add {ix} {docs}", "index {docs} --to {ix}", "sync {docs} --to {ix} --yes"])
+def test_a_folder_that_is_locked_is_told_before_any_document_is_read(index, source, words, monkeypatch):
+    monkeypatch.setattr("sire_core.cli.options._LOCK_TIMEOUT", 0.0)
+    with Folder(index).writing():
+        said = run(*words.format(ix=index, docs=source).split(), code=1).stderr
+    assert said.startswith("error: Another process is writing to")
 
 
 def test_stats_of_smart_and_of_trees_speak_plainly(index, source):
