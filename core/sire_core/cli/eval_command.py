@@ -23,7 +23,7 @@ from sire_core.cli.eval_options import (
     recipe_names,
 )
 from sire_core.cli.models import ModelOptions, eval_models
-from sire_core.cli.options import IndexOptions, manifest_of, open_index
+from sire_core.cli.options import IndexOptions, check_target, manifest_of, open_index
 from sire_core.cli.output import note, output_width, reporting, say, write_rows, write_text
 from sire_core.errors import ConfigurationError
 from sire_core.protocols.building import extraction_by_preset
@@ -148,6 +148,7 @@ def eval_(
     report.check(compared, asking, answering, measuring, calls.llm)
     gate = report.gate
     check_index(dataset_dir, asking, builds=compared.builds)
+    check_target(IndexOptions(compared.to if compared.repeats == 1 else None, embedder=compared.embedder))
     if extraction_by_preset(compared.values) == "native" and answering.answer and answering.reader_prompt is None:
         answering = replace(answering, reader_prompt="paper")
     names = _names(dataset_dir, asking, compared)

@@ -205,6 +205,8 @@ def test_mistakes_are_explained_in_a_line(index, source, words, code, message):
         ("index {docs} --dry-run --set nope=1", "There is no setting 'nope'"),
         ("index {docs} --dry-run --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
         ("estimate {docs} --llm m --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
+        ("eval {docs} --limit 1 --to {docs}/corpus.jsonl", "corpus.jsonl is no folder"),
+        ("eval {docs} --limit 1 --embedder nope", "unknown embedder 'nope'"),
         ("advise {docs} --embedder nope", "unknown embedder 'nope'"),
     ],
 )
