@@ -11,7 +11,7 @@ import langchain_sire
 import llama_index_sire
 from sire_core.errors import ConfigurationError, QueryError
 from sire_core.index import Index
-from sire_core.serve.outputs import check_cite_key, cited_names
+from sire_core.search.document_names import check_cite_key, cited_names
 from sire_core.serve.tools import IndexTools
 from sire_core.types import Document
 

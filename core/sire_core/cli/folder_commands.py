@@ -80,6 +80,7 @@ def documents(
     from sire_core.corpus.stored_corpus import filter_fields
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
+    from sire_core.search.document_names import cited_names
 
     check_folder(folder)
     wanted = parse_filter(filter)
@@ -94,7 +95,9 @@ def documents(
         return
     width = min(max((len(document.id) for document in documents_found), default=0), output_width() // 2)
     for document in documents_found:
-        title = f"{document.title} ({count(len(document.chunks or ()), 'passage')})"
+        called = [document.title, *cited_names([document.id], document.metadata, {})]
+        name = ", from ".join(dict.fromkeys(part for part in called if part and part != document.id))
+        title = f"{name} ({count(len(document.chunks or ()), 'passage')})"
         say(f"{document.id:<{width}}  {title}", hang=width + 2 if len(document.id) <= width else 0)
     note(f"{count(len(documents_found), 'document')}.")
 

@@ -17,6 +17,7 @@ from sire_core.cli.models import AnswerOptions, LimitOptions, refuse_without_mod
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
 from sire_core.recipes.registry import DEFAULT_RECIPE
+from sire_core.search.document_names import documents_of
 from sire_core.search.validity import superseded_mark
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def query(
     k: arguments.K = 10,
     filter: arguments.Filter = None,
     as_of: arguments.AsOf = None,
-    explain: Annotated[bool, option("--explain", "Show whole texts, why each hit was found, and its sources.")] = False,
+    explain: Annotated[
+        bool, option("--explain", "Show the steps to each hit, with an excerpt (--json: whole texts).")
+    ] = False,
     returns: arguments.Returns = "passages",
     as_json: arguments.AsJson = False,
     html: Annotated[
@@ -107,7 +110,7 @@ def say_hit(number: int, hit: Hit, question: str) -> None:
 
 def _origin(hit: Hit) -> str:
     """Documents of a hit, with the page it begins on."""
-    return some(hit.doc_ids) + (f", page {hit.page}" if hit.page else "")
+    return documents_of(hit) + (f", page {hit.page}" if hit.page else "")
 
 
 def say_link(source: int, target: int, step: PathStep) -> None:

@@ -636,9 +636,8 @@ def _hit(
     address: Callable[[str, str], str] | None,
     target: Callable[[str, str], str] | None,
 ) -> str:
-    documents = ", ".join(hit.doc_ids[:6]) + (f" and {len(hit.doc_ids) - 6} more" if len(hit.doc_ids) > 6 else "")
     page = f", page {hit.page}" if hit.page else ""
-    about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {documents}{page}"
+    about = f"{kind_name(hit.kind)}, score {hit.score:.4f}, from {hit.documents}{page}"
     title = escaped(hit.name)
     if address is not None:
         title = f'<a href="{escaped(address(hit.kind, hit.id))}">{title}</a>'

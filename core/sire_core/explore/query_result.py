@@ -15,6 +15,7 @@ from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import short_title
 from sire_core.filters import filter_text
+from sire_core.search.document_names import documents_of
 from sire_core.search.explanation import text_below_title
 from sire_core.search.extracts import Extract, extract_sentences, unanswered_note
 
@@ -39,6 +40,7 @@ class ResultHit:
         reasons: The path from the question to it.
         page: Page of a PDF that it begins on; None elsewhere.
         led_by: The sentence that led to it; may be empty.
+        documents: What its documents are called: ids, or sources where ids are digests.
     """
 
     rank: int
@@ -52,6 +54,7 @@ class ResultHit:
     reasons: tuple[Reason, ...]
     page: int | None = None
     led_by: str = ""
+    documents: str = ""
 
     @property
     def name(self) -> str:
@@ -172,4 +175,5 @@ def _hit(snapshot: SearchSnapshot, rank: int, hit: Hit) -> ResultHit:
         reasons=tuple(path),
         page=hit.page,
         led_by=hit.led_by,
+        documents=documents_of(hit),
     )

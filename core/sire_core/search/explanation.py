@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sire_core.algorithms.pluralize import count, count_units
 from sire_core.algorithms.snippets import snippet
 from sire_core.corpus.sections import SEPARATOR, plain_heading
+from sire_core.search.document_names import citation, cited_names, documents_of
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def explain_query(snapshot: SearchSnapshot, query: str, k: int, *, returns
         unit = hit.unit
         name = f" {unit.title!r}" if unit.title else ""
         kind = "passage" if unit.kind == UnitKind.CHUNK else str(unit.kind).replace("_", " ")
-        lines.append(f"\n[{number}] {hit.score:.4f}  {kind}{name}  documents: {_some(hit.doc_ids)}")
+        lines.append(f"\n[{number}] {hit.score:.4f}  {kind}{name}  documents: {documents_of(hit)}")
         lines += [f"    {line}" for line in (*_tree(hit, titles), *_route(hit, titles, snapshot.view))]
         lines.append(f"    | {snippet(text_below_title(unit), query, _EXCERPT)}")
     return "\n".join(lines)
@@ -65,14 +66,14 @@ class _Titles:
         self._allowed = snapshot.view.allowed(snapshot.where)
 
     def of(self, unit_id: str) -> str:
-        """The title; the id of what has none or is no unit; empty for what the filter hides."""
+        """The title; the source or id of what has none; empty for what the filter hides."""
         position = self._view.places().get(unit_id)
         if position is None:
             return unit_id
         if self._allowed is not None and not self._allowed[position]:
             return ""
         [unit] = self._view.units([position])
-        return unit.title or unit_id
+        return unit.title or citation(cited_names([unit_id], unit.metadata, {}))
 
 
 def text_below_title(unit: Unit) -> str:

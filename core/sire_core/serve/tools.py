@@ -19,6 +19,7 @@ from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.calls import ReasoningLimits
 from sire_core.reason.steps import Answer
+from sire_core.search.document_names import check_cite_key, cited_names
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,
@@ -29,8 +30,6 @@ from sire_core.serve.outputs import (
     PassageOutput,
     SearchOutput,
     answer_text,
-    check_cite_key,
-    cited_names,
     hits_text,
     step_text,
 )

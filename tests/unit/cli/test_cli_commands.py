@@ -148,6 +148,25 @@ def test_recipes_are_listed_in_a_line_each_and_one_with_its_settings():
     assert [recipe["name"] for recipe in json.loads(run("recipes", "--json").stdout)] == sorted(REGISTRY)
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("query {ix} founded", "from press.md"),
+        ("query {ix} founded --explain", "documents: press.md"),
+        ("ask {ix} founded", "from press.md"),
+        ("documents {ix}", "Press, from press.md (1 passage)"),
+        ("query {ix} founded --html {ix}.html", "from press.md"),
+    ],
+)
+def test_a_document_whose_id_is_a_digest_is_called_by_its_source(tmp_path, words, shown):
+    with Index(tmp_path / "ix") as made:
+        made.build([Document("0123456789abcdef" * 2, "Ada Holm founded it.", "Press", metadata={"source": "press.md"})])
+    said = run(*words.format(ix=tmp_path / "ix").split()).stdout
+    page = tmp_path / "ix.html"
+    assert shown in (page.read_text() if page.exists() else said)
+    assert ("0123456789abcdef" in said) == words.startswith("documents")
+
+
 def test_set_help_explains_the_settings_of_the_recipe_that_is_meant(source, index):
     listed = run("recipes", "hipporag2").stdout
     for words in (

@@ -25,7 +25,7 @@ from sire_core.explore.page import _lines, compared, comparison_html, document, 
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
-from sire_core.serve.outputs import documents_of
+from sire_core.search.document_names import documents_of
 from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard

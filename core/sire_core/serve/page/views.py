@@ -16,6 +16,7 @@ from sire_core.explore.page import left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
 from sire_core.explore.titles import distinct_titles
 from sire_core.metadata_values import shown_value
+from sire_core.search.document_names import citation, cited_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,7 +132,10 @@ def unit_html(
     """A passage or derived unit: its text and documents; a passage with its place among those of its document."""
     number = passages.index(unit.id) if unit.id in passages else -1
     place = f"#passage-{number + 1}" if number >= 0 else ""
-    documents = ", ".join(link(name, address(recipe, "document", name) + place) for name in doc_ids)
+    documents = ", ".join(
+        link(citation(cited_names([name], unit.metadata, {})), address(recipe, "document", name) + place)
+        for name in doc_ids
+    )
     level = f", level {unit.level}" if unit.level else ""
     tree = f", tree {unit.tree}" if unit.tree else ""
     about = f"{kind_name(unit.kind.value)}{level}{tree}" + (f" {number + 1} of {len(passages)}" if place else "")
