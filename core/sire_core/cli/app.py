@@ -38,18 +38,20 @@ class _Group(TyperGroup):
             note(f"error: {error}", "red")
             raise typer.Exit(1) from None
         except Exception as error:
-            _explain_dash(error)
+            _explain_usage(error)
             raise
 
 
-def _explain_dash(error: Any) -> None:
-    """Add to an unknown option how a question that begins with a dash is written."""
+def _explain_usage(error: Any) -> None:
+    """Add to an unknown option or argument how a question with a dash or blanks is written."""
     # Typer has a click of its own or takes the one that is installed: the error is known by what it has.
     takes = (
         {parameter.name for parameter in error.ctx.command.params} if getattr(error, "ctx", None) is not None else ()
     )
     if getattr(error, "option_name", None) and "question" in takes:
         error.message += f'. A question that begins with a dash goes behind two of them: -- "{error.option_name} ..."'
+    elif "unexpected extra argument" in getattr(error, "message", ""):
+        error.message += ". Put a question or a value of several words in quotes."
 
 
 def _close_output() -> None:

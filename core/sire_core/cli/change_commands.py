@@ -70,11 +70,11 @@ def run_change(
     corpus = None if sources is not None else LoadedDocuments(())
     if approve is not None:
         with open_index(options) as index:  # before the change: progress bars would hide the question
-            corpus = corpus or _timed_reading(sources or (), options, known, reading)
+            corpus = _timed_reading(sources or (), options, known, reading) if corpus is None else corpus
             approve(index, corpus)
     try:
         with reporting() as progress, open_index(options, progress) as index:
-            corpus = corpus or _timed_reading(sources or (), options, known, reading)
+            corpus = _timed_reading(sources or (), options, known, reading) if corpus is None else corpus
             report = change(index, corpus)
             report = replace(report, seconds={**reading, **report.seconds})
             recipe = str(index.stats()["recipe"])

@@ -253,7 +253,7 @@ def _check_block(tail: bytes, block: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocuments:
-    """Documents that were read, and failures.
+    """Documents that were read, and failures. Iteration and length are those of `documents`.
 
     Attributes:
         documents: In the order of the sources, files of a folder sorted by name.
@@ -272,6 +272,12 @@ class LoadedDocuments:
     known: tuple[SourceFile, ...] = ()
     whole: tuple[SourceFile, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
 
     @property
     def ids(self) -> set[str]:

@@ -423,6 +423,12 @@ def test_a_question_that_looks_like_an_option(folders):
     assert "behind two of them" not in run("stats", folders / "ix", "--watch", code=2).stderr
 
 
+@pytest.mark.parametrize("words", ["query ix VRRP backup", "ask ix VRRP backup", "documents ix a b"])
+def test_words_without_quotes_are_explained(words):
+    said = " ".join(run(*words.split(), code=2).stderr.replace("\u2502", "").split())
+    assert "Put a question or a value of several words in quotes." in said
+
+
 @pytest.mark.parametrize("command", [("explore", "--port"), ("mcp", "--http")])
 def test_a_busy_port_says_what_to_do(folders, command):
     pytest.importorskip("nicegui" if command[0] == "explore" else "mcp")
