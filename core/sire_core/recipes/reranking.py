@@ -35,7 +35,7 @@ class RerankSettings:
     """
 
     rerank: str = setting("none", choices=("model", "cross_encoder", "none"))
-    rerank_pool: int = setting(20, low=1)
+    rerank_pool: int = setting(20, low=1, high=1000)
     rerank_named: int = setting(5, low=1)
     rerank_model: str = ""
     rerank_ms: int = setting(0, low=0)

@@ -149,3 +149,20 @@ def test_what_ids_depend_on():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(ConfigurationError):
         Index(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "largest"),
+    [
+        ("sire", "rounds", 10),
+        ("sire", "read_steps", 1000),
+        ("sire", "rerank_pool", 1000),
+        ("linearrag", "rounds", 20),
+        ("msrag", "relation_hops", 20),
+        ("iier", "max_length", 100),
+        ("smart", "epochs", 100_000),
+    ],
+)
+def test_work_that_a_page_may_ask_for_is_bounded(recipe, name, largest):
+    with pytest.raises(ConfigurationError, match=rf"{name} is a whole number from \d+ to {largest}, not 1000000\."):
+        recipe_by_name(recipe, **{name: 1_000_000})

@@ -662,6 +662,11 @@ def test_wide_tables_can_be_scrolled_by_keys_and_empty_heads_are_cells():
     assert html.endswith("</table></div>\n</div>")
 
 
+def test_a_folder_that_never_was_an_index_is_not_missed(tmp_path):
+    with pytest.raises(IndexMissingError, match="There is no index in"):
+        Explorer(lambda *_: Index(tmp_path / "index")).recipes()
+
+
 def test_an_index_that_was_moved_is_no_longer_there_until_it_is_back(tmp_path):
     Index(tmp_path / "index", recipe="flat").build(demo_documents())
     explorer = Explorer(lambda *_: Index(tmp_path / "index"))

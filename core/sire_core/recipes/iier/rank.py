@@ -321,11 +321,11 @@ class EvidenceChains:
     """
 
     scorer: ChainScorer = field(default_factory=HeuristicScorer)
-    max_length: int = setting(5, low=1)
+    max_length: int = setting(5, low=1, high=100)
     keywords: str = setting("model", choices=("model", "rules"))
     seed_match: str = setting("keyword_then_text", choices=("strict", "keyword_then_text"))
-    fallback_seeds: int = setting(3, low=1)
-    similar_seeds: int = setting(1, low=0)
+    fallback_seeds: int = setting(3, low=1, high=100)
+    similar_seeds: int = setting(1, low=0, high=100)
     order: str = setting("score", choices=("score", *FORMATS))
     seed_lift: float = setting(0.5, low=0.0)
     step_lift: float = setting(0.4, low=0.0)

@@ -150,7 +150,7 @@ class SentenceWalk:
         damping: Probability of following an edge instead of restarting.
     """
 
-    rounds: int = setting(3, low=1)
+    rounds: int = setting(3, low=1, high=20)
     threshold: float = setting(0.1, low=0.0)
     sentences: int = setting(4, low=1)
     passage_ratio: float = setting(1.5, low=0.0)

@@ -93,7 +93,7 @@ class MsragContext(RerankSettings):
     """
 
     rerank: str = setting("model", choices=("model", "cross_encoder", "none"))
-    rerank_pool: int = setting(5, low=1)
+    rerank_pool: int = setting(5, low=1, high=1000)
     rerank_named: int = setting(2, low=1)
     summaries: str = setting("none", choices=("none", "lazy", "eager"))
 

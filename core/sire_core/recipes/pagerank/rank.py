@@ -49,7 +49,7 @@ class PageRank:
     dense_hits: int = setting(10, low=1)
     dense_power: float = setting(2.0, low=0.0)
     cosine_weight: float = setting(0.15, low=0.0)
-    threshold: float = setting(3e-5, above=0.0)
+    threshold: float = setting(3e-5, low=1e-9)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -234,11 +234,11 @@ class EvidencePaths:
             in 20 or more and a tenth of all.
     """
 
-    rounds: int = setting(2, low=0)
+    rounds: int = setting(2, low=0, high=10)
     first: int = setting(15, low=1)
     max_passages_per_name: int = setting(40, low=1)
     pool: int = setting(200, low=1)
-    read_steps: int = setting(0, low=0)
+    read_steps: int = setting(0, low=0, high=1000)
     boilerplate: bool = False
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ class Perspectives(OrganizerBase):
 
     abstractor: str = setting("greedy", choices=("greedy", "neural"))
     kappa: int = setting(3, low=1)
-    levels: int = setting(3, low=1)
+    levels: int = setting(3, low=1, high=20)
     diversity: float = setting(1.0, low=0.0)
     info: bool = True
     edge_weight: str = setting("strength", choices=("strength", "binary"))
@@ -83,8 +83,8 @@ class Perspectives(OrganizerBase):
     nest: str = setting("chain", choices=("chain", "repair"))
     mu: float | None = setting(None, low=0.0)
     sizes: tuple[int, ...] | None = None
-    epochs: int = setting(200, low=1)
-    polish: int = setting(4, low=0)
+    epochs: int = setting(200, low=1, high=100_000)
+    polish: int = setting(4, low=0, high=1000)
     min_passages: int = setting(2, low=1, high=2)
     report_tokens: int = setting(300, low=1)
     extract_tokens: int = setting(54, low=1)

@@ -48,7 +48,7 @@ class Rerank:
         required: Whether a search without any model is an error; else nothing changes there.
     """
 
-    pool: int = setting(5, low=1)
+    pool: int = setting(5, low=1, high=1000)
     named: int = setting(2, low=1)
     model: str = ""
     required: bool = False
@@ -144,7 +144,7 @@ class CrossEncoderRerank:
     """
 
     model: str
-    pool: int = setting(20, low=1)
+    pool: int = setting(20, low=1, high=1000)
     milliseconds: int = setting(0, low=0)
     weight: float = setting(0.5, above=0)
     characters: int = setting(500, low=0)

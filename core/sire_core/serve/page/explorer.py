@@ -73,6 +73,7 @@ class Explorer:
     title: str = "index"  # Name of the index
     _opened: dict[tuple[str, str], Index] = field(default_factory=dict)
     _searched: set[tuple[str, str]] = field(default_factory=set)
+    _was_read: bool = False  # Whether the folder was an index once
 
     def index(self, recipe: str = "", settings: str = "") -> Index:
         """The index, opened with a recipe and settings."""
@@ -97,11 +98,12 @@ class Explorer:
             names: list[str] = index.stats()["recipes"]
         except IndexMissingError as error:
             raise self._gone(index) or error from None
+        self._was_read = True
         return names
 
     def _gone(self, index: Index) -> IndexMissingError | None:
         """The error of an index whose folder was moved or deleted while its pages were open."""
-        if index.path is None or index.path.exists():
+        if not self._was_read or index.path is None or index.path.exists():
             return None
         return IndexMissingError(f"{index.path} is no longer there. Put it back and load this page again.")
 
