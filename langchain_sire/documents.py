@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Union
 
 from langchain_core.documents import Document as LangChainDocument
 
+from sire_core.corpus.reading_signs import warn_of_bad_reading
 from sire_core.corpus.sections import title_of
 from sire_core.corpus.titles import FileTitles
 from sire_core.corpus.validation import check_as_many, text_rows, warn_of_long_passages
@@ -17,6 +19,8 @@ from sire_core.metadata_values import TYPES_KEY, plain_value, restored, with_typ
 from sire_core.types import Document, Hit, Passage, Unit, digest, to_uuid
 
 Metadatas = Union[Sequence[Mapping[str, Any]], None]
+Documents = Iterable[Union[LangChainDocument, Document]]
+"""Documents of LangChain, or of `read_documents`."""
 Ids = Union[Sequence[Union[str, None]], None]
 
 KEY = "sire"
@@ -69,17 +73,21 @@ def _plain_or_repr(value: object) -> Any:
 
 
 def from_langchain(
-    documents: Iterable[LangChainDocument], title_key: str | Sequence[str] = "title", *, whole: bool = True
+    documents: Documents, title_key: str | Sequence[str] = "title", *, whole: bool = True
 ) -> list[Document]:
     """Documents for an index."""
     if isinstance(documents, (str, LangChainDocument)):
         raise CorpusError(f"Expected a list of LangChain documents, not one {type(documents).__name__}.")
     converted = [_one(document, number, title_key, whole=whole) for number, document in enumerate(documents)]
     warn_of_long_passages(converted, _REMEDY)
+    warn_of_bad_reading(converted, "LangChain")
     return FileTitles(title_key).put(converted)
 
 
 def _one(document: object, number: int, title_key: str | Sequence[str], *, whole: bool) -> Document:
+    if isinstance(document, Document):  # of `read_documents`
+        is_cut = bool(document.chunks) or not whole
+        return document if is_cut else replace(document, text="", chunks=(Passage(document.text, id=document.id),))
     if not isinstance(document, LangChainDocument):
         raise CorpusError(
             f"Document number {number} is a {type(document).__name__}; pass langchain_core.documents.Document objects."
@@ -114,11 +122,15 @@ def from_texts(texts: Iterable[str], metadatas: Metadatas = None, ids: Ids = Non
     return [LangChainDocument(id=name, page_content=text, metadata=metadata) for text, metadata, name in rows]
 
 
-def with_ids(documents: Iterable[LangChainDocument], ids: Sequence[str | None]) -> list[LangChainDocument]:
+def with_ids(documents: Documents, ids: Sequence[str | None]) -> list[LangChainDocument | Document]:
     """Copies of documents with other ids."""
     listed = list(documents)
     check_as_many(len(listed), "documents", ids=ids)
-    return [document.model_copy(update={"id": name}) for document, name in zip(listed, ids, strict=True)]
+    pairs = zip(listed, ids, strict=True)
+    return [
+        replace(document, id=str(name)) if isinstance(document, Document) else document.model_copy(update={"id": name})
+        for document, name in pairs
+    ]
 
 
 def to_langchain(document: Document) -> LangChainDocument:

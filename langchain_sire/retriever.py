@@ -20,6 +20,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from langchain_sire.chat import LLMLike, child_runs
 from langchain_sire.documents import (
+    Documents,
     Ids,
     Metadatas,
     from_langchain,
@@ -145,7 +146,7 @@ class SireRetriever(DocumentIndex):
     @classmethod
     def from_documents(
         cls,
-        documents: Iterable[Document],
+        documents: Documents,
         embedding: EmbeddingLike = None,
         *,
         llm: LLMLike = None,
@@ -161,7 +162,8 @@ class SireRetriever(DocumentIndex):
         else changes; see also `replace_all`.
 
         Args:
-            documents: Not modified. A document without an id gets one computed from its content.
+            documents: Not modified; also those of `sire_core.corpus.readers.read_documents`. A document without an id
+                gets one computed from its content.
             embedding: LangChain `Embeddings` or an `Embedder` (also as `embedder` or `embeddings`); None means what the
                 folder was built with, or the default, which needs no download.
             llm: A LangChain chat model or a `LanguageModel`; None extracts and summarizes without a model.
@@ -187,7 +189,7 @@ class SireRetriever(DocumentIndex):
 
     @classmethod
     async def afrom_documents(
-        cls, documents: Iterable[Document], embedding: EmbeddingLike = None, *, ids: Ids = None, **options: Any
+        cls, documents: Documents, embedding: EmbeddingLike = None, *, ids: Ids = None, **options: Any
     ) -> Self:
         """See `from_documents`."""
         retriever = cls._over(f"{cls.__name__}.afrom_documents", {"embedding": embedding, **options})
@@ -342,7 +344,7 @@ class SireRetriever(DocumentIndex):
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
-    def add_documents(self, documents: Iterable[Document], *, ids: Ids = None) -> list[str]:
+    def add_documents(self, documents: Documents, *, ids: Ids = None) -> list[str]:
         """Add documents, or replace those with the same id, like a vector store; returns their ids.
 
         Args:
@@ -355,7 +357,7 @@ class SireRetriever(DocumentIndex):
         """
         return run_sync(self.aadd_documents(documents, ids=ids))
 
-    async def aadd_documents(self, documents: Iterable[Document], *, ids: Ids = None) -> list[str]:
+    async def aadd_documents(self, documents: Documents, *, ids: Ids = None) -> list[str]:
         """See `add_documents`."""
         converted, names = self._given(documents if ids is None else with_ids(documents, ids))
         await self._follow(await self.index.aupdate(converted))
@@ -369,11 +371,11 @@ class SireRetriever(DocumentIndex):
         """See `add_texts`."""
         return await self.aadd_documents(from_texts(texts, metadatas, ids))
 
-    def replace_all(self, documents: Iterable[Document]) -> list[str]:
+    def replace_all(self, documents: Documents) -> list[str]:
         """Make the index contain exactly these documents; all others are deleted. Returns their ids."""
         return run_sync(self.areplace_all(documents))
 
-    async def areplace_all(self, documents: Iterable[Document]) -> list[str]:
+    async def areplace_all(self, documents: Documents) -> list[str]:
         """See `replace_all`."""
         converted, names = self._given(documents, everything=True)
         await self._follow(await self.index.abuild(converted))
@@ -451,7 +453,7 @@ class SireRetriever(DocumentIndex):
             _logger.warning("Nothing was deleted. %s", await self.index.afilter_hint(wanted))
         return passing_ids
 
-    def _given(self, documents: Iterable[Document], *, everything: bool = False) -> tuple[list[Any], list[str]]:
+    def _given(self, documents: Documents, *, everything: bool = False) -> tuple[list[Any], list[str]]:
         """Documents to put, with those that change with them; and the ids of those that were given."""
         converted = from_langchain(documents, self.title_key, whole=self.index.chunker is None)
         warn_of_first_cost(self.index, len(converted))

@@ -235,7 +235,7 @@ class SireVectorStore(VectorStore):
 
 def _identified(
     documents: Iterable[Document], *, ids: Ids = None, batch_size: int | None = None, **others: Any
-) -> list[Document]:
+) -> list[Any]:
     """Copies of documents, each with an id; `index()` hands every store a `batch_size`, which changes nothing here."""
     if others:
         raise TypeError(f"add_documents() has no argument {next(iter(others))!r}; it takes ids and batch_size.")

@@ -17,12 +17,12 @@ from langchain_sire.documents import KEY
 from langchain_sire.reasoning import ReasoningChain, make_reasoner, question_of
 from langchain_sire.retriever import SireRetriever
 from langchain_sire.sire_vector_store import SireVectorStore
+from sire_core.corpus.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError, QueryError
 from sire_core.filters import parse_filter
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-from sire_core.search.document_names import check_cite_key, citation, cited_names
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text
 from sire_core.serve.tools import ANSWERS, SEARCHES, AnswerArguments, explain_filter, explain_mistakes, search_arguments

@@ -29,6 +29,7 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 from llama_index_sire.calls import call, overrides
 from sire_core.corpus.chunker import SentenceChunker
+from sire_core.corpus.reading_signs import warn_of_bad_reading
 from sire_core.corpus.sections import title_of
 from sire_core.corpus.titles import header_title
 from sire_core.corpus.validation import check_as_many, require_json, text_rows, warn_of_long_passages
@@ -104,6 +105,22 @@ def with_ids(nodes: Sequence[BaseNode], ids: Sequence[str]) -> list[BaseNode]:
     return [node.model_copy(update={"id_": str(name)}) for node, name in zip(nodes, ids, strict=True)]
 
 
+def as_nodes(document: BaseNode | Document) -> Sequence[BaseNode]:
+    """What LlamaIndex has for a document of `read_documents`: a document, or the nodes of one that is cut already."""
+    if not isinstance(document, Document):
+        return [document]
+    metadata = {**document.metadata, **({"title": document.title} if document.title else {})}
+    if not document.chunks:
+        return [LlamaIndexDocument(id_=document.id, text=document.text, metadata=metadata)]
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.id)}
+    nodes: list[BaseNode] = []
+    for number, passage in enumerate(document.passages, 1):
+        own = {**metadata, **({"title": passage.title} if passage.title else {}), **passage.metadata}
+        name = passage.id or f"{document.id}#{number}"
+        nodes.append(TextNode(id_=name, text=passage.text, metadata=own, relationships=source))
+    return nodes
+
+
 def documents_of_texts(
     texts: Iterable[str], metadatas: Metadatas = None, ids: Sequence[str] | None = None
 ) -> list[LlamaIndexDocument]:
@@ -172,6 +189,7 @@ def to_documents(
     groups = ((name, list(group.values())) for name, group in pieces.items())
     documents += [_pieced(name, group, title_key, noted.get(name, "")) for name, group in groups]
     warn_of_long_passages(documents, _REMEDY)
+    warn_of_bad_reading(documents, "LlamaIndex")
     return documents
 
 

@@ -20,7 +20,15 @@ from llama_index.core.settings import Settings
 from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index_instrumentation import get_dispatcher
 
-from llama_index_sire.documents import cut, documents_of_texts, fingerprint, passage_node, to_scored_node, with_ids
+from llama_index_sire.documents import (
+    as_nodes,
+    cut,
+    documents_of_texts,
+    fingerprint,
+    passage_node,
+    to_scored_node,
+    with_ids,
+)
 from llama_index_sire.embedding import known_query
 from llama_index_sire.filters import FilterLike, both_filters, passage_ids, to_filter, within
 from llama_index_sire.language_model import LlamaIndexModel
@@ -45,18 +53,18 @@ from sire_core.models.sync import run_sync
 from sire_core.search.history import standalone_question
 from sire_core.search.passages import check_returns
 from sire_core.search.validity import Day
-from sire_core.types import to_uuid
+from sire_core.types import Document, to_uuid
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
 
-    from sire_core.types import BuildReport, Document, Hit
+    from sire_core.types import BuildReport, Hit
 
 
 SCORES = ("recipe", "similarity")
 """What scores of nodes say."""
 
-Nodes = BaseNode | Sequence[BaseNode]
+Nodes = BaseNode | Document | Iterable[BaseNode | Document]
 
 _CHAT_ENGINES = {
     "condense_plus_context": "CondensePlusContextChatEngine",
@@ -163,7 +171,8 @@ class SireRetriever(BaseRetriever):
         `replace_all`.
 
         Args:
-            documents: Documents, or nodes from a splitter, which are not split again.
+            documents: Documents, also those of `sire_core.corpus.readers.read_documents`, or nodes from a splitter,
+                which are not split again.
             **options: `ids` (replace those of the documents or nodes), `persist_dir` (the index folder; without it, the
                 index is in memory), `recipe` (a name or a
                 `Recipe`; by default that of the folder, see `Index.set_default_recipe`, or `sire`), `llm`
@@ -439,13 +448,13 @@ class SireRetriever(BaseRetriever):
     update_ref_doc = refresh
     aupdate_ref_doc = arefresh
 
-    def refresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+    def refresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
         """Like `refresh`, as in LlamaIndex: returns for each document whether it was new or changed."""
         return run_sync(self.arefresh_ref_docs(documents))
 
-    async def arefresh_ref_docs(self, documents: Sequence[BaseNode]) -> list[bool]:
+    async def arefresh_ref_docs(self, documents: Sequence[BaseNode | Document]) -> list[bool]:
         """See `refresh_ref_docs`."""
-        names = [document.ref_doc_id or document.node_id for document in documents]
+        names = [d.id if isinstance(d, Document) else d.ref_doc_id or d.node_id for d in documents]
         before = self._stored(names)
         await self.arefresh(documents)
         after = self._stored(names)
@@ -560,7 +569,8 @@ class SireRetriever(BaseRetriever):
     def _given(
         self, documents: Nodes, ids: Sequence[str] | None = None, *, everything: bool = False
     ) -> tuple[list[Document], list[str]]:
-        nodes = [documents] if isinstance(documents, BaseNode) else list(documents)
+        given = [documents] if isinstance(documents, (BaseNode, Document)) else documents
+        nodes = [node for document in given for node in as_nodes(document)]
         nodes = nodes if ids is None else with_ids(nodes, ids)
         warn_of_first_cost(self.index, len(nodes))
         converted, same = cut(

@@ -26,11 +26,11 @@ from llama_index_sire.query_engines import (
     empty_response,
 )
 from llama_index_sire.retriever import SireRetriever
+from sire_core.corpus.document_names import check_cite_key, citation, cited_names
 from sire_core.errors import ConfigurationError, NoAnswerError
 from sire_core.index import Index
 from sire_core.models.sync import run_sync
 from sire_core.reason import Answer, ReasoningStep
-from sire_core.search.document_names import check_cite_key, citation, cited_names
 from sire_core.search.history import standalone_question
 from sire_core.search.validity import superseded_mark
 from sire_core.serve.outputs import answer_text, quoted_passages

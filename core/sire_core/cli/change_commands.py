@@ -155,7 +155,8 @@ def _check_whole(index: Index, corpus: LoadedDocuments, folder: Path) -> None:
 
 def read_sources(sources: Sequence[Path], options: IndexOptions, known: KnownFiles | None = None) -> LoadedDocuments:
     """Read documents, and say on stderr what was read, repeated or skipped."""
-    from sire_core.corpus.readers import read_documents, reading_warnings
+    from sire_core.corpus.readers import read_documents
+    from sire_core.corpus.reading_signs import reading_warnings
 
     for source in sources:
         _refuse_inside(source, options.folder)

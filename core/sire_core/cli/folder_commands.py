@@ -77,10 +77,10 @@ def documents(
     if doc_id is not None:
         _show_document(folder, doc_id, as_json=as_json)
         return
+    from sire_core.corpus.document_names import cited_names
     from sire_core.corpus.stored_corpus import filter_fields
     from sire_core.filters import parse_filter
     from sire_core.filters.conditions import passes
-    from sire_core.search.document_names import cited_names
 
     check_folder(folder)
     wanted = parse_filter(filter)

@@ -16,8 +16,8 @@ from sire_core.cli.arguments import grouped, option
 from sire_core.cli.models import AnswerOptions, LimitOptions, refuse_without_model
 from sire_core.cli.options import IndexOptions, SearchOptions, check_folder, open_index, read_examples
 from sire_core.cli.output import check_writable, note, on_terminal, say, say_json, say_marked, say_part
+from sire_core.corpus.document_names import documents_of
 from sire_core.recipes.registry import DEFAULT_RECIPE
-from sire_core.search.document_names import documents_of
 from sire_core.search.validity import superseded_mark
 
 if TYPE_CHECKING:

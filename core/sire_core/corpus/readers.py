@@ -35,6 +35,7 @@ from sire_core.corpus.man_pages import read_man_page
 from sire_core.corpus.markdown_cleaning import clean_markdown, front_matter, without_hyphenation
 from sire_core.corpus.markdown_writing import table, undo_escapes, undo_inline
 from sire_core.corpus.office import read_values
+from sire_core.corpus.reading_signs import reading_warnings
 from sire_core.corpus.records import FoundRecord, holds_question, record_documents
 from sire_core.corpus.restructured import read_rst
 from sire_core.corpus.rich_text import GAP, prepare_rtf
@@ -111,11 +112,6 @@ _LISTED = 100
 _SHOWN = 10
 _Item = Union[FoundRecord, Failure]
 _Content = TypeVar("_Content")
-_LOOKED_AT = 200_000
-"""Number of characters that are checked."""
-_ENOUGH = 200
-_LONG_LINE = 20_000
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def convert_file(path: Path, max_bytes: int) -> tuple[str, str]:
@@ -558,12 +554,6 @@ class ReadDocument:
     warnings: tuple[str, ...]
 
 
-_SYMBOLS = re.compile("[\u2200-\u23ff\u2460-\u24ff\u2600-\u27bf\u2900-\u2bff\ue000-\uf8ff]")
-_DRAWING = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
-"""Of diagrams and rules, which are no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
-_LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
-
-
 def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDocument:
     """Describe a document as it was read, with warnings."""
     text = document.text or "\n\n".join(passage.text for passage in document.passages)
@@ -577,27 +567,3 @@ def check_reading(document: Document, chunker: SentenceChunker | None) -> ReadDo
         passages=len(chunk_document(document, chunker)),
         warnings=tuple(reading_warnings(document)),
     )
-
-
-def reading_warnings(document: Document) -> Sequence[str]:
-    """Signs that a document was read badly, for people."""
-    text = (document.text or "\n\n".join(passage.text for passage in document.passages))[:_LOOKED_AT]
-    text = _DRAWING.sub("", text)
-    dense = "".join(text.split())
-    if len(dense) < _ENOUGH:
-        return ()
-    warnings: list[str] = []
-    words = _WORD.findall(text)
-    if text.count("\ufffd") * 200 > len(dense):
-        warnings.append("characters that could not be decoded")
-    if 2 * sum(map(len, words)) < len(dense) and 5 * sum(map(str.isalnum, dense)) < 3 * len(dense):
-        warnings.append("few letters")
-    if 20 * len(_SYMBOLS.findall(dense)) > len(dense):
-        warnings.append("symbols in the place of letters")
-    if 2 * len(_LETTER.findall(text)) > len(words):
-        warnings.append("most words broken into letters")
-    elif 5 * sum(len(word) > 40 and word.isascii() for word in words) > len(words):
-        warnings.append("words without spaces between them")
-    if max(map(len, text.split("\n"))) > _LONG_LINE:
-        warnings.append("one giant line")
-    return warnings

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sire_core.algorithms.text import count_tokens
+from sire_core.corpus.document_names import documents_of
 from sire_core.explore.highlight import first_words
 from sire_core.explore.paths import Reason, path_picture, reasons
 from sire_core.explore.picture import Picture
 from sire_core.explore.titles import short_title
 from sire_core.filters import filter_text
-from sire_core.search.document_names import documents_of
 from sire_core.search.explanation import text_below_title
 from sire_core.search.extracts import Extract, extract_sentences, unanswered_note
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sire_core.algorithms.pluralize import count, count_units
 from sire_core.algorithms.snippets import snippet
+from sire_core.corpus.document_names import citation, cited_names, documents_of
 from sire_core.corpus.sections import SEPARATOR, plain_heading
-from sire_core.search.document_names import citation, cited_names, documents_of
 from sire_core.types import Hit, PathStep, Unit, UnitKind
 
 if TYPE_CHECKING:

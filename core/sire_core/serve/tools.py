@@ -15,11 +15,11 @@ from sire_core.algorithms.pluralize import count, shorten
 from sire_core.algorithms.text import clean_value
 from sire_core.arguments import limits_of
 from sire_core.corpus.chunker import SentenceChunker, joined
+from sire_core.corpus.document_names import check_cite_key, cited_names
 from sire_core.errors import IndexMissingError, QueryError, SireError
 from sire_core.reason import PassageSource, extract_answer, reason, settings_of
 from sire_core.reason.calls import ReasoningLimits
 from sire_core.reason.steps import Answer
-from sire_core.search.document_names import check_cite_key, cited_names
 from sire_core.serve.outputs import (
     AskOutput,
     ExplainOutput,

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from sire_core import Index
+from sire_core.corpus.readers import read_documents
 from sire_core.errors import ConfigurationError, CorpusError, EmbedderMismatchError, IndexMissingError
 from sire_core.testing.doubles import HashEmbedder
 from support.command import run
@@ -88,6 +89,41 @@ def test_from_documents_adds_to_an_index_that_is_there(adapter, texts, tmp_path)
     adapter.delete(retriever, "new")
     with pytest.raises(CorpusError, match="Not in the index"):
         adapter.delete(retriever, "new")
+
+
+def test_documents_that_the_core_has_read_need_no_conversion(adapter, tmp_path):
+    (tmp_path / "film.md").write_text("# The Salt Lantern\n\nIt was directed by Petra Quillon.\n")
+    (tmp_path / "people.jsonl").write_text(
+        '{"id": "quillon", "title": "Petra Quillon", "chunks": ["A painter.", "Born in Orr."]}\n'
+    )
+    read = read_documents(tmp_path)
+    assert len(read) == len(list(read)) == 2
+    retriever = adapter.Retriever.from_documents(read, k=9)
+    found = adapter.search(retriever, "Petra Quillon")
+    assert {name for hit in found for name in hit.doc_ids} == {"film.md", "quillon"}
+    assert {hit.text for hit in found} >= {"A painter.", "Born in Orr."}
+    (film,) = [hit for hit in found if hit.doc_ids == ["film.md"]]
+    assert (film.metadata["source"], titles(retriever)) == (
+        "film.md",
+        {"film.md": "The Salt Lantern", "quillon": "Petra Quillon"},
+    )
+    assert names(adapter.Retriever.from_documents(list(read)[:1], ids=["other"])) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        ("<html><body><div class='line'><p>Zebra</p></div>" * 20, "HTML or XML tags"),
+        ("%PDF-1.4 stream \x02\x03 endstream obj " * 20, "bytes that are no text"),
+    ],
+)
+def test_text_that_was_read_badly_is_warned_of_once(adapter, texts, text, sign):
+    bad = [adapter.document(name, f"{name} {text}", source=f"{name}.bin") for name in ("a", "b")]
+    with pytest.warns(UserWarning, match="look badly read") as caught:
+        adapter.Retriever.from_documents([*texts, *bad], recipe="flat")
+    (said,) = [str(each.message) for each in caught if each.category is UserWarning]
+    assert f"2 documents look badly read ({sign}): a" in said
+    assert "read_documents(folder)" in said
 
 
 WAYS = (

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sire_core import Document, Index
 from sire_core.algorithms.snippets import has_form
 from sire_core.algorithms.text import find_words
+from sire_core.corpus.document_names import documents_of
 from sire_core.data import demo_documents
 from sire_core.errors import ConfigurationError, IndexMissingError
 from sire_core.explore import browse, neighbours
@@ -25,7 +26,6 @@ from sire_core.explore.page import _lines, compared, comparison_html, document, 
 from sire_core.explore.picture import MOST_NODES, Link, Node, Picture, columns
 from sire_core.explore.why_not import find_passages, why_not
 from sire_core.metadata_values import shown_value
-from sire_core.search.document_names import documents_of
 from sire_core.serve.page import pages, views
 from sire_core.serve.page.explorer import Explorer, ExplorerQuery
 from sire_core.serve.page.server import Guard

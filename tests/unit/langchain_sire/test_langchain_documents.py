@@ -65,8 +65,8 @@ def test_a_single_thing_is_no_list(given):
 
 
 def test_other_objects_are_named():
-    with pytest.raises(CorpusError, match=r"number 1 is a Document; pass langchain_core"):
-        from_langchain([LangChainDocument(page_content="x"), Document("a", "x")])
+    with pytest.raises(CorpusError, match=r"number 1 is a str; pass langchain_core"):
+        from_langchain([LangChainDocument(page_content="x"), "x"])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from sire_core.algorithms.pluralize import count
+from sire_core.corpus.document_names import citation, cited_names
 from sire_core.explore.browse import PAGE, Page
 from sire_core.explore.highlight import escaped, plain_text
 from sire_core.explore.markdown import OutlineEntry, markdown_html
@@ -16,7 +17,6 @@ from sire_core.explore.page import left_out_html, legend, mark, region, table
 from sire_core.explore.picture import kind_name
 from sire_core.explore.titles import distinct_titles
 from sire_core.metadata_values import shown_value
-from sire_core.search.document_names import citation, cited_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
