@@ -81,7 +81,7 @@ def pin(documents: list[Document], questions: list[str], recipe: str) -> dict[st
             "units": digest([repr(unit) for unit in units]),
             "vectors": digest([f"{value:.4f}" for value in view.matrix[:, 0].tolist()]),
             "edges": digest(sorted(repr(edge) for edge in view.edges())),
-            "stats": {k: v for k, v in index.stats().items() if k in ("units", "kinds", "documents", "chunks")},
+            "stats": {k: v for k, v in index.stats().items() if k in ("units", "kinds", "documents", "passages")},
             "hits": hits,
         }
 

@@ -141,7 +141,7 @@ class Index:
         return self._by_recipe[recipe]
 
     def stats(self) -> dict[str, Any]:
-        """Counts of documents and units, and what the index was built with; `pending`: changes not indexed yet."""
+        """Counts of documents, passages and units, and what built them; `pending`: changes not indexed yet."""
         return self._reader.stats()
 
     def failures(self) -> list[Failure]:

@@ -407,7 +407,7 @@ class Reader:
             "units": sum(kinds.values()),
             "kinds": kinds,
             "documents": manifest.counts.get("documents", 0) if allowed is None else allowed.documents,
-            "chunks": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
+            "passages": manifest.counts.get("chunks", 0) if allowed is None else allowed.chunks,
             "recipe": built.name,
             "recipes": manifest.recipe_names,
             "embedder": manifest.embedder,

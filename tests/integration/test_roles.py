@@ -98,7 +98,7 @@ def test_the_index_itself(folders, recipe):
         assert index.documents(["b0"]) == []
         assert index.snapshot().document_ids() == [f"a{i}" for i in range(5)]
         stats = index.stats()
-        assert (stats["documents"], stats["chunks"]) == (5, 5)
+        assert (stats["documents"], stats["passages"]) == (5, 5)
         with Index(folders[recipe], recipe=recipe, embedder=HashEmbedder()) as everything:
             assert everything.stats()["documents"] == 10
             assert stats["units"] < everything.stats()["units"]

@@ -427,7 +427,7 @@ def _described(setup: Setup, stats: Mapping[str, Any], view: PoolView, calls: in
         embedder=stats["embedder"],
         extraction=stats["extraction"] or "none",
         pool=stats["units"],
-        passages=stats["chunks"],
+        passages=stats["passages"],
         perspectives=stats.get("perspectives", {}),
         calls={**setup.calls, **({"search": calls} if calls else {})},
         storage=_storage(view),

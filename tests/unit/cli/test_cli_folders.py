@@ -439,7 +439,7 @@ def test_what_was_removed_before_can_be_purged_by_itself(source, folder):
 def test_eval_says_documents_and_passages_where_documents_are_cut(tmp_path, source):
     (source / "press.md").write_text("# Brackwater Press\n\n" + "Brackwater Press stood in Lindle by the Marl. " * 40)
     run("index", source, "--to", tmp_path / "ix", "--recipe", "flat", "--chunk-tokens", 64)
-    held = stats(tmp_path / "ix")["chunks"]
+    held = stats(tmp_path / "ix")["passages"]
     assert held > 5
     questions = tmp_path / "questions.jsonl"
     questions.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS))

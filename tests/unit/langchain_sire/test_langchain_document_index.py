@@ -223,7 +223,7 @@ def test_documents_that_were_cut_come_back_whole():
     long = " ".join(f"Sentence number {n} says nothing new at all." for n in range(120))
     index.upsert([doc("long", long)])
     index.flush()
-    assert index.index.stats()["chunks"] > 1
+    assert index.index.stats()["passages"] > 1
     (back,) = index.get(["long"])
     assert all(f"Sentence number {n} says" in back.page_content for n in range(120))
 

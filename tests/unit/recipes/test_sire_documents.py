@@ -134,7 +134,7 @@ def test_addresses_of_links_are_no_words_and_take_no_room() -> None:
     with Index(recipe="sire") as index:
         index.build([Document("links", links), Document("other", "A brass lantern needs polish twice a year.")])
         assert index.search("Which polish does a brass lantern need?", 1)[0].doc_ids == ("other",)
-        assert index.stats()["chunks"] == 3  # as many as without the addresses
+        assert index.stats()["passages"] == 3  # as many as without the addresses
     assert without_link_targets('[a](b) ![c](d_(e) "f") [[g]](h) (i) [j] (k)') == "[a] ![c] [[g]] (i) [j] (k)"
 
 
