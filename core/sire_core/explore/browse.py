@@ -15,7 +15,9 @@ from sire_core.algorithms.lexicon import FUNCTION_WORDS, OPENERS, VAGUE_NOUNS
 from sire_core.algorithms.pluralize import excerpt, shorten
 from sire_core.algorithms.snippets import readable_sentences
 from sire_core.corpus.sections import SEPARATOR
+from sire_core.explore.frequent_names import frequent_names, is_told
 from sire_core.explore.highlight import first_words
+from sire_core.explore.name_kinds import kind_of_name
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import compact_title, distinct_titles, document_titles, short_title
 from sire_core.extraction.headings import acts
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 PAGE = 25
 """Rows per page."""
+_READ = 8
+"""Passages that are read to see whether they say something with a name."""
 _FEW = 4
 """Names below which code and words in small letters are listed, too."""
 
@@ -55,7 +59,10 @@ PARTS = frozenset("appendix chapter contents foreword glossary index overview pa
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a list: an id, a label and a description; of an entity also what it is (a key of `NAME_KINDS`)."""
+    """A row of a list: an id, a label and a description; of an entity also what it is (a key of `NAME_KINDS`).
+
+    A name that is no entity, because too many passages have it, has no id.
+    """
 
     id: str
     label: str
@@ -205,14 +212,15 @@ def levels(snapshot: SearchSnapshot) -> list[tuple[str, str, int, int]]:
 
 
 def entities(snapshot: SearchSnapshot, text: str = "", start: int = 0) -> Page:
-    """Entities, the most mentioned first, with their kinds."""
+    """Names, those of most passages first, with their kinds: frequent ones, which are no entities, and entities."""
     page = _entities(snapshot, text, start)
     return replace(page, rows=_with_kinds(snapshot, page.rows))
 
 
 def _with_kinds(snapshot: SearchSnapshot, rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
     names = Names.of(snapshot)
-    return tuple(replace(row, name_kind=names.kind(row.id, row.label).kind) for row in rows)
+    kinds = (names.kind(row.id, row.label) if row.id else kind_of_name(row.label) for row in rows)
+    return tuple(replace(row, name_kind=kind.kind) for row, kind in zip(rows, kinds, strict=True))
 
 
 def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
@@ -227,16 +235,17 @@ def _entities(snapshot: SearchSnapshot, text: str, start: int) -> Page:
         numbers = np.unique(graph.entities[seen & np.isin(graph.names.numbers, fitting)])
     counts = np.bincount(graph.entities[seen], minlength=len(graph.entity_ids))
     order = numbers[np.argsort(-counts[numbers], kind="stable")]
+    frequent = [TableRow("", name, f"{n:,}") for name, n in frequent_names(snapshot).items() if wanted in name.lower()]
     rows = [
         TableRow(graph.entity_ids[e], names.entity(graph.entity_ids[e]) or "(no name)", f"{int(counts[e]):,}")
-        for e in order[start : start + PAGE].tolist()
+        for e in order[max(0, start - len(frequent)) : max(0, start + PAGE - len(frequent))].tolist()
     ]
-    return Page(tuple(rows), len(order))
+    return Page((*frequent[start : start + PAGE], *rows), len(frequent) + len(order))
 
 
 def entity_count(snapshot: SearchSnapshot) -> int:
-    """How many entities `entities` lists."""
-    return len(_named(Names.of(snapshot)))
+    """How many names `entities` lists."""
+    return len(frequent_names(snapshot)) + len(_named(Names.of(snapshot)))
 
 
 def _named(names: Names) -> IntArray:
@@ -251,36 +260,35 @@ def _named(names: Names) -> IntArray:
     return numbers
 
 
-def _is_caption(snapshot: SearchSnapshot, row: TableRow) -> bool:
-    """Whether some passages with a name have it only on lines with a picture."""
+def _is_said(snapshot: SearchSnapshot, row: TableRow) -> bool:
+    """Whether most of some passages with a name say something of their own with it; see `is_told`."""
     names = Names.of(snapshot)
-    passages = np.unique(names.graph.passages[names.mentions(row.id)])[:_FEW]
-    units = snapshot.view.units(names.graph.chunk_positions[passages])
-    lines = [line for unit in units for line in unit.text.split("\n") if row.label in line]
-    return bool(lines) and all("![" in line for line in lines)
+    passages = np.unique(names.graph.passages[names.mentions(row.id)])
+    some = passages[np.linspace(0, len(passages) - 1, min(_READ, len(passages))).astype(int)]
+    return is_told(row.label, [unit.text for unit in snapshot.view.units(names.graph.chunk_positions[some])])
 
 
 def main_names(snapshot: SearchSnapshot) -> tuple[str, tuple[TableRow, ...]]:
-    """The names of most passages without code and captions, unless too few are left, and what is left out.
-
-    Names above `KnowledgeGraph.max_df` have no mentions in the graph: they cannot be counted here.
-    """
-    rows: list[TableRow] = []
+    """The names of most passages without code, headings and the like, unless too few are left; and what is left out."""
+    rows: dict[str, TableRow] = {}
     for start in range(0, 8 * PAGE, PAGE):
         page = _entities(snapshot, "", start).rows
         named = [row for row in page if not _CODE.search(row.label) and _is_name(row.label)]
-        rows += [row for row in named if not _is_caption(snapshot, row)]
+        for row in named:
+            if not row.id or _is_said(snapshot, row):
+                rows.setdefault(row.label, row)
         if len(rows) >= PAGE or len(page) < PAGE:
             break
     if len(rows) < _FEW:
         return "", entities(snapshot).rows
-    left_out = "Without names in a large share of all passages, code, captions and words in small letters."
-    return left_out, _with_kinds(snapshot, rows[:PAGE])
+    left_out = "Without code, captions, headings, sentences that passages share, and words in small letters."
+    return left_out, _with_kinds(snapshot, list(rows.values())[:PAGE])
 
 
 def _is_name(label: str) -> bool:
-    """Whether a name begins with no small letter and is no word of grammar, such as `From`, `Moreover` and `Don't`."""
-    return not label[0].islower() and label.lower() not in _GRAMMAR and not label.lower().endswith(("n't", "n\u2019t"))
+    """Whether a name begins with no small letter and has other words than those of grammar (`From`, `AS IS`)."""
+    is_grammar = all(word in _GRAMMAR or word.endswith(("n't", "n\u2019t")) for word in label.lower().split())
+    return not label[0].islower() and not is_grammar
 
 
 def is_readable(name: str) -> bool:

@@ -132,7 +132,7 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     documents = [
         Document(
             f"{number}.md",
-            f"We saw {name} near Table Of Contents. `{name}` is known.{caption * (name == names[4])}",
+            f"We saw {name} {number} times near Table Of Contents. `{name}` is known.{caption * (name == names[4])}",
             f"Note {number}",
         )
         for number in range(5)
@@ -145,7 +145,7 @@ def test_suggestions_are_names_and_no_code_or_parts_of_documents():
     snapshot = index.snapshot()
     left_out, rows = browse.main_names(snapshot)
     main = {row.label for row in rows}
-    assert left_out.startswith("Without names in a large share of all passages, code")
+    assert left_out.startswith("Without code, captions, headings")
     assert {"Ole Brandt", "Hedda Sorrel"} <= main
     assert browse.entities(snapshot, "piers lanyon").total == 1
     assert not main & {"Piers Lanyon", "--dry-run", "console.log", "null or Boolean", "From"}
@@ -190,7 +190,7 @@ def test_neighbours_of_a_popular_entity_fit_a_picture_and_the_rest_is_listed():
     index = Index(recipe="sire")
     index.build([Document(f"{number}", text, "Release Notes") for number, text in enumerate(texts)])
     snapshot = index.snapshot()
-    [notes] = [row for row in browse.entities(snapshot).rows if row.about == "60"]
+    [notes] = [row for row in browse.entities(snapshot).rows if row.about == "60" and row.id]
     picture = neighbours.neighbour_picture(snapshot, notes.id)
     passages = [node for node in picture.nodes if node.kind == "chunk"]
     assert (len(passages), picture.left_out) == (5, 55)
@@ -660,6 +660,28 @@ def test_wide_tables_can_be_scrolled_by_keys_and_empty_heads_are_cells():
     assert '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>' in html
     assert html.index("<td></td>") < html.index("<th>b</th>")
     assert html.endswith("</table></div>\n</div>")
+
+
+def test_names_that_most_passages_have_are_counted_listed_and_searched():
+    said = "The Vane Licence comes without any warranty."
+    documents = [
+        Document(
+            f"{n}.md",
+            f"# Ole Reeve\n\nAda Frame, {n}, met Tom Wray, {n}, in Karn on day {n}.\n\n{said}",
+            f"Note {n}",
+        )
+        for n in range(12)
+    ]
+    index = Index(recipe="sire")
+    index.build([*documents, Document("vale.md", "Hedda Sorrel saw Karn.", "Vale")])
+    snapshot = index.snapshot()
+    [row] = browse.entities(snapshot, "karn").rows
+    assert (row.label, row.about, row.id) == ("Karn", "13", "")
+    assert browse.entity_count(snapshot) == browse.entities(snapshot).total
+    html = views.start_html([], *browse.main_names(snapshot), 13, "sire")
+    assert '<a href="/?q=Karn&amp;recipe=sire">Karn</a> <small>13</small>' in html
+    assert "Ole Reeve" not in html, "only a heading"
+    assert "Vane Licence" not in html, "the same sentence everywhere"
 
 
 def test_a_folder_that_never_was_an_index_is_not_missed(tmp_path):

@@ -35,6 +35,12 @@ def address(recipe: str, kind: str, name: str) -> str:
     return f"/{path}?{urlencode({'id': name, 'recipe': recipe}, errors='replace')}"
 
 
+def name_address(recipe: str, row: TableRow, kind: str = "entity") -> str:
+    """Address of the page of a row; of a name that is no entity, of its search."""
+    query = {"q": row.label, "recipe": recipe}
+    return address(recipe, kind, row.id) if row.id else f"/?{urlencode(query, errors='replace')}"
+
+
 def link(text: str, target: str) -> str:
     """A link."""
     return f'<a href="{escaped(target)}">{escaped(text)}</a>'
@@ -56,15 +62,15 @@ def start_html(questions: Sequence[str], left_out: str, main: Sequence[TableRow]
     targets = {text: f"/?{urlencode({'q': text}, errors='replace')}" for text in questions}
     asked = "".join(f"<li>{link(text, target)}</li>" for text, target in targets.items())
     named = "".join(
-        f'<li class="is-{row.name_kind}">{mark(row.name_kind)}{link(row.label, address(recipe, "entity", row.id))} '
+        f'<li class="is-{row.name_kind}">{mark(row.name_kind)}{link(row.label, name_address(recipe, row))} '
         f"<small>{escaped(row.about)}</small></li>"
         for row in main
     )
-    about = f' title="{escaped(left_out)}"' if left_out else ""
+    about = f'<p class="meta">{escaped(left_out)}</p>' if left_out else ""
     return (
         f"<h2>{escaped(count(documents, 'document'))}</h2>"
         + (f'<h3>Questions to begin with</h3><ul class="start">{asked}</ul>' if asked else "")
-        + (f'<h3{about}>Names in many passages, and in how many</h3><ul class="names">{named}</ul>' if named else "")
+        + (f'<h3>Names in many passages, and in how many</h3>{about}<ul class="names">{named}</ul>' if named else "")
         + legend(row.name_kind for row in main)
         + (f"<p>{link('All names', f'/browse?{here}')}</p>" if named else "")
     )
@@ -92,7 +98,7 @@ def page_html(
     """A list in an order that its caption says, with links to its rows and to the previous and next page."""
     rows = [
         (
-            (mark(row.name_kind) if row.name_kind else "") + link(row.label, address(recipe, kind, row.id)),
+            (mark(row.name_kind) if row.name_kind else "") + link(row.label, name_address(recipe, row, kind)),
             escaped(row.about),
         )
         for row in page.rows

@@ -1,0 +1,99 @@
+"""Names in so many passages that the knowledge graph leaves them out, counted in the texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sire_core.extraction.rules import RulesExtractor
+from sire_core.knowledge.entity_graph import EntityGraph
+from sire_core.knowledge.knowledge_graph import KnowledgeGraph, PassageNames
+from sire_core.types import Chunk, UnitKind, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from sire_core.search.snapshot import SearchSnapshot
+
+_VERSION = 1
+"""Of the counts as they are kept in files."""
+_NAMED, _READ = 300, 5_000
+"""Passages, drawn at random, in which names are looked for, and in which they are counted."""
+_LISTED = 4
+"""A name with one in so many of its passages in the graph is an entity there, and listed as that."""
+_BESIDE = 30
+"""Letters on either side of a name by which its repetitions are recognized."""
+_MARKS = " \t-*|:>`_."
+_FILE = "names.json"
+
+
+def frequent_names(snapshot: SearchSnapshot) -> Mapping[str, int]:
+    """Names above `KnowledgeGraph.max_df` and their numbers of visible passages, the most frequent first.
+
+    Made once for each filter and kept in a file with the index. Of more than 5,000 passages a sample is counted.
+    """
+    name = f"frequent-names-{_VERSION}-{digest(repr(snapshot.where), size=6)}"
+    counts: Mapping[str, int] = snapshot.view.cached_on_disk(name, lambda: _counted(snapshot), _save, _load)
+    return counts
+
+
+def is_told(name: str, texts: Sequence[str]) -> bool:
+    """Whether most of some texts say something with a name of their own: no heading, head of a table or caption."""
+    beside: set[str] = set()
+    for text in texts:
+        for line, after in pairwise([*text.split("\n"), ""]):
+            is_heading = line.startswith("#") or line.strip(_MARKS) == name or after.startswith("| ---")
+            if name in line and not is_heading and "![" not in line:
+                at = line.find(name)
+                beside.add(line[max(0, at - _BESIDE) : at + len(name) + _BESIDE])
+                break
+    return 2 * len(beside) > len(texts)
+
+
+def _counted(snapshot: SearchSnapshot) -> dict[str, int]:
+    view = snapshot.view
+    graph = next((part for part in snapshot.recipe.organizers if isinstance(part, KnowledgeGraph)), None)
+    mask, allowed = view.kinds == list(view.kind_names).index(UnitKind.CHUNK.value), view.allowed(snapshot.where)
+    visible = np.flatnonzero(mask if allowed is None else mask & allowed)
+    if graph is None:
+        return {}
+    limit = max(graph.hub_floor, int(graph.max_df * view.size))
+    units = view.units(np.random.default_rng(0).permutation(visible)[:_READ].tolist())
+    chunks = [Chunk(unit.id, "", 0, unit.title, unit.text) for unit in units[:_NAMED]]
+    spelled: dict[str, Counter[str]] = {}
+    for chunk, record in zip(chunks, RulesExtractor().records(chunks), strict=True):
+        for entity in PassageNames.of(chunk, record).entities:
+            if entity.names and entity.type not in graph.skip_types:
+                spelled.setdefault(entity.key, Counter())[entity.names[0]] += 1
+    least = limit * len(chunks) / max(1, len(visible)) / 2  # half of what is expected in the sample
+    names = [found.most_common(1)[0][0] for found in spelled.values() if found.total() >= least]
+    texts = [f"{unit.title}\n{unit.text}" for unit in units]
+    counts = Counter[str]()
+    for name in names:
+        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        using = [text for text in texts if name in text and whole.search(text)]
+        if is_told(name, [text.partition("\n")[2] for text in using[:_NAMED]]):
+            counts[name] = len(using)
+    share = len(visible) / max(1, len(texts))
+    frequent = {name: round(n * share) for name, n in counts.most_common() if n * share > limit}
+    entities = EntityGraph.of(view)
+
+    def in_graph(name: str) -> int:
+        return max(map(entities.frequency, entities.link(name)), default=0)
+
+    return {name: n for name, n in frequent.items() if _LISTED * in_graph(name) < n}
+
+
+def _save(counts: Mapping[str, int], folder: Path) -> None:
+    (folder / _FILE).write_text(json.dumps(counts), encoding="utf-8")
+
+
+def _load(folder: Path) -> dict[str, int]:
+    counts: dict[str, int] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    return counts
