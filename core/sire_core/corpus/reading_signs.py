@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from sire_core.algorithms.pluralize import count, some
+from sire_core.algorithms.snippets import ELEMENTS
 from sire_core.corpus.document_names import cited_names
 from sire_core.types import Document
 
@@ -21,7 +22,10 @@ _DRAWING = re.compile(r"[\u2190-\u21ff\u2500-\u25ff]|([!-/:-@\[-`{-~])\1{2,}")
 """Of diagrams and rules, which are no letters that were read badly: arrows, boxes, shapes, and rows of one mark."""
 _LETTER = re.compile(r"(?<!\S)[A-Za-z](?!\S)")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1a]")
-_TAG = re.compile(r"<[!/?a-zA-Z][^<>]*>")
+_TAG = re.compile(
+    rf"</?(?:{ELEMENTS}|html|head|body|title|meta|link|script|style|form|input|button)\b[^<>]*>", re.IGNORECASE
+)
+"""Of HTML: XML stands in manuals as an example."""
 
 
 def warn_of_bad_reading(documents: Iterable[Document], framework: str) -> None:
@@ -54,7 +58,7 @@ def reading_warnings(document: Document) -> Sequence[str]:
     if 100 * len(_CONTROL.findall(dense)) > len(dense):
         signs.append("bytes that are no text")
     if 4 * sum(map(len, _TAG.findall(text))) > len(text):
-        signs.append("HTML or XML tags")
+        signs.append("HTML tags")
     if 2 * sum(map(len, words)) < len(dense) and 5 * sum(map(str.isalnum, dense)) < 3 * len(dense):
         signs.append("few letters")
     if 20 * len(_SYMBOLS.findall(dense)) > len(dense):

@@ -113,7 +113,7 @@ def test_documents_that_the_core_has_read_need_no_conversion(adapter, tmp_path):
 @pytest.mark.parametrize(
     ("text", "sign"),
     [
-        ("<html><body><div class='line'><p>Zebra</p></div>" * 20, "HTML or XML tags"),
+        ("<html><body><div class='line'><p>Zebra</p></div>" * 20, "HTML tags"),
         ("%PDF-1.4 stream \x02\x03 endstream obj " * 20, "bytes that are no text"),
     ],
 )
