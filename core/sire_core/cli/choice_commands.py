@@ -116,7 +116,7 @@ def advise(
 ) -> None:
     """Recommend a recipe for your text.
 
-    Makes questions that need two passages, as people would ask them, from sentences of the text; measures the recipes
+    Makes questions that need two passages from sentences of the text, measures the recipes
     on them, and gives reasons. Says that it cannot tell where few sentences allow that, as in most manuals. Calls no
     model and changes nothing.
 

@@ -330,8 +330,8 @@ async def _measure(
 def _too_few(questions: Sequence[MadeQuestion]) -> str:
     made = f"only {count(len(questions), 'question')}" if questions else "no question"
     return (
-        f"The sentences of these documents rarely say how one thing is connected with another, so {made} that people "
-        f"would ask could be made from them. That is too few to tell recipes apart; at least {FEW} are needed."
+        f"The sentences of these documents rarely say how one thing is connected with another, so {made} could be made "
+        f"from them. That is too few to tell recipes apart; at least {FEW} are needed."
     )
 
 

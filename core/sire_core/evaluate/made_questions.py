@@ -14,7 +14,7 @@ import numpy as np
 from sire_core.algorithms.lexicon import DEMONYMS, MONTHS
 from sire_core.algorithms.text import cached_key
 from sire_core.corpus.sections import SEPARATOR
-from sire_core.explore.browse import is_readable
+from sire_core.explore.browse import is_readable, is_subject
 from sire_core.extraction.headings import base_title
 from sire_core.knowledge.entity_graph import EntityGraph
 from sire_core.search.passages import opening_name, passage_sentences
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 COMMON = 10
 """Passages above which a name leads nowhere in particular, and a title says nothing of one."""
+_PAIRS = 2
+"""Pairs of a name; each is asked one way round."""
 _LONGEST_NAME = 8  # Words of a name in a question
 
 _PAST = {"built": "built", "drawn": "drew", "led": "led", "made": "made", "run": "ran", "shot": "shot", "sung": "sang"}
@@ -109,16 +111,25 @@ def made_questions(linked: LinkedPassages, n: int, seed: int = 0) -> list[MadeQu
     order = [linked.links[position] for position in rng.permutation(len(linked.links)).tolist()]
     bridges = {question.question: question for link in order if (question := _bridge(linked, link, rng))}
     pairs: dict[str, MadeQuestion] = {}
-    used: set[tuple[int, str]] = set()
+    used, asked = Counter[str](), set[frozenset[str]]()
     uses = Counter(passage for link in order for passage in (link.passage, link.subject))
     for link in sorted(order, key=lambda link: uses[link.passage] + uses[link.subject]):  # the more pairs can be made
         names = linked.about[link.passage], linked.about[link.subject]
-        subjects = set(enumerate(names))
-        if used.isdisjoint(subjects) and names[0] != names[1] and all(map(is_readable, names)):
-            used.update(subjects)
+        is_new = names[0] != names[1] and frozenset(names) not in asked and max(used[name] for name in names) < _PAIRS
+        if is_new and all(map(is_readable, names)) and _is_named(linked, link):
+            used.update(names)
+            asked.add(frozenset(names))
             text = f"How are {names[0]} and {names[1]} connected?"
             pairs[text] = _question(linked, text, link, "pair")
     return [*bridges.values(), *pairs.values()][:n]
+
+
+def _is_named(linked: LinkedPassages, link: Named) -> bool:
+    """Whether both passages say something of their subjects; a heading that no sentence begins with is no name."""
+    return all(
+        SEPARATOR not in linked.units[end].title or is_subject(linked.about[end], [linked.units[end].text])
+        for end in (link.passage, link.subject)
+    )
 
 
 def _bridge(linked: LinkedPassages, link: Named, rng: np.random.Generator) -> MadeQuestion | None:

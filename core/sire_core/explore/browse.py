@@ -53,6 +53,10 @@ _ADDRESSING = frozenset("dear dearest my oh poor".split())
 """Words before a name by which somebody is spoken to: `Dear Fanny`."""
 _CODE = re.compile(r"^\W|[._=()<>{}`$]\w|\bor\b")
 """Of names that code and its options have."""
+_VERB = (
+    r"(?:is|was|are|were|has|had|have|can|may|[a-z]{2,}(?:s|ed)|began|became|came|gave|held|led|made|saw|took|wrote)\b"
+)
+"""After a name: a sentence says something of it."""
 PARTS = frozenset("appendix chapter contents foreword glossary index overview part preface section table".split())
 """Words of headings that name a part of a document, which nobody asks about."""
 
@@ -291,12 +295,18 @@ def _is_name(label: str) -> bool:
     return not label[0].islower() and not is_grammar
 
 
+def is_subject(name: str, texts: Sequence[str]) -> bool:
+    """Whether a sentence of some texts begins with a name and a verb after it: headings and references have none."""
+    pattern = rf"(?:^|[.!?]\s)\W?(?:The |the )?{re.escape(name)}\W?(?: \([^()\n]{{0,80}}\))? {_VERB}"
+    return any(re.search(pattern, text, re.MULTILINE) for text in texts)
+
+
 def is_readable(name: str) -> bool:
     """Whether a name reads well in a question: a few words, capitalized, of letters, no initials and no instruction."""
     words = name.split()
     return (
         1 < len(words) <= 5
-        and words[0].lower() not in _ADDRESSING
+        and words[0].lower() not in _ADDRESSING | FUNCTION_WORDS - {"the"}
         and "," not in name
         and not (words[0].endswith("ing") and acts(words[0].lower()))
         and words[-1].lower() not in VAGUE_NOUNS

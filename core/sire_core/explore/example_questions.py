@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from sire_core.algorithms.lexicon import ACTIONS, FUNCTION_WORDS, VAGUE_NOUNS, VAGUE_WORDS
 from sire_core.algorithms.text import find_words
 from sire_core.corpus.sections import SEPARATOR
-from sire_core.explore.browse import is_readable
+from sire_core.explore.browse import is_readable, is_subject
 from sire_core.explore.paths import Names
 from sire_core.explore.titles import short_title
 from sire_core.types import UnitKind
@@ -26,8 +25,6 @@ _READ = 3_000
 """Passages that are read for what they ask, drawn at random."""
 _FEW, _COMMON = 4, 10
 """Passages of a name that is worth a question; a name of more leads nowhere in particular."""
-_TRIED = 60
-"""Names that are tried for each question about two that they connect."""
 _SHORTEST, _LONGEST, _LETTERS = 4, 14, 90
 """Words and letters of a question."""
 _OPENS = re.compile(r"(?:How|What|Which|Why|When|Where|Who|Can|Could|Do|Does|Is|Are|Should)\b \w")
@@ -35,8 +32,6 @@ _HOW_TO = re.compile(r"How to (\w.*)", re.IGNORECASE)
 _GERUND = re.compile(r"([A-Z][a-z]+)ing ((?:the |a |an )?\w.*)")
 _OBJECT = re.compile(r"(?:the|an?) |[^A-Z]")
 """How the object of a gerund begins where no adjective can be meant: `Scheduling Configuration` is no task."""
-_SMALL = frozenset(("of", "the", "de"))
-"""Words of names that have no capital."""
 _PURPOSE = re.compile(r"^([\w.+-]{2,40})(?:\(\w+\))? (?:--?|\u2013|\u2014) ([A-Za-z][a-z]+ \w[^\n]*\w)$", re.MULTILINE)
 _NUMBERING = re.compile(r"^[\d.]+\)?\s+")
 _UNCLEAR = frozenset(
@@ -57,12 +52,10 @@ def example_questions(snapshot: SearchSnapshot, n: int = 6) -> list[str]:
         for questions, question in zip(found, _questions(snapshot, unit), strict=True):
             if question and document not in questions.values():
                 questions.setdefault(question, document)
-    pairs = _connections(snapshot, n // 2)
-    mixed = chain.from_iterable(zip_longest(*found, pairs))
+    mixed = chain.from_iterable(zip_longest(*found, _connections(snapshot, n // 2)))
     distinct = {question.lower(): question for question in mixed if question}
     if len(distinct) < n:
-        others = chain(_bridges(snapshot, n // 2 - len(pairs)), _about(snapshot, n))
-        distinct |= {question.lower(): question for question in others}
+        distinct |= {question.lower(): question for question in _about(snapshot, n)}
     return list(distinct.values())[:n]
 
 
@@ -135,47 +128,10 @@ def _connections(snapshot: SearchSnapshot, n: int) -> list[str]:
     for row in rows[: 20 * n].tolist():
         ends = int(own_name[graph.passages[row]]), int(graph.entities[row])
         spelled = [names.entity(graph.entity_ids[end]) for end in ends]
-        if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)):
+        if len(found) < n and used.isdisjoint(ends) and all(map(is_readable, spelled)) and _can_be_asked(names, ends):
             found.append(f"How are {spelled[0]} and {spelled[1]} connected?")
             used.update(ends)
     return found
-
-
-def _bridges(snapshot: SearchSnapshot, n: int) -> list[str]:
-    """How two names of different documents are connected: each stands beside a third name that both documents have."""
-    names = Names.of(snapshot)
-    graph, pool, seen = names.graph, snapshot.view.pool, np.flatnonzero(names.seen())
-    passages, entities = graph.passages[seen], graph.entities[seen]
-    documents = pool.chunk_documents[pool.indices[pool.indptr[graph.chunk_positions]]]
-    frequency = np.bincount(entities, minlength=len(graph.entity_ids))
-    first, last = np.full(len(frequency), len(documents)), np.full(len(frequency), -1)
-    np.minimum.at(first, entities, documents[passages])
-    np.maximum.at(last, entities, documents[passages])
-    middles = np.random.default_rng(0).permutation(np.flatnonzero((frequency > 1) & (frequency <= _COMMON)))
-    middles = middles[: _TRIED * n]
-    near = np.isin(passages, passages[np.isin(entities, middles)])
-    by_passage, by_entity = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-    for passage, entity in zip(passages[near].tolist(), entities[near].tolist(), strict=True):
-        by_passage[passage].append(entity)
-        by_entity[entity].append(passage)
-    found: list[str] = []
-    used: set[int] = set()
-    for middle in middles.tolist():
-        ends: dict[int, tuple[int, str]] = {}
-        for passage in by_entity[middle]:
-            for entity in by_passage[passage]:
-                spelled = names.entity(graph.entity_ids[entity]) if first[entity] == last[entity] else ""
-                if entity not in used and frequency[entity] > 1 and is_readable(spelled) and _has_capitals(spelled):
-                    ends.setdefault(int(documents[passage]), (entity, spelled))
-        if len(found) < n and len(ends) > 1:
-            (one, left), (other, right), *_ = ends.values()
-            used |= {middle, one, other}
-            found.append(f"How are {left} and {right} connected?")
-    return found
-
-
-def _has_capitals(name: str) -> bool:
-    return all(word in _SMALL or (word[0].isalnum() and not word[0].islower()) for word in name.split())
 
 
 def _about(snapshot: SearchSnapshot, n: int) -> list[str]:
@@ -183,5 +139,18 @@ def _about(snapshot: SearchSnapshot, n: int) -> list[str]:
     names = Names.of(snapshot)
     frequency = np.bincount(names.graph.entities[names.seen()], minlength=len(names.graph.entity_ids))
     few = np.random.default_rng(0).permutation(np.flatnonzero((frequency >= _FEW) & (frequency <= _COMMON)))
-    spelled = (names.entity(names.graph.entity_ids[entity]) for entity in few[: 20 * n].tolist())
-    return [f"What do we know about {name}?" for name in spelled if is_readable(name)][:n]
+    spelled = ((entity, names.entity(names.graph.entity_ids[entity])) for entity in few[: 20 * n].tolist())
+    asked = (name for entity, name in spelled if is_readable(name) and _can_be_asked(names, (entity,)))
+    return [f"What do we know about {name}?" for name in islice(asked, n)]
+
+
+def _can_be_asked(names: Names, entities: Iterable[int]) -> bool:
+    """Whether of every one of some entities a sentence says something."""
+    graph, texts = names.graph, names.snapshot.view.units
+    return all(
+        is_subject(
+            names.entity(graph.entity_ids[entity]),
+            [u.text for u in texts(graph.chunk_positions[graph.passages[names.mentions(graph.entity_ids[entity])]])],
+        )
+        for entity in entities
+    )

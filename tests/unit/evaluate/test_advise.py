@@ -204,3 +204,21 @@ def test_command_advises_on_an_index_and_leaves_it_as_it_is(tmp_path):
     assert len(found["rows"]) == len(CANDIDATES)
     assert found["recommended"] == "sire"
     assert Index(tmp_path).stats()["recipes"] == ["flat"]
+
+
+def test_a_pair_is_asked_one_way_round_and_headings_are_paired_only_where_a_sentence_names_them():
+    def names_of(*documents):
+        index = Index(recipe="sire")
+        index.build(documents)
+        return [
+            sorted(q.question[8:-11].split(" and ")) for q in made_questions(LinkedPassages.of(index.snapshot()), 9)
+        ]
+
+    one = Document("a", "Ada Frame is a poet. She met Tom Wray.", "Ada Frame")
+    other = Document("b", "Tom Wray is a smith. He met Ada Frame.", "Tom Wray")
+    assert names_of(one, other) == [["Ada Frame", "Tom Wray"]]
+    text = "It is long. " * 200
+    guide = Document(
+        "g", f"# Quiet Nights\n\nSee Loud Days. {text}\n\n# Loud Days\n\nSee Quiet Nights. {text}", "Guide"
+    )
+    assert names_of(guide) == []

@@ -62,18 +62,15 @@ def test_kinds_of_questions_take_turns_and_no_document_asks_two_of_a_kind():
     assert any(question.startswith("What do we know about ") for question in found)
 
 
-def test_names_of_two_documents_are_connected_by_a_third_and_nobody_is_spoken_to():
-    one = "Dear Fanny Price saw John Yates. John Yates met Lord Ravenshaw at Ecclesford Hall. "
-    other = "Anne Elliot wrote to Lord Ravenshaw. Anne Elliot left Uppercross Cottage. "
-    texts = [text + "It rained all day. " * 300 + text for text in (one, other)]
-    found = asked(*(Document(f"{n}", text, f"chapter-{n}") for n, text in enumerate(texts)))
-    first, second = found[0].removeprefix("How are ").removesuffix(" connected?").split(" and ")
-    assert first in one
-    assert second in other
-    assert first != "Lord Ravenshaw" != second
-    assert not any("Dear" in question for question in found)
+def test_names_of_headings_and_references_are_not_asked_about():
+    pages = [page(f"Note {n}", "After Xen", text=f"Paul Gear ({n}). Night. New York: Karn Press. ") for n in range(5)]
+    assert asked(*pages) == []
+    said = [page(f"Year {n}", text="") for n in range(5)]
+    said = [Document(d.title, f"Paul Gear wrote letter {d.title}.", d.title) for d in said]
+    assert "What do we know about Paul Gear?" in asked(*pages, *said)
     assert is_readable("Fanny Price")
     assert not is_readable("Dear Fanny")
+    assert not is_readable("After Xen")
     assert not is_readable("Yes, Mary")
 
 
